@@ -1,4 +1,4 @@
-"""Answers requests over one configuration: FlowSchema, priority level, flow, seats, and why."""
+"""Explanations of requests in one configuration: FlowSchema, priority level, flow, limits, and the reasons."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 
 class Basis(NamedTuple):
-    """What an answer is based on."""
+    """The release and the objects on which an explanation is based."""
 
     kubernetes: str
     objects: int
-    """FlowSchemas and priority levels in the manifests."""
+    """Number of FlowSchemas and priority levels in the manifests."""
     files: tuple[str, ...]
-    """The files that define these objects, in the order in which they were read."""
+    """Names of the files that define the objects in the manifests, in reading order."""
     built_in: int
-    """Built-in objects of the release that the manifests do not define."""
+    """Number of built-in objects of the release in the configuration; the manifests do not define these objects."""
     imagined: tuple[str, ...]
-    """A sentence for each missing mandatory object, which the server imagines."""
+    """A sentence for each missing mandatory object, which the server replaces by an imagined object."""
 
 
 class Explanation(NamedTuple):
-    """The answer to one request."""
+    """The explanation of one request."""
 
     request: Request
     resolution: Resolution
@@ -46,18 +46,18 @@ class Explanation(NamedTuple):
     level: LevelLimits
     limits: Limits
     considered: tuple[Verdict, ...]
-    """The FlowSchemas that the server tries, in matching order; none if they were not asked for."""
+    """The FlowSchemas that the server tries, in matching order. Empty without `reasons` in `Explainer.explain`."""
     skipped: tuple[Verdict, ...]
     """FlowSchemas that the server skips because their priority level does not exist, in matching order."""
     unclassified: str | None
-    """Why API Priority and Fairness does not classify the request, or None if it does."""
+    """Why API Priority and Fairness does not classify the request, or None if it classifies the request."""
     wait_seconds: float
-    """Maximum time in a queue."""
+    """Maximum time of the request in a queue."""
     basis: Basis
 
 
 class Explainer:
-    """Answers requests over one configuration."""
+    """Explains how a server with one configuration classifies requests."""
 
     def __init__(self, known: Effective) -> None:
         self.known = known
@@ -70,7 +70,7 @@ class Explainer:
         self._flows: dict[tuple[int, str], Flow] = {}
 
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
-        """Return the answer; with `reasons`, every FlowSchema that the server tries is explained."""
+        """Return the explanation of a request. Only with `reasons`, it explains every FlowSchema that the server tries."""
         resolution = self._classify(request.digest)
         deadline = find_deadline(request.url, request.info)
         considered = explain_resolution(self._configuration, request.digest, resolution) if reasons else ()
@@ -114,9 +114,9 @@ def _find_basis(known: Effective) -> Basis:
 
 
 def find_name_by_uid(known: Effective, kind: str, uid: str) -> str:
-    """Return the name of the object with a uid, as in the header `X-Kubernetes-PF-FlowSchema-UID` of a response.
+    """Return the name of the object with this kind and uid. Raises UserError if no manifest has the uid.
 
-    Raises UserError if no manifest has the uid.
+    Responses have such uids in headers, for example in `X-Kubernetes-PF-FlowSchema-UID`.
     """
     for manifest in known.workspace.manifests:
         if manifest.document.kind == kind and manifest.document.at("metadata", "uid") == uid:

@@ -1,4 +1,4 @@
-"""Which rules run: selectors of the command line and of settings files."""
+"""Selection of the rules to run, by selectors on the command line and in settings files."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class RuleSelector(NamedTuple):
-    """A rule id, a prefix of ids (`APF2`) or a rule name, with the ids of the rules it selects."""
+    """A rule id, a prefix of ids (`APF2`) or a rule name, with the ids of the selected rules."""
 
     text: str
     rules: tuple[str, ...]
 
 
 def parse_selector(text: str) -> RuleSelector:
-    """Parse a selector. Raises UserError, with similar ids or names, if it selects no rule."""
+    """Parse a selector. Raises UserError, with similar ids or names, if the selector does not select any rule."""
     return RuleSelector(text, catalogue.select_ids(text))
 
 
@@ -30,9 +30,10 @@ def select_rules(
     ignore: Sequence[RuleSelector] = (),
     off: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the ids of the rules to run. `select` replaces the rules that are enabled by default; `off` always wins.
+    """Return the ids of the rules to run, in the order of `CHECKS`.
 
-    Of a rule that is selected and ignored, the longer selector decides: it is the more specific one.
+    `select` replaces the rules that are enabled by default, and `extend_select` adds rules. If a rule is both selected and
+    ignored, the longer selector decides, because it is more specific. Rules in `off` never run.
     """
     selected = (*(select or ()), *extend_select)
     rules = set(CHECKS) - rules_with(OFF) if select is None else set()

@@ -1,1 +1,1 @@
-"""What a server does with a request: classify it, find its flow and seats, dispatch, queue or reject it."""
+"""Model of the API server: it classifies a request, finds its flow and seats, and dispatches, queues or rejects it."""

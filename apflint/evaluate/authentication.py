@@ -1,4 +1,4 @@
-"""The groups that authentication adds to those of a user, and user names of service accounts and subjects."""
+"""The groups that authentication adds to the groups of a user, and user names of service accounts and subjects."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ SERVICE_ACCOUNTS = "system:serviceaccounts"
 NODES = "system:nodes"
 NODE_PREFIX = "system:node:"
 EXACT_GROUPS = "exactGroups"
-"""Key of a JSON request whose groups are complete, as in a proof about any user."""
+"""Key of a JSON request. If the value is true, apflint does not add the groups that authentication adds.
+
+Proofs that consider users with any set of groups print requests with this key.
+"""
 
 # `SplitUsername` in staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount/util.go: the namespace is a DNS
-# label, the name a DNS subdomain, and nothing follows.
+# label, and the name, a DNS subdomain, ends the user name.
 _LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _SERVICE_ACCOUNT = re.compile(
     rf"{SERVICE_ACCOUNT_PREFIX}(?=.{{1,63}}:)({_LABEL}):(?=.{{1,253}}\Z)({_LABEL}(?:\.{_LABEL})*)", re.ASCII
@@ -29,17 +32,18 @@ _SERVICE_ACCOUNT = re.compile(
 
 
 def parse_service_account(user: str) -> tuple[str, str] | None:
-    """Return namespace and name of the service account with a user name, or None if it is not a valid one."""
+    """Return namespace and name of the service account `user`, or None if `user` is not a service account's valid name."""
     match = _SERVICE_ACCOUNT.fullmatch(user)
     return None if match is None else (match[1], match[2])
 
 
 def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the groups of a user after authentication, and sentences about those that were added.
+    """Return the groups of a user after authentication, and sentences on the groups that it adds or does not add.
 
-    Every user is in `system:authenticated`, except `system:anonymous` and users that were put into `system:unauthenticated`.
-    A service account's token adds two groups. A node without groups gets `system:nodes`, which a kubelet's certificate always
-    names. Sources: staging/src/k8s.io/apiserver/pkg/authentication/{group,request/anonymous,serviceaccount}; observed on 1.36.2.
+    Every user gets `system:authenticated`, except users in `system:unauthenticated`, such as `system:anonymous`. Service
+    accounts get two more groups. A node gets `system:nodes` if `groups` is empty, because every certificate of a kubelet
+    names this group. Sources: staging/src/k8s.io/apiserver/pkg/authentication/{group,request/anonymous,serviceaccount};
+    observed on 1.36.2.
     """
     expected = []
     notes = []

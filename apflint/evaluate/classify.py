@@ -1,7 +1,8 @@
-"""Which FlowSchema and priority level a request gets, and which of its rules, subjects and entries matches.
+"""Classification: which FlowSchema and priority level a request gets, and which rule of the FlowSchema matches.
 
-`classify` follows `startRequest` in staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go. `Classifier`
-gives the same answers faster for many requests; a property test compares the two.
+An entry is an item of `resourceRules` or `nonResourceRules` in a rule. `classify` follows `startRequest` in
+staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go. `Classifier` returns the same results faster for many
+requests. A property test compares both.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PriorityLevelConfiguration
 
 MAX_REMEMBERED = 65_536
-"""Number of answers, and of users, that a classifier remembers."""
+"""Maximum number of entries in each cache of a `Classifier` or an `Explainer`."""
 
 
 class MatchedBy(NamedTuple):
-    """The part of a FlowSchema that matches a request: its first matching rule, and the first subject and entry in it.
+    """The part of a FlowSchema that matches a request: the first matching rule, and its first matching subject and entry.
 
-    Indices start at 0. Either `resource_rule` or `non_resource_rule` is None, by the type of the request.
+    All fields are indices from 0. `resource_rule` is None for non-resource requests, `non_resource_rule` for resource requests.
     """
 
     rule: int
@@ -46,15 +47,15 @@ class Resolution(NamedTuple):
     flow_schema: FlowSchema
     priority_level: PriorityLevelConfiguration
     position: int
-    """Index of the FlowSchema in the matching order. The FlowSchemas before it do not match."""
+    """Index of the FlowSchema in `Configuration.order`. No earlier FlowSchema matches the request."""
     matched_by: MatchedBy | None
     """None if no FlowSchema matches and the server falls back to `catch-all`."""
 
 
 def classify(configuration: Configuration, digest: RequestDigest) -> Resolution:
-    """Classify a request: the first FlowSchema in the matching order that matches it, and its priority level.
+    """Return the first FlowSchema in matching order that matches the request, and the priority level of the FlowSchema.
 
-    The request must be one that API Priority and Fairness sees (`apflint.evaluate.requestinfo.is_seen_by_apf`).
+    If no FlowSchema matches, return `catch-all`. The request must satisfy `apflint.evaluate.requestinfo.is_seen_by_apf`.
     """
     for position, schema in enumerate(configuration.order):
         part = matched_by(digest, schema)
@@ -71,14 +72,14 @@ def _resolve(configuration: Configuration, position: int, part: MatchedBy | None
 def _fall_back(configuration: Configuration) -> Resolution:
     """Return the resolution of a request that no FlowSchema matches.
 
-    Only a user in neither system:authenticated nor system:unauthenticated makes such a request; no server creates one.
+    Real requests always match, because authentication puts every user into system:authenticated or system:unauthenticated.
     """
     position = max(at for at, schema in enumerate(configuration.order) if schema.name == CATCH_ALL)
     return _resolve(configuration, position, None)
 
 
 def matched_by(digest: RequestDigest, schema: FlowSchema) -> MatchedBy | None:
-    """Return the part of a FlowSchema that matches the request, or None if the FlowSchema does not match it."""
+    """Return the part of a FlowSchema that matches the request, or None if the FlowSchema does not match the request."""
     info, user = digest
     for number, rule in enumerate(schema.spec.rules):
         if matches_policy_rule(digest, rule):
@@ -94,7 +95,7 @@ def matched_by(digest: RequestDigest, schema: FlowSchema) -> MatchedBy | None:
 
 
 class Classifier:
-    """Classifies many requests against one configuration: an index of its rules, and a memory of answers."""
+    """Classifies many requests against one configuration, with an index of the rules and caches of results."""
 
     def __init__(self, configuration: Configuration, max_remembered: int = MAX_REMEMBERED) -> None:
         self._configuration = configuration
@@ -109,7 +110,7 @@ class Classifier:
         )
 
     def next_match(self, digest: RequestDigest, start: int) -> FlowSchema | None:
-        """Return the first FlowSchema from position `start` of the order on that matches the request, or None."""
+        """Return the first FlowSchema of `Configuration.order[start:]` that matches the request, or None."""
         info, user = digest
         lists = self._matching_subjects(user, info.is_resource_request)
         match = self._index.first_match(matched_values(info), lists, start)

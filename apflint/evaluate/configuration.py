@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", FlowSchema, PriorityLevelConfiguration)
 
 EXEMPT, CATCH_ALL = "exempt", "catch-all"
-"""Names of the mandatory objects: one FlowSchema and one priority level each."""
+"""Names of the mandatory objects: there is a FlowSchema and a priority level with each name."""
 
 
 class Objects(Protocol):
@@ -45,17 +45,17 @@ class Configuration(NamedTuple):
     levels: Mapping[str, PriorityLevelConfiguration]
     """Effective priority levels by name."""
     unusable: Mapping[str, str]
-    """Stored priority levels that the server treats as absent, by name, with the reason as a predicate of the level."""
+    """Reasons why the server treats stored priority levels as absent, by name of the level. See `why_unusable`."""
     imagined: frozenset[tuple[Kind, str]]
-    """Kinds and names of missing mandatory objects, which the server imagines."""
+    """Kinds and names of missing mandatory objects. The server uses an imagined object (its term) instead of each."""
 
 
 def build_configuration(user: Objects, builtin: Objects, *, defaults: bool = True) -> Configuration:
-    """Build the configuration of a server that stores the user's objects, and the built-in objects that these do not define.
+    """Build the configuration of a server that stores the user's objects and, with `defaults`, the other built-in objects.
 
-    `builtin` are all built-in objects of the release. Without `defaults`, none of them is stored, and the server imagines
-    the mandatory ones that the user's objects lack. Of several objects with the same name the last one counts, as if they
-    had been applied one after the other.
+    `builtin` has all built-in objects of the release. Without `defaults`, the server stores no built-in objects, and only
+    imagines the missing mandatory objects. If objects have the same name, the last object replaces the others, as if all
+    had been applied in this order.
     """
     levels = _last_by_name((*(builtin.priority_levels if defaults else ()), *user.priority_levels))
     unusable = {level.name: reason for level in levels if (reason := why_unusable(level)) is not None}
@@ -64,14 +64,14 @@ def build_configuration(user: Objects, builtin: Objects, *, defaults: bool = Tru
     stored = sorted(
         _last_by_name((*(builtin.flow_schemas if defaults else ()), *user.flow_schemas)), key=matching_order
     )
-    # The server imagines missing levels after this step, so a FlowSchema that references one of them dangles all the same.
+    # The server imagines missing levels after this step, so FlowSchemas that reference an imagined level still dangle.
     order = [schema for schema in stored if schema.spec.priority_level_configuration in effective]
     dangling = tuple(schema for schema in stored if schema.spec.priority_level_configuration not in effective)
 
     imagined: set[tuple[Kind, str]] = set()
     names = {schema.name for schema in order}
     mandatory = {schema.name: schema for schema in builtin.flow_schemas}
-    # Imagined FlowSchemas are first and last, even if others have the same precedence.
+    # Imagined FlowSchemas are first and last, even if other FlowSchemas have the same precedence.
     if EXEMPT not in names:
         order.insert(0, mandatory[EXEMPT])
         imagined.add(("FlowSchema", EXEMPT))
@@ -91,10 +91,11 @@ def matching_order(schema: FlowSchema) -> tuple[int, str]:
 
 
 def why_unusable(level: PriorityLevelConfiguration) -> str | None:
-    """Return why the server treats a stored level as absent, as a predicate of the level, or None if it uses the level.
+    """Return why the server treats a stored level as absent, or None if the server uses the level.
 
-    Source: `queueSetCompleterForPL`. The API server rejects all of these levels, so only manifests that were never applied
-    contain them. An `exempt` level without the field `exempt` is usable: the server adds the field.
+    The reason completes a sentence that begins with the level: `has type "Exempt", but ...`. Source:
+    `queueSetCompleterForPL`. The API server rejects unusable levels, so only manifests that were never applied contain
+    them. The level `exempt` is usable without the field `exempt`, because the server adds the field.
     """
     spec = level.spec
     if (spec.type == "Exempt") != (level.name == EXEMPT):
@@ -115,5 +116,5 @@ def why_unusable(level: PriorityLevelConfiguration) -> str | None:
 
 
 def _last_by_name(objects: Iterable[_T]) -> list[_T]:
-    """Keep the last object of each name, and every object without a name: the server generates one for each."""
+    """Keep the last object of each name. Also keep all objects without a name, because the server generates their names."""
     return list({item.name or at: item for at, item in enumerate(objects)}.values())

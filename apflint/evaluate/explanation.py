@@ -1,7 +1,7 @@
-"""Why each FlowSchema matches a request or does not, in words, with the field that decides.
+"""Explanations why a FlowSchema matches a request or does not, in words, with the path of the decisive field.
 
-`apflint.evaluate.match` decides; this module describes the conditions that fail in the rule that comes closest, with a
-hint if a condition nearly holds.
+If no rule matches, the explanation describes the failed conditions of the closest rule, which has the fewest, and may hint
+at near misses. `apflint.evaluate.match` decides whether a rule matches.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Condition = Literal["subject", "verb", "resource", "group", "namespace", "path"]
 MAX_LISTED_VALUES = 4
-"""Maximum number of values of a list that a sentence names."""
+"""Maximum number of values of a list that an explanation names; it only counts further values."""
 _HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "connect")
 
 
@@ -48,7 +48,7 @@ class Mismatch(NamedTuple):
     because: str
     """A clause without a period."""
     path: Path
-    """The field with the condition, or the field that would have it."""
+    """Path of the field with the condition; the field may be missing."""
 
 
 class Verdict(NamedTuple):
@@ -57,11 +57,12 @@ class Verdict(NamedTuple):
     flow_schema: FlowSchema
     matched: bool
     because: str
-    """A clause without a period: `verb "watch" is not among ["get", "list"]`, or `it matches group "dev", all verbs`."""
+    """A clause without a period: `verb "watch" is not among ["get", "list"]`, or `it matches group "dev", all verbs and
+    resources`."""
     path: Path
-    """The field that decides."""
+    """Path of the field that `because` is about."""
     mismatches: tuple[Mismatch, ...] = ()
-    """All conditions that fail in the closest rule; `because` is the first. Empty if the FlowSchema matches."""
+    """All conditions of the closest rule that fail. `because` describes the first. Empty if the FlowSchema matches."""
 
 
 def explain_resolution(
@@ -69,7 +70,7 @@ def explain_resolution(
 ) -> Iterator[Verdict]:
     """Explain every FlowSchema that the server tries for a request, in matching order.
 
-    The last one matches, unless the resolution fell back to `catch-all`: then no FlowSchema matches.
+    Only the last FlowSchema matches. If the resolution fell back to `catch-all`, no FlowSchema matches.
     """
     fell_back = resolution.matched_by is None
     tried = configuration.order if fell_back else configuration.order[: resolution.position + 1]
@@ -78,14 +79,14 @@ def explain_resolution(
 
 
 def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
-    """Explain whether one FlowSchema matches a request. `matched` is `matches_flow_schema(digest, schema.spec)`."""
+    """Explain why a FlowSchema matches a request or does not. `matched` is `matches_flow_schema(digest, schema.spec)`."""
     matching_part = matched_by(digest, schema)
     if matching_part is not None:
         return Verdict(schema, True, *_describe_part(schema, matching_part))
     rules = schema.spec.rules
     if not rules:
         return Verdict(schema, False, "it has no rules, so it matches nothing", ("spec", "rules"))
-    # The closest rule fails the fewest conditions; between equals it is one for this user, then the first.
+    # The closest rule has the fewest failed conditions. Of several such rules, prefer a rule for this user, then the first.
     mismatches = min(
         (_find_mismatches(rule, ("spec", "rules", number), digest) for number, rule in enumerate(rules)),
         key=lambda mismatches: (len(mismatches), mismatches[0].condition == "subject"),
@@ -94,7 +95,7 @@ def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
 
 
 def explain_skipped(configuration: Configuration) -> Iterator[Verdict]:
-    """Explain why the server skips FlowSchemas: what is wrong with the priority level of each dangling one."""
+    """Explain for each dangling FlowSchema why the server skips it: its priority level does not exist or is unusable."""
     for schema in configuration.dangling:
         name = schema.spec.priority_level_configuration
         reason = configuration.unusable.get(name)
@@ -104,7 +105,7 @@ def explain_skipped(configuration: Configuration) -> Iterator[Verdict]:
 
 
 def describe_fallback(resolution: Resolution) -> str | None:
-    """Explain why a request that no FlowSchema matches gets `catch-all`, or return None if one matches."""
+    """Return why a request gets `catch-all` although no FlowSchema matches, or None if a FlowSchema matches."""
     if resolution.matched_by is not None:
         return None
     return (
@@ -114,7 +115,7 @@ def describe_fallback(resolution: Resolution) -> str | None:
 
 
 def describe_imagined(configuration: Configuration) -> Iterator[str]:
-    """Yield a sentence for each missing mandatory object, which the server imagines."""
+    """Yield a sentence for each missing mandatory object, which the server replaces by an imagined object."""
     for kind, name in sorted(configuration.imagined):
         if kind == "PriorityLevelConfiguration":
             yield f'The priority level "{name}" is missing; the server imagines it.'
@@ -138,7 +139,7 @@ def describe_subject(subject: Subject) -> str:
 
 
 def quote_list(values: Sequence[str]) -> str:
-    """Return a list as YAML writes it, cut after a few values: `["get", "list"]`."""
+    """Return the first MAX_LISTED_VALUES values as a YAML list, with the number of further values: `["get", "list"]`."""
     quoted = [f'"{value}"' for value in values]
     return f"[{_join_some(quoted)}]"
 
@@ -149,7 +150,7 @@ def _join_some(words: Sequence[str]) -> str:
 
 
 def _describe_part(schema: FlowSchema, part: MatchedBy) -> tuple[str, Path]:
-    """Return which subject and which entry match, and the path of that entry."""
+    """Return a clause that describes the matching subject and entry, and the path of the entry."""
     rule = schema.spec.rules[part.rule]
     who = describe_subject(rule.subjects[part.subject])
     path: Path = ("spec", "rules", part.rule)
@@ -170,7 +171,7 @@ def _describe_part(schema: FlowSchema, part: MatchedBy) -> tuple[str, Path]:
 
 
 def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestDigest) -> tuple[Mismatch, ...]:
-    """Return what fails in a rule that does not match, the subject first; never empty."""
+    """Return the failed conditions of a rule that does not match: at least one, with a failed subject first."""
     info, user = digest
     conditions: tuple[Condition, ...] = ("verb", "path")
     entries: Sequence[ResourcePolicyRule | NonResourcePolicyRule] = rule.non_resource_rules
@@ -182,7 +183,7 @@ def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestD
     mismatches = min(
         ([*_find_entry_mismatches(info, entry, (*path, field, number))] for number, entry in enumerate(entries)),
         key=len,
-        # Without entries no condition can be met, so all of them count.
+        # Without entries, no condition can hold, so every condition fails.
         default=[Mismatch(condition, because, (*path, field)) for condition in conditions],
     )
     if not matches_a_subject(user, rule.subjects):
@@ -193,7 +194,7 @@ def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestD
 def _find_entry_mismatches(
     info: RequestInfo, entry: ResourcePolicyRule | NonResourcePolicyRule, path: Path
 ) -> Iterator[Mismatch]:
-    """Yield what fails in an entry of a rule, in the order in which the server looks."""
+    """Yield the failed conditions of an entry (an item of `resourceRules` or `nonResourceRules`), in the server's order."""
     if not match_policy_rule_verb(entry.verbs, info.verb):
         yield Mismatch("verb", _explain_verb(info, entry.verbs), (*path, "verbs"))
     if isinstance(entry, NonResourcePolicyRule):
@@ -213,7 +214,7 @@ def _find_entry_mismatches(
 
 
 def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mismatch:
-    """Explain why no subject is the user. The path is that of the only subject, of one that nearly is, or of the list."""
+    """Explain why no subject matches the user. The path names a nearly matching subject, the only subject, or else the list."""
     if not subjects:
         return Mismatch("subject", "the rule has no subjects", path)
     kinds = {subject.kind for subject in subjects}
@@ -235,7 +236,7 @@ def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -
 
 
 def _explain_near_subject(user: UserInfo, subject: Subject) -> str:
-    """Return how a subject resembles the user, or an empty string."""
+    """Return a hint on why a subject nearly matches the user, or an empty string if it does not."""
     account = subject.service_account
     if subject.kind == "ServiceAccount" and account is not None:
         if user.name == account.name:
@@ -261,7 +262,7 @@ def _explain_near_subject(user: UserInfo, subject: Subject) -> str:
 
 
 def _explain_value(noun: str, value: str, values: Sequence[str], hint: str | None = None) -> str:
-    """Return that a value is not in a list, with a hint: `verb "get" is not among ["list"]; ...`."""
+    """Return a clause that a value is not in a list, with a hint if there is one: `verb "get" is not among ["list"]; HINT`."""
     if not values:
         return f"the rule has no {noun}s"
     text = f"{noun} {value} is not among {quote_list(values)}"

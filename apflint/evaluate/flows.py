@@ -1,4 +1,4 @@
-"""The flow of a request: its distinguisher and the queues it may wait in.
+"""The flow of a request: the flow distinguisher, and the queues in which requests of the flow wait.
 
 Sources: KEP-1040, `util/flowcontrol/apf_filter.go` (computeFlowDistinguisher) and `fairqueuing/queueset/queueset.go`, and
 recordings of kube-apiserver 1.36.2.
@@ -20,23 +20,23 @@ BY_USER, BY_NAMESPACE = "ByUser", "ByNamespace"
 
 
 class Flow(NamedTuple):
-    """Requests of one FlowSchema with one distinguisher; they wait in the same queues."""
+    """The requests of one FlowSchema with the same distinguisher. They share a hand of queues."""
 
     flow_schema: str
     method: str | None
     """`distinguisherMethod` of the FlowSchema: `ByUser`, `ByNamespace`, or None."""
     distinguisher: str
-    """User name or namespace; empty if the FlowSchema has no `distinguisherMethod`, or the level fewer than 2 queues."""
+    """User name or namespace. Empty if the FlowSchema has no `distinguisherMethod` or the level has fewer than 2 queues."""
     queues: int
-    """Queues of the level, 0 if it has none."""
+    """Number of queues of the priority level; 0 if the level has no queues."""
     hash: int | None
-    """64 bits, unsigned; None if the level has fewer than 2 queues."""
+    """Hash of the flow, an unsigned integer of 64 bits; None if the level has fewer than 2 queues."""
     hand: tuple[int, ...] | None
-    """Numbers of the queues, from 0, in the order of dealing; None if the level has fewer than 2 queues."""
+    """Queue numbers from 0, in the order of dealing (see `apflint.evaluate.shards`); None if the level has fewer than 2 queues."""
 
 
 def find_flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, namespace: str) -> Flow:
-    """Return the flow of a request by `user` in `namespace`, which is empty for a request without one.
+    """Return the flow of a request by `user` in `namespace`, an empty string if the request has no namespace.
 
     The FlowSchema and the level must be those of the request's `Resolution`.
     """
@@ -52,7 +52,7 @@ def find_flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, 
 
 
 def find_distinguisher(schema: FlowSchema, user: str, namespace: str) -> str:
-    """Return the flow distinguisher of a request."""
+    """Return the flow distinguisher of a request: `user`, `namespace`, or an empty string without `distinguisherMethod`."""
     method = schema.spec.distinguisher_method
     return user if method == BY_USER else namespace if method == BY_NAMESPACE else ""
 
@@ -70,12 +70,12 @@ def count_flows(schema: FlowSchema) -> int | None:
 
 
 def matched_users(schema: FlowSchema) -> set[str | None]:
-    """Return the users that a FlowSchema matches. None stands for several users, such as a group."""
+    """Return the names of the users that a FlowSchema matches, and None if a subject matches several users, such as a group."""
     return {single_user(subject) for rule in schema.spec.rules for subject in rule.subjects}
 
 
 def matched_namespaces(schema: FlowSchema) -> set[str]:
-    """Return the namespaces of the requests that a FlowSchema matches: `*` for any, "" for requests without a namespace."""
+    """Return the namespaces of the requests that a FlowSchema matches. `*` stands for any namespace, "" for no namespace."""
     namespaces: set[str] = set()
     for rule in schema.spec.rules:
         namespaces.update(*(entry.namespaces for entry in rule.resource_rules))
@@ -85,7 +85,7 @@ def matched_namespaces(schema: FlowSchema) -> set[str]:
 
 
 def describe_flow(flow: Flow) -> str:
-    """Describe a flow and its queues in a few words. The result may contain control characters of names."""
+    """Describe a flow and its queues in a few words. The result is not escaped: names may contain control characters."""
     if flow.queues == 0:
         return "The priority level has no queues, so flows make no difference."
     if flow.queues == 1:

@@ -1,10 +1,10 @@
-"""How many seats each priority level gets, and how many requests can wait there.
+"""Limits of priority levels: how many seats each level gets, and how many requests can wait there.
 
-Until 1.25 a limited level has a fixed part of the server's concurrency limit, the assured concurrency value (ACV). From
-1.26 that part is its nominal limit, and the level lends and borrows: every 10 seconds the server sets its current limit
-between its min and max. Exempt levels have limits from 1.28. Sources: KEP-1040 "Dispatching" and "Seat Borrowing",
-`util/flowcontrol/apf_controller.go` (finishQueueSetReconfigsLocked, updateBorrowingLocked) and `conc_alloc.go`; the figures
-agree with those recorded from kube-apiserver 1.36.2.
+Until 1.25, a limited level has a fixed part of the server's concurrency limit: the assured concurrency value (ACV). From
+1.26, this part is the nominal limit, and levels lend and borrow seats. Every 10 seconds, the server sets the current limit
+of each level between the min and max of the level. Exempt levels have limits from 1.28. Sources: KEP-1040
+"Dispatching" and "Seat Borrowing", `util/flowcontrol/apf_controller.go` (finishQueueSetReconfigsLocked,
+updateBorrowingLocked) and `conc_alloc.go`; compared with recordings of kube-apiserver 1.36.2.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 MIN_TARGET = 0.001
-"""Minimum target of a level when seats are allocated (`MinTarget`)."""
+"""Smallest target in seats that `allocate` uses for a level (`MinTarget`)."""
 _TOLERANCE = 1e-7
-"""Tolerance for sums of bounds (`epsilon` in `computeConcurrencyAllocation`)."""
+"""Tolerance in seats for comparing sums of bounds (`epsilon` in `computeConcurrencyAllocation`)."""
 
 
 class LevelLimits(NamedTuple):
@@ -35,26 +35,26 @@ class LevelLimits(NamedTuple):
     type: str
     """`Limited` or `Exempt`."""
     response: str | None
-    """What a limited level does with a request if it has no free seat: `Queue` or `Reject`."""
+    """What a limited level does with a request if no seat is free: `Queue` or `Reject`. None for an exempt level."""
     shares: int
     nominal: int
     """Nominal limit; until 1.25 the ACV."""
     min: int
     """Lower bound of the current limit: the seats that the level never lends."""
     max: int
-    """Upper bound of the current limit, as in the server's metrics; `attainable` is what the level can actually reach.
+    """Upper bound of the current limit, as in the server's metrics. The level may not reach it: see `attainable`.
 
-    Requests of an exempt level are not limited. Until 1.25, min and max of a limited level are the ACV."""
+    An exempt level executes all requests, whatever its limits. Until 1.25, min and max of a limited level are the ACV."""
     idle: int
-    """Current limit while no level has requests: the server allocates all seats."""
+    """Current limit while no level has requests. The server allocates all seats even then."""
     attainable: int
     """Current limit while only this level has more requests than seats."""
     max_seats: int | None
-    """The level's bound on the seats of one request; 0 if it has none, None until 1.24, which has no such bounds."""
+    """Maximum seats that the level allows one request, or 0 if it sets no maximum. None in releases up to 1.24."""
     max_list_seats: int
-    """Maximum seats of one list at this level."""
+    """Maximum seats of one list request at this level."""
     max_mutating_seats: int
-    """Maximum seats of one create, update, patch or delete at this level."""
+    """Maximum seats of one create, update, patch or delete request at this level."""
     queues: int | None
     hand_size: int | None
     queue_length_limit: int | None
@@ -63,33 +63,33 @@ class LevelLimits(NamedTuple):
 
     @property
     def is_exempt(self) -> bool:
-        """Whether the level executes all requests at once."""
+        """Return whether the level executes all requests immediately, without a limit."""
         return self.type == "Exempt"
 
     @property
     def max_queued(self) -> int:
-        """Sum of the length limits of its queues. A queue exceeds its limit only while a seat is free."""
+        """Sum of the length limits of all queues of the level. A queue exceeds its limit only while a seat is free."""
         return (self.queues or 0) * (self.queue_length_limit or 0)
 
     @property
     def max_queued_per_flow(self) -> int:
-        """Sum of the length limits of the queues of one flow."""
+        """Sum of the length limits of the queues in which one flow waits."""
         return (self.hand_size or 0) * (self.queue_length_limit or 0)
 
     @property
     def figures(self) -> LevelLimits:
-        """The values by which two levels are compared.
+        """These limits without the fields that a comparison of two levels ignores.
 
-        FlowSchemas are not limits, and the bounds on one request follow from the release and the other values.
+        `flow_schemas` has no limits. The maximum seats of one request follow from the release and the other fields.
         """
         return self._replace(flow_schemas=(), max_seats=None, max_list_seats=0, max_mutating_seats=0)
 
     def is_at_least_as_good_as(self, other: LevelLimits) -> bool:
-        """Whether requests of this level fare at least as well as those of another level of the same configuration.
+        """Return whether requests get at least as good service at this level as at another level of the configuration.
 
-        An exempt level is as good as any; a limited level is not as good as an exempt one. Otherwise this level must have
-        at least as many nominal and attainable seats. If the other level has queues, as many requests of one flow must be
-        able to wait, and flows must be separated (more than one queue), unless the other level has only one queue.
+        An exempt level is as good as every other level, and a limited level is never as good as an exempt level. Of two
+        limited levels, this level must have at least as many nominal seats, attainable seats, and waiting requests of one
+        flow. It also needs a queue if the other level has a queue, and at least 2 queues if the other level has 2 or more.
         """
         if self.is_exempt or other.is_exempt:
             return self.is_exempt
@@ -102,7 +102,7 @@ class LevelLimits(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The limits of every priority level of a configuration, by name."""
+    """The limits of every priority level of a configuration, sorted by name."""
 
     release: Release
     server_concurrency: int
@@ -114,7 +114,7 @@ class Limits(NamedTuple):
         return sum(level.nominal for level in self.levels)
 
     def level(self, name: str) -> LevelLimits | None:
-        """Return the limits of the level of this name, or None if there is no such level."""
+        """Return the limits of the level with this name, or None if the configuration has no such level."""
         return next((level for level in self.levels if level.name == name), None)
 
 
@@ -124,9 +124,10 @@ def compute_limits(
     server_concurrency: int,
     release: Release,
 ) -> Limits:
-    """Compute the limits of the levels of a configuration, given its `levels` and `order`.
+    """Compute the limits of all priority levels of a configuration. `flow_schemas` must be in matching order.
 
-    The limits of a level depend on all other levels, so all built-in and imagined levels must be included.
+    `priority_levels` must include all built-in and imagined levels, because the limits of a level depend on all other
+    levels. Raises ValueError if `server_concurrency` is less than 1.
     """
     if server_concurrency < 1:
         raise ValueError(f"server concurrency must be at least 1, not {server_concurrency}")
@@ -143,7 +144,7 @@ def compute_limits(
 
 
 def get_shares(level: PriorityLevelConfiguration, release: Release) -> int:
-    """Return the shares of a level that a server of this release counts."""
+    """Return the shares of a level in a release. Releases before 1.28 ignore the shares of exempt levels."""
     if level.spec.limited is not None:
         return level.spec.limited.shares
     return level.spec.exempt.shares if level.spec.exempt is not None and release.has_exempt_field else 0
@@ -152,7 +153,8 @@ def get_shares(level: PriorityLevelConfiguration, release: Release) -> int:
 def nominal_limit(shares: int, share_sum: int, total: int) -> int:
     """Return the nominal limit of a level with `shares` of `share_sum` shares, on a server with `total` seats.
 
-    Computed in floating point and in this order, as by the server. If the sum is 0, the server's result is undefined.
+    The calculation uses floating point and the order of the server. If `share_sum` is 0, the limit is 0 here and undefined
+    on the server.
     """
     return ceil(total * shares / float(share_sum)) if share_sum else 0
 
@@ -195,7 +197,7 @@ def _compute_level(
 
 
 def _round(value: float) -> int:
-    """Round half away from zero, as Go's math.Round; for values that are not negative."""
+    """Round a value of at least 0 to the nearest integer, and halves up, as Go's math.Round."""
     integer = floor(value)
     return integer + 1 if value - integer >= 0.5 else integer
 
@@ -215,10 +217,10 @@ def _add_borrowing(limits: Limits) -> tuple[LevelLimits, ...]:
 
 
 def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int]:
-    """Return the current limits by level name. `demand` has the seats that levels constantly demand, by level name.
+    """Return the current limits by level name. `demand` has the seats that each level constantly demands (default 0).
 
-    Before 1.26 there is no borrowing, so they are the nominal limits; before 1.28 exempt levels have none. Follows
-    `updateBorrowingLocked` with the given value as both high watermark and smoothed demand.
+    Before 1.26, there is no borrowing, and the result has the nominal limits. Before 1.28, the result omits exempt levels.
+    Follows `updateBorrowingLocked`, with the demand as both high watermark and smoothed demand.
     """
     levels = [level for level in limits.levels if not level.is_exempt or limits.release.has_exempt_field]
     nominal = {level.name: level.nominal for level in levels}
@@ -234,7 +236,7 @@ def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int
             seats[level.name] = _round(lower)
         else:
             items[level.name] = AllocationItem(lower, float(level.max), max(lower, demanded))
-    # The sum includes exempt levels, although their seats are not subtracted: as recorded.
+    # As recorded from a server: the sum includes exempt levels, although their seats are not subtracted.
     allocation = allocate(limits.nominal_sum, list(items.values()))
     if allocation is None:
         return nominal
@@ -250,18 +252,18 @@ class AllocationItem(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """Seats of each item, and the proportion of its target that an item gets if its bounds allow it."""
+    """The seats of each item, and the proportion of the target that every item gets within its bounds."""
 
     seats: tuple[float, ...]
     fair_proportion: float
 
 
 def allocate(required: int, items: Sequence[AllocationItem]) -> Allocation | None:
-    """Allocate `required` seats, or return None if the server reports an error and leaves all limits as they are.
+    """Distribute `required` seats to items, or return None if the server would report an error and keep the old limits.
 
     Every item gets the same proportion of its target, within its bounds (`computeConcurrencyAllocation` in conc_alloc.go).
-    Errors are contradictory bounds, a target below the lower bound, and bounds whose sums do not admit the required seats.
-    The server searches the proportion step by step; here the sorted bounds are bisected.
+    Errors are: contradictory bounds, a target below the lower bound, and fewer (more) seats than the sum of all lower
+    (upper) bounds. The server searches the proportion step by step. This function bisects the sorted bounds.
     """
     if required < 0 or any(not 0 <= item.lower <= item.target or item.upper < item.lower for item in items):
         return None
@@ -283,7 +285,7 @@ def allocate(required: int, items: Sequence[AllocationItem]) -> Allocation | Non
             max(item.lower, min(item.upper, proportion * target)) for item, target in zip(items, targets, strict=True)
         )
 
-    # The sum of seats grows with the proportion, linearly between two neighboring bounds: find the segment, then the point.
+    # The sum of seats grows with the proportion, linearly between neighboring bounds. Find the two bounds, then interpolate.
     bounds = sorted({0.0, *lows, *highs})
     end = bisect_left(bounds, float(required), 1, len(bounds) - 1, key=lambda proportion: fsum(seats_at(proportion)))
     start = bounds[end - 1]

@@ -1,7 +1,8 @@
-"""Whether a request matches a FlowSchema, a rule, a subject or an entry of a rule.
+"""Predicates that tell whether a request matches a FlowSchema, a rule, a subject or an item of a rule.
 
-This is staging/src/k8s.io/apiserver/pkg/util/flowcontrol/rule.go, function by function, with the same names in Python's
-spelling and in the same order, so that the two can be read side by side. `apflint.evaluate.explanation` explains mismatches.
+The module translates staging/src/k8s.io/apiserver/pkg/util/flowcontrol/rule.go function by function. The order is the same,
+and the names only differ in their spelling, so that both can be read side by side. The summary of a function begins with
+the name in Go. `apflint.evaluate.explanation` explains mismatches.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     )
 
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
-"""Prefix of the user names of service accounts; namespace, colon and name follow."""
+"""Prefix of the user names of service accounts: `system:serviceaccount:NAMESPACE:NAME`."""
 ALL = "*"
 
 
@@ -35,19 +36,19 @@ class UserInfo(NamedTuple):
 
 
 class RequestDigest(NamedTuple):
-    """The attributes by which API Priority and Fairness classifies a request."""
+    """The attributes of a request, and its user: the input of the classification."""
 
     request_info: RequestInfo
     user: UserInfo
 
 
 def matches_flow_schema(digest: RequestDigest, spec: FlowSchemaSpec) -> bool:
-    """`matchesFlowSchema`: any rule matches; a FlowSchema without rules matches nothing."""
+    """`matchesFlowSchema`: return whether at least one rule matches the request."""
     return any(matches_policy_rule(digest, policy_rule) for policy_rule in spec.rules)
 
 
 def matches_policy_rule(digest: RequestDigest, policy_rule: PolicyRulesWithSubjects) -> bool:
-    """`matchesPolicyRule`: a subject matches the user, and an entry for the type of the request matches the request."""
+    """`matchesPolicyRule`: return whether a subject matches the user, and a resource or non-resource rule the request."""
     if not matches_a_subject(digest.user, policy_rule.subjects):
         return False
     if digest.request_info.is_resource_request:
@@ -56,12 +57,12 @@ def matches_policy_rule(digest: RequestDigest, policy_rule: PolicyRulesWithSubje
 
 
 def matches_a_subject(user: UserInfo, subjects: Sequence[Subject]) -> bool:
-    """`matchesASubject`."""
+    """`matchesASubject`: return whether at least one subject matches the user."""
     return any(matches_subject(user, subject) for subject in subjects)
 
 
 def matches_subject(user: UserInfo, subject: Subject) -> bool:
-    """`matchesSubject`: names are literal, except `*`; a service account is recognized by its user name."""
+    """`matchesSubject`: compare the names exactly, except `*`. Service accounts are compared by their user names."""
     match subject.kind:
         case "User":
             return subject.user is not None and subject.user in (ALL, user.name)
@@ -79,17 +80,17 @@ def matches_subject(user: UserInfo, subject: Subject) -> bool:
 
 
 def service_account_matches_namespace(namespace: str, username: str) -> bool:
-    """`serviceAccountMatchesNamespace`: compares the prefix only; anything may follow."""
+    """`serviceAccountMatchesNamespace`: return whether the user name begins with the prefix of the namespace."""
     return username.startswith(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:")
 
 
 def matches_a_resource_rule(info: RequestInfo, rules: Sequence[ResourcePolicyRule]) -> bool:
-    """`matchesAResourceRule`."""
+    """`matchesAResourceRule`: return whether at least one rule matches."""
     return any(matches_resource_policy_rule(info, rule) for rule in rules)
 
 
 def matches_resource_policy_rule(info: RequestInfo, policy_rule: ResourcePolicyRule) -> bool:
-    """`matchesResourcePolicyRule`: verb, resource, API group and namespace match."""
+    """`matchesResourcePolicyRule`: return whether verb, resource, API group and namespace match."""
     return (
         match_policy_rule_verb(policy_rule.verbs, info.verb)
         and match_policy_rule_resource(policy_rule.resources, info.resource, info.subresource)
@@ -99,31 +100,31 @@ def matches_resource_policy_rule(info: RequestInfo, policy_rule: ResourcePolicyR
 
 
 def match_policy_rule_namespace(policy_rule: ResourcePolicyRule, request_namespace: str) -> bool:
-    """The end of `matchesResourcePolicyRule`: a request without a namespace requires `clusterScope: true`."""
+    """End of `matchesResourcePolicyRule`: compare the namespace. Requests without a namespace need `clusterScope: true`."""
     if not request_namespace:
         return policy_rule.cluster_scope
     return contains_string(request_namespace, policy_rule.namespaces, ALL)
 
 
 def matches_a_non_resource_rule(info: RequestInfo, rules: Sequence[NonResourcePolicyRule]) -> bool:
-    """`matchesANonResourceRule`."""
+    """`matchesANonResourceRule`: return whether at least one rule matches."""
     return any(matches_non_resource_policy_rule(info, rule) for rule in rules)
 
 
 def matches_non_resource_policy_rule(info: RequestInfo, policy_rule: NonResourcePolicyRule) -> bool:
-    """`matchesNonResourcePolicyRule`: verb and path match."""
+    """`matchesNonResourcePolicyRule`: return whether verb and path match."""
     return match_policy_rule_verb(policy_rule.verbs, info.verb) and match_policy_rule_non_resource_url(
         policy_rule.non_resource_urls, info.path
     )
 
 
 def match_policy_rule_verb(policy_rule_verbs: Sequence[str], request_verb: str) -> bool:
-    """`matchPolicyRuleVerb`."""
+    """`matchPolicyRuleVerb`: return whether the rule has the verb or `*`."""
     return contains_string(request_verb, policy_rule_verbs, ALL)
 
 
 def match_policy_rule_non_resource_url(policy_rule_request_urls: Sequence[str], request_path: str) -> bool:
-    """`matchPolicyRuleNonResourceURL`: a URL matches its path and all paths below it."""
+    """`matchPolicyRuleNonResourceURL`: return whether a URL of the rule is `*`, the path or a parent of the path."""
     for rule_path in policy_rule_request_urls:
         if rule_path in (ALL, request_path):
             return True
@@ -136,22 +137,22 @@ def match_policy_rule_non_resource_url(policy_rule_request_urls: Sequence[str], 
 
 
 def match_policy_rule_api_group(policy_rule_api_groups: Sequence[str], request_api_group: str) -> bool:
-    """`matchPolicyRuleAPIGroup`."""
+    """`matchPolicyRuleAPIGroup`: return whether the rule has the API group or `*`."""
     return contains_string(request_api_group, policy_rule_api_groups, ALL)
 
 
 def rs_join(request_resource: str, request_subresource: str) -> str:
-    """`rsJoin`: `pods`, or `pods/log`."""
+    """`rsJoin`: return `pods` or, with a subresource, `pods/log`."""
     return f"{request_resource}/{request_subresource}" if request_subresource else request_resource
 
 
 def match_policy_rule_resource(
     policy_rule_request_resources: Sequence[str], request_resource: str, request_subresource: str
 ) -> bool:
-    """`matchPolicyRuleResource`: literal; `pods` does not match `pods/log`, and `pods/*` is not a pattern."""
+    """`matchPolicyRuleResource`: compare `RESOURCE[/SUBRESOURCE]` exactly. `pods/*` is not a pattern."""
     return contains_string(rs_join(request_resource, request_subresource), policy_rule_request_resources, ALL)
 
 
 def contains_string(x: str, strings: Sequence[str], wildcard: str) -> bool:
-    """`containsString`: the list contains `x`, or the wildcard is its only item."""
+    """`containsString`: return whether the list contains `x`, or the wildcard is the only item of the list."""
     return (len(strings) == 1 and strings[0] == wildcard) or x in strings

@@ -1,6 +1,6 @@
-"""What can happen to a request at its priority level: dispatched, queued or rejected, when, and how long it may wait.
+"""Possible outcomes of a request at its priority level: dispatched, queued or rejected, when, and after which wait.
 
-A request waits for at most a quarter of its deadline, which the query parameter `timeout` shortens. Sources: KEP-1040,
+A request waits for at most a quarter of its deadline. The query parameter `timeout` shortens the deadline. Sources: KEP-1040,
 `util/flowcontrol/apf_controller.go` (startRequest), `fairqueuing/queueset/queueset.go`,
 `server/filters/priority-and-fairness.go` (getRequestWaitContext), `endpoints/filters/request_deadline.go`
 (WithRequestDeadline, parseTimeout), Go's `time.ParseDuration`, and recordings of kube-apiserver 1.36.2: 15 seconds without a
@@ -22,48 +22,48 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 REQUEST_TIMEOUT_SECONDS = 60.0
-"""Default of kube-apiserver's flag `--request-timeout`, the longest deadline of a request."""
+"""Default value of kube-apiserver's flag `--request-timeout`, which is the longest deadline of a request."""
 WAIT_FRACTION = 4
 DEFAULT_WAIT_SECONDS = REQUEST_TIMEOUT_SECONDS / WAIT_FRACTION
-"""Wait limit of a request without a timeout, with the default `--request-timeout`."""
+"""Maximum time in a queue for a request without `timeout`, if `--request-timeout` has its default value."""
 _UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 _DURATION = re.compile(rf"[+-]?(?:0|(?:{_PART})+)", re.ASCII)
 _MAX_SECONDS = 2.0**63 / 1e9
-"""A duration is an int64 of nanoseconds."""
+"""Go durations must be shorter, because a duration is an int64 of nanoseconds."""
 ADJUSTMENT_SECONDS = 10
-"""How often the server adjusts the current limits of levels that borrow (`borrowingAdjustmentPeriod`)."""
+"""Interval at which the server adjusts the current limits of all levels (`borrowingAdjustmentPeriod`)."""
 
 Reason = Literal["queue-full", "concurrency-limit", "time-out", "cancelled"]
-"""Label `reason` of the metric `apiserver_flowcontrol_rejected_requests_total`; `cancelled` exists from 1.23 to 1.27."""
+"""Values of `reason` in `apiserver_flowcontrol_rejected_requests_total`. Only 1.23 to 1.27 have `cancelled`."""
 
 
 class Deadline(NamedTuple):
-    """The deadline of a request by its query parameter `timeout`."""
+    """What the query parameter `timeout` of a request means for its deadline."""
 
     wait_seconds: float
     """Maximum time in a queue, from Kubernetes 1.28 on."""
     invalid: str | None = None
-    """The value of `timeout` if it is not a duration: the server answers 400 before it classifies the request."""
+    """The value of `timeout` if it is not a duration, else None. The server answers 400 before it classifies the request."""
 
 
 _DEFAULT_DEADLINE = Deadline(DEFAULT_WAIT_SECONDS)
 
 
 class Outcome(NamedTuple):
-    """Something that can happen to a request."""
+    """One possible outcome of a request."""
 
     result: Literal["dispatched", "queued", "rejected"]
     when: str
-    """A sentence. The sentences of all outcomes of a level cover all cases."""
+    """A sentence on when this outcome happens. In every case, one of the outcomes of a level happens."""
     status: int | None = None
-    """HTTP status of the rejection, or None if API Priority and Fairness does not answer the request."""
+    """HTTP status of the rejection, or None if the request is not rejected."""
     reason: Reason | None = None
-    """Reason of the rejection in metrics, or None."""
+    """Reason of the rejection in metrics, or None if the metrics do not count a rejection."""
 
 
 def find_deadline(url: str, info: RequestInfo) -> Deadline:
-    """Return the deadline of the request for `url`, a path with or without a query; `info` are its attributes."""
+    """Return the deadline of a request. `url` is its path with or without a query, and `info` has its attributes."""
     if "timeout" not in url or is_long_running(info):  # long-running requests have no deadline
         return _DEFAULT_DEADLINE
     value = parse_query(url.partition("?")[2]).get("timeout", "")
@@ -72,12 +72,12 @@ def find_deadline(url: str, info: RequestInfo) -> Deadline:
     seconds = parse_duration(value)
     if seconds is None:
         return Deadline(DEFAULT_WAIT_SECONDS, value)
-    # 0 means no timeout; a longer one than that of the server has no effect.
+    # 0 means no timeout. A timeout longer than the timeout of the server has no effect.
     return Deadline(seconds / WAIT_FRACTION) if 0 < seconds < REQUEST_TIMEOUT_SECONDS else _DEFAULT_DEADLINE
 
 
 def parse_duration(text: str) -> float | None:
-    """Return the seconds of a Go duration such as `5s`, `1m30s` or `-1.5h`, or None if it is not one."""
+    """Return the seconds of a Go duration such as `5s`, `1m30s` or `-1.5h`, or None if `text` is not a duration."""
     if _DURATION.fullmatch(text) is None:
         return None
     seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in re.findall(_PART, text))
@@ -91,7 +91,7 @@ def list_outcomes(
 ) -> tuple[Outcome, ...]:
     """Return what can happen to a request at a level, from best to worst.
 
-    `wait_seconds` is a quarter of the request's own timeout; until 1.27 it has no effect.
+    `wait_seconds` is the maximum time in a queue: see `find_deadline`. It has no effect in releases up to 1.27.
     """
     if level.is_exempt:
         return (Outcome("dispatched", "Executed at once, always: the level is exempt."),)
@@ -135,11 +135,11 @@ def _describe_wait(level: LevelLimits, release: Release, wait_seconds: float) ->
 
 
 def _list_timeouts(release: Release, wait_seconds: float) -> tuple[Outcome, ...]:
-    """Return how a waiting request is removed from its queue."""
+    """Return the outcomes that remove a waiting request from its queue."""
     if release.limits_wait_by_deadline:
         when = f"Rejected after {wait_seconds:g} seconds, or when the client is gone."
         return (Outcome("rejected", when, 429, "time-out"),)
-    # timeoutOldRequestsAndRejectOrEnqueueLocked runs on arrivals only. Until 1.22 no metric counts the last of these.
+    # timeoutOldRequestsAndRejectOrEnqueueLocked runs only if a request arrives. Until 1.22, no metric counts cancellations.
     when = f"Rejected after {DEFAULT_WAIT_SECONDS:g} seconds (a quarter of --request-timeout), once another request arrives there."
     gone = "Removed when the client is gone or its timeout expires."
     reason: Reason | None = "cancelled" if release.estimates_seats else None
@@ -147,9 +147,9 @@ def _list_timeouts(release: Release, wait_seconds: float) -> tuple[Outcome, ...]
 
 
 def describe_starvation(level: LevelLimits) -> str | None:
-    """Describe what happens to requests of a limited level without nominal seats, or return None if it has some.
+    """Describe what happens to requests of a limited level with 0 nominal seats. Return None for other levels.
 
-    Releases from 1.30 on accept such a level.
+    Releases from 1.30 on accept levels with 0 nominal seats.
     """
     if level.is_exempt or level.nominal > 0:
         return None
@@ -168,7 +168,7 @@ def describe_starvation(level: LevelLimits) -> str | None:
 
 
 def explain_unclassified(info: RequestInfo, deadline: Deadline, release: Release) -> str | None:
-    """Explain why API Priority and Fairness does not classify a request, or return None if it does."""
+    """Return why API Priority and Fairness does not classify a request, or None if it classifies the request."""
     if deadline.invalid is not None and release.refuses_invalid_timeouts:
         return (
             f'The server answers this request with status 400 before API Priority and Fairness: timeout "{deadline.invalid}"'

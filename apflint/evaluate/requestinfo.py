@@ -1,4 +1,4 @@
-"""The attributes of a request from its HTTP method and URL, as kube-apiserver determines them before any other step.
+"""Parser for the attributes of a request in its HTTP method and URL. kube-apiserver parses them before any other step.
 
 Source: `RequestInfoFactory.NewRequestInfo` in staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go, with
 the prefixes `api` (no group) and `apis`; compared with recordings of kube-apiserver 1.36.2.
@@ -14,13 +14,13 @@ from apflint.record import NamedTuple
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# url.ParseRequestURI also accepts what a client of a proxy sends: GET http://host/path.
+# url.ParseRequestURI also accepts absolute URLs, which clients of a proxy send: GET http://host/path.
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
 _INT64 = re.compile(r"[+-]?[0-9]+", re.ASCII)
 # Selectors. Sources: `fields.ParseSelector` in staging/src/k8s.io/apimachinery/pkg/fields/selector.go, and `labels.Parse` in
 # .../pkg/labels/selector.go.
 _TERM = re.compile(r"((?:\\.|[^\\,])*\\?)(?:,|\Z)", re.DOTALL)
-"""A term of a field selector, up to an unescaped comma."""
+"""A term of a field selector. It ends at an unescaped comma or at the end of the selector."""
 _OPERATOR = re.compile(r"!=|==|=")
 _VALUE = re.compile(r"(?:\\[\\,=]|[^\\,=])*", re.DOTALL)
 _UNESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -29,31 +29,33 @@ _TOKEN = re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
 _DNS_LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _NAME = "[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _KEY = rf"(?:(?=[^/]{{1,253}}/){_DNS_LABEL}(?:\.{_DNS_LABEL})*/)?{_NAME}"
-# An empty value is valid, except as the bound of < and >; so are empty items of a list, but not an empty list.
+# Empty values are valid, except after < and >. Lists may have empty items, but must not be empty.
 _VALUES = rf"\( (?!\))(?:(?:{_NAME} )?, )*(?:{_NAME} )?\)"
 _REQUIREMENT = rf"(?:! {_KEY}|{_KEY}(?: (?:in|notin) {_VALUES}| (?:==?|!=)(?: {_NAME})?| [<>] [0-9]{{1,19}})?)"
 _LABEL_SELECTOR = rf"(?:{_REQUIREMENT}(?: , {_REQUIREMENT})*)?"
-"""A label selector whose tokens are separated by single spaces. It takes 3 ms to compile, and few requests have one."""
+"""A label selector with single spaces between tokens. Not compiled here: that takes 3 ms, and few requests need it."""
 
 LONG_RUNNING_VERBS = frozenset(("watch", "proxy"))
 LONG_RUNNING_SUBRESOURCES = frozenset(("attach", "exec", "proxy", "log", "portforward"))
 LONG_RUNNING_PATH = "/debug/pprof/"
-"""The criteria for long-running requests. Source: `BuildGenericConfig` in pkg/controlplane/apiserver/config.go and
+"""Beginning of the paths of profiles. Like the verbs and subresources above, they mark long-running requests.
+
+Source: `BuildGenericConfig` in pkg/controlplane/apiserver/config.go and
 `BasicLongRunningRequestCheck` in staging/src/k8s.io/apiserver/pkg/server/filters/longrunning.go."""
 
 
 class RequestInfo(NamedTuple):
-    """The attributes of a request, with Kubernetes' names. Attributes that do not apply are empty."""
+    """The attributes of a request, with the names of Kubernetes. Attributes that do not apply to the request are empty."""
 
     is_resource_request: bool
     verb: str
-    """`get`, `list`, `watch`, `create`, ...; for a non-resource request the HTTP method in lower case; empty for a resource
-    request with another method (OPTIONS)."""
+    """Verb of a resource request (`get`, `list`, `create`, ...), or the HTTP method of a non-resource request in lower case.
+    Empty for a resource request whose method maps to no verb, such as OPTIONS."""
     api_prefix: str
     api_group: str
     api_version: str
     namespace: str
-    """Empty for a cluster-scoped resource and for all namespaces; `foo` for the namespace `foo` itself."""
+    """Empty for cluster-scoped resources and for all namespaces. A request for the Namespace object `foo` has `foo`."""
     resource: str
     subresource: str
     name: str
@@ -66,10 +68,10 @@ class RequestInfo(NamedTuple):
 
 
 def parse_request_info(method: str, url: str) -> RequestInfo:
-    """Return the attributes of the request `method url`; `url` is a path with or without a query, as in an HTTP request line.
+    """Return the attributes of the HTTP request `method url`. `url` is a path with or without a query, or an absolute URL.
 
-    Raises UserError if the server answers 400 or 500 instead: `/api/v1/watch` with nothing after it, a broken percent escape,
-    a target that does not start with a slash.
+    Raises UserError if the server would answer 400 or 500: for a path that ends after `watch` or `proxy`
+    (`/api/v1/watch`), a broken percent escape, a control character, or a path that does not start with a slash.
     """
     path, query = _target(url)
     parts = path.strip("/").split("/")
@@ -95,7 +97,7 @@ def parse_request_info(method: str, url: str) -> RequestInfo:
     namespace = ""
     if parts[0] == "namespaces" and len(parts) > 1:
         namespace = parts[1]
-        # .../namespaces/foo/status and /finalize are about the namespace itself; all else lives in it.
+        # .../namespaces/foo/status and /finalize are for the Namespace object. Other paths are for objects in the namespace.
         if len(parts) > 2 and parts[2] not in ("status", "finalize"):
             parts = parts[2:]
     resource = parts[0]
@@ -107,7 +109,7 @@ def parse_request_info(method: str, url: str) -> RequestInfo:
         verb, name = _list_or_watch(values)
     elif not name and verb == "delete":
         verb = "deletecollection"
-    # Selectors are for authorization (KEP-4601). The old /watch/ paths have none there.
+    # Only authorization uses selectors (KEP-4601), and the server ignores them in the old /watch/ paths.
     selectors = values if not by_prefix and verb in ("list", "watch", "deletecollection") else {}
     return RequestInfo(
         True,
@@ -127,7 +129,7 @@ def parse_request_info(method: str, url: str) -> RequestInfo:
 
 
 def is_long_running(info: RequestInfo) -> bool:
-    """Return whether the server does not limit the time of a request (a watch, a log, a port-forward, a profile)."""
+    """Return whether the server sets no deadline for a request, such as a watch, a log, a port-forward or a profile."""
     if info.verb in LONG_RUNNING_VERBS:
         return True
     if info.is_resource_request:
@@ -136,16 +138,16 @@ def is_long_running(info: RequestInfo) -> bool:
 
 
 def is_seen_by_apf(info: RequestInfo, *, watches: bool = True) -> bool:
-    """Return whether API Priority and Fairness classifies a request: it skips long-running requests, except watches.
+    """Return whether API Priority and Fairness classifies a request. It skips long-running requests, except watches.
 
-    `watches` is `Release.classifies_watches`: until 1.21, watches are skipped too. Source:
+    `watches` is `Release.classifies_watches`. Releases up to 1.21 skip watches, too. Source:
     `WithPriorityAndFairness` in staging/src/k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go.
     """
     return (watches and info.verb == "watch") or not is_long_running(info)
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """Return the first value of each parameter, without malformed ones (`%zz`, a semicolon), as Go's `url.ParseQuery`."""
+    """Return the first value of each parameter. Omits parameters with `;` or a broken escape, as Go's `url.ParseQuery`."""
     values: dict[str, str] = {}
     for pair in query.split("&"):
         if not pair or ";" in pair or _BAD_ESCAPE.search(pair):
@@ -156,7 +158,7 @@ def parse_query(query: str) -> dict[str, str]:
 
 
 def _target(url: str) -> tuple[str, str]:
-    """Return path (decoded) and query (raw) of a request target, as Go's `url.ParseRequestURI`."""
+    """Return the decoded path and the raw query of a URL, as Go's `url.ParseRequestURI`. Raises UserError for status 400."""
     target = url
     if not url.startswith("/") and url != "*":
         absolute = _ABSOLUTE.match(url)
@@ -176,7 +178,7 @@ def _target(url: str) -> tuple[str, str]:
 
 
 def _decoded(text: str) -> str:
-    # Bytes that are not UTF-8 become U+FFFD, as in the server's own output about the request.
+    # Bytes that are not UTF-8 become U+FFFD, as in what the server prints about the request.
     if "%" not in text:
         return text
     from urllib.parse import unquote_to_bytes  # 1.5 ms at start, for escapes alone
@@ -185,10 +187,11 @@ def _decoded(text: str) -> str:
 
 
 def _list_or_watch(values: dict[str, str]) -> tuple[str, str]:
-    """Return verb and name of a GET without a name. `fieldSelector=metadata.name=x` is a name if all parameters are well-formed.
+    """Return verb and name of a GET request whose path has no name.
 
-    Source: `NewRequestInfo`, and `Convert_Slice_string_To_bool` in staging/src/k8s.io/apimachinery/pkg/runtime/conversion.go:
-    anything but `false` and `0` is true.
+    `fieldSelector=metadata.name=x` sets the name if all list options are valid. The parameter `watch` is true for
+    every value except `false` and `0`. Sources: `NewRequestInfo`, and `Convert_Slice_string_To_bool` in
+    staging/src/k8s.io/apimachinery/pkg/runtime/conversion.go.
     """
     if not values:
         return "list", ""
@@ -202,7 +205,7 @@ def _list_or_watch(values: dict[str, str]) -> tuple[str, str]:
 
 
 def _decodes(values: dict[str, str]) -> bool:
-    """Return whether the other parameters are valid list options; the server ignores all options if one is not."""
+    """Return whether `limit`, `timeoutSeconds` and `labelSelector` are valid. If not, the server ignores all list options."""
     for key in ("limit", "timeoutSeconds"):
         value = values.get(key)
         if value is not None and not (_INT64.fullmatch(value) and len(value) < 400 and -(2**63) <= int(value) < 2**63):
@@ -211,8 +214,8 @@ def _decodes(values: dict[str, str]) -> bool:
 
 
 def exact_field_match(selector: str, field: str) -> str | None:
-    """Return the value that a field selector requires of `field`, or None if it requires none or is malformed."""
-    # The server sorts the terms by bytes, as Python sorts strings, and uses the first one that applies.
+    """Return the value that a field selector requires for `field`, or None if it has no such term or is malformed."""
+    # The server sorts the terms by bytes, as Python sorts strings, and uses the first term with `field` and = or ==.
     value: str | None = None
     for term in sorted(filter(None, _TERM.findall(selector))):
         operator = _OPERATOR.search(term)

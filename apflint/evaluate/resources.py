@@ -1,4 +1,4 @@
-"""The resources that Kubernetes itself serves, and the names that kubectl accepts for them."""
+"""The resources that Kubernetes itself serves, with the names that kubectl accepts for each resource."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from apflint.record import NamedTuple
 
 
 class Resource(NamedTuple):
-    """A resource with its preferred version."""
+    """A resource of an API group. `version` is the preferred version of the group."""
 
     group: str
     version: str
@@ -22,12 +22,12 @@ class Resource(NamedTuple):
 
     @property
     def qualified_name(self) -> str:
-        """`pods`, `deployments.apps`."""
+        """Name with the API group, as in `deployments.apps`. Resources of the core group have no suffix: `pods`."""
         return f"{self.name}.{self.group}" if self.group else self.name
 
 
 def _read_table() -> tuple[Resource, ...]:
-    """Read resources.txt, which describes its format."""
+    """Read resources.txt. The format is described in its first lines."""
     resources = []
     group = version = ""
     with open(f"{dirname(__file__)}/resources.txt", encoding="utf-8") as file:  # pathlib takes longer to import
@@ -44,11 +44,11 @@ def _read_table() -> tuple[Resource, ...]:
 
 
 RESOURCES = _read_table()
-"""Resources of current servers."""
+"""Resources of about Kubernetes 1.36, without alpha resources. kubectl uses the first of resources with the same name."""
 
 
 def find_resources(text: str) -> tuple[Resource, ...]:
-    """Return the resources that kubectl finds by a plural, singular or short name or a kind, in any case, in its order."""
+    """Return the resources with a plural, singular or short name or kind, in any letter case. kubectl uses the first resource."""
     return _resources_by_word().get(text.lower(), ())
 
 
@@ -62,7 +62,7 @@ def _resources_by_word() -> dict[str, tuple[Resource, ...]]:
 
 
 def get_resource(name: str, group: str) -> Resource | None:
-    """Return the resource with a plural name in a group, or None if Kubernetes itself does not serve it."""
+    """Return the resource with a plural name and an API group, or None if Kubernetes itself does not serve the resource."""
     return _resources_by_name().get((name, group))
 
 

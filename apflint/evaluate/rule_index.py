@@ -1,7 +1,8 @@
-"""An index of the rules of FlowSchemas by their subjects, and by the values that long lists of rules cover.
+"""An index of the rules of FlowSchemas by their subjects and, for long lists of rules, also by verb, API group and so on.
 
-It finds the first match of a request among thousands of rules, as the functions of `apflint.evaluate.match` do, without
-trying every rule.
+The index finds the first of thousands of rules that matches a request, without trying all rules. The result is the same as
+with the functions of `apflint.evaluate.match`. A rule covers a value of a field (such as a verb) if the rule can match
+requests with this value.
 """
 
 from __future__ import annotations
@@ -24,42 +25,42 @@ if TYPE_CHECKING:
 
     Entry = ResourcePolicyRule | NonResourcePolicyRule
     Values = Collection[str] | None
-    """Values that rules cover in a field; None: all values."""
+    """Values of a field that rules cover, or None for all values."""
     SubjectList = tuple[Hashable, list["IndexedSubject"]]
-    """Subjects that match the same users, in matching order, and the key of their index."""
+    """A key of `RuleIndex._subjects` and its value: subjects that match the same users, in matching order."""
 
 _T = TypeVar("_T")
 
 MAX_SCANNED = 32
-"""Length up to which a list is scanned from its beginning."""
+"""Maximum length of a list that is scanned from its beginning. Longer lists get an index."""
 _MAX_COPIES = 8
-"""Average number of values up to which a field of rules is indexed."""
+"""Maximum average number of values per rule of an indexed field, because the index repeats a rule for each value."""
 _EVERYTHING = (ALL,)
 _EVERYBODY = ("User", ALL)
 
 
 class IndexedSubject(NamedTuple):
-    """A subject of a FlowSchema and the entries of its rule. Subjects compare in the order in which a server tries them."""
+    """A subject of a FlowSchema, with the entries of its rule. The sort order is the order in which a server tries subjects."""
 
     position: int
     """Index of the FlowSchema in the matching order."""
     rule_number: int
     subject_number: int
     entries: Sequence[Entry]
-    """The resource rules of the rule, or its non-resource rules."""
+    """The items of `resourceRules` or of `nonResourceRules` in the rule of the subject."""
 
 
 class ValueIndex(Generic[_T]):
-    """An index of items by the values of one field: the field that leaves the fewest items for one value."""
+    """An index of items by the values of one field. The chosen field has the shortest lists of items per value."""
 
     def __init__(self, rows: Sequence[tuple[_T, Sequence[Values]]]) -> None:
-        """Index items, each with the values it covers in every field. Lists of items keep the order of the rows."""
+        """Index the items of `rows`: pairs of an item and the values that the item covers in each field. Keeps their order."""
         longest, self.field = min(
             (_longest_list(covered), at) for at, covered in enumerate(zip(*(fields for _, fields in rows), strict=True))
         )
         self.by_value: dict[str, list[_T]] = {}
         self.others: list[_T] = []
-        """Items that cover all values of the field; all items if the field does not distinguish enough of them."""
+        """Items that cover all values of the field. All items if in every field, most items cover the same value."""
         for item, fields in rows:
             values = fields[self.field] if longest <= len(rows) / 2 else None
             if values is None:
@@ -69,12 +70,12 @@ class ValueIndex(Generic[_T]):
                     self.by_value.setdefault(value, []).append(item)
 
     def find(self, request: Sequence[str]) -> tuple[Sequence[_T], Sequence[_T]]:
-        """Return two ordered lists of items: all items that may cover the values of a request are in one of them."""
+        """Return two ordered lists of candidates. Every item that covers all values of the request is in one of the lists."""
         return self.others, self.by_value.get(request[self.field], ())
 
 
 def _longest_list(covered: Sequence[Values]) -> int:
-    """Return the maximum number of items that cover one value of a field."""
+    """Return the maximum number of items that cover the same value of a field, or of all items if they have many values."""
     counts = Counter(chain.from_iterable(values for values in covered if values is not None))
     if counts.total() > _MAX_COPIES * len(covered):
         return len(covered)
@@ -82,11 +83,11 @@ def _longest_list(covered: Sequence[Values]) -> int:
 
 
 class RuleIndex:
-    """The rules of FlowSchemas in matching order."""
+    """An index of the rules of FlowSchemas. `order` has the FlowSchemas in matching order."""
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
         self._subjects: dict[tuple[bool, str, str], list[IndexedSubject]] = {}
-        """Subjects in matching order, by the type of the requests (whether for resources) and by the users they match."""
+        """Subjects in matching order. Key: whether requests are for resources, and kind and name of the matching users."""
         self._indexes: dict[Hashable, ValueIndex[Any]] = {}
         self._url_sets: dict[Sequence[str], UrlSet] = {}
         for position, schema in enumerate(order):
@@ -100,11 +101,11 @@ class RuleIndex:
                         if not subjects or subjects[-1][:2] != (
                             position,
                             rule_number,
-                        ):  # only the first of a rule counts
+                        ):  # one subject is enough for each rule
                             subjects.append(IndexedSubject(position, rule_number, subject_number, entries))
 
     def matching_subjects(self, user: UserInfo, is_resource: bool) -> list[SubjectList]:
-        """Return the lists of all subjects that match a user, each with its key."""
+        """Return lists that together have all subjects that match a user. Each list comes with its key."""
         keys = [_EVERYBODY, ("User", user.name), *(("Group", group) for group in user.groups)]
         if user.name.startswith(SERVICE_ACCOUNT_PREFIX):
             # The server only compares prefixes: the namespace may end at any colon.
@@ -116,9 +117,10 @@ class RuleIndex:
     def first_match(
         self, request: Sequence[str], lists: Sequence[SubjectList], start: int = 0
     ) -> tuple[IndexedSubject, int] | None:
-        """Return the first subject in `lists` whose rule covers the values of a request, and the number of the entry.
+        """Return the first subject in `lists` whose rule matches the request, and the index of the first matching entry.
 
-        Only FlowSchemas from position `start` of the matching order on are tried. Returns None if there is no match.
+        `request` is the result of `matched_values`. FlowSchemas before position `start` of the matching order are ignored.
+        Returns None if no rule matches.
         """
         match: tuple[IndexedSubject, int] | None = None
         for key, listed in lists:
@@ -135,7 +137,7 @@ class RuleIndex:
     def _narrow(
         self, key: Hashable, items: Sequence[_T], cover: Callable[[_T], Sequence[Values]], request: Sequence[str]
     ) -> Iterable[Sequence[_T]]:
-        """Return ordered lists: all items that may cover the values of a request are in one of them."""
+        """Return ordered lists of candidates. Every item that covers all values of the request is in one of the lists."""
         if len(items) <= MAX_SCANNED:
             return (items,)
         if key not in self._indexes:
@@ -143,7 +145,7 @@ class RuleIndex:
         return self._indexes[key].find(request)
 
     def _first_entry(self, subject: IndexedSubject, request: Sequence[str]) -> int | None:
-        """Return the number of the first entry of the subject's rule that covers the values of a request, or None."""
+        """Return the index of the first entry in the rule of `subject` that matches the request, or None if no entry does."""
         entries: Sequence[Any] = subject.entries  # of the type that the request has
         numbers: Iterable[int] = range(len(entries))
         if len(entries) > MAX_SCANNED:
@@ -179,14 +181,14 @@ class RuleIndex:
 
 
 def matched_values(info: RequestInfo) -> tuple[str, ...]:
-    """Return the values that rules are compared with: four of a resource request, three of others."""
+    """Return verb, API group, resource and namespace, or verb, first path segment and path of a non-resource request."""
     if info.is_resource_request:
         return info.verb, info.api_group, rs_join(info.resource, info.subresource), info.namespace
     return info.verb, _first_segment(info.path), info.path
 
 
 def _matching_users(subject: Subject) -> tuple[str, str] | None:
-    """Return the kind and the name of the users that a subject matches, or None if it matches nobody."""
+    """Return the kind and the name of the users that a subject matches, or None if the subject matches nobody."""
     account = subject.service_account
     if subject.kind == "User" and subject.user is not None:
         return _EVERYBODY if subject.user == ALL else ("User", subject.user)
@@ -200,7 +202,7 @@ def _matching_users(subject: Subject) -> tuple[str, str] | None:
 
 
 def _covered_values(entries: Sequence[Entry]) -> tuple[Values, ...]:
-    """Return the values that entries cover together, by the fields of `matched_values`; of paths the first segments."""
+    """Return the values that entries cover together in each field of `matched_values`, except the full path."""
     rows = [
         _resource_values(entry) if isinstance(entry, ResourcePolicyRule) else _path_values(entry) for entry in entries
     ]
@@ -208,12 +210,12 @@ def _covered_values(entries: Sequence[Entry]) -> tuple[Values, ...]:
 
 
 class UrlSet:
-    """URLs of a non-resource rule. `path in urls` is `match_policy_rule_non_resource_url(urls, path)`."""
+    """A set of URLs of a non-resource rule. `path in url_set` is `match_policy_rule_non_resource_url(urls, path)`."""
 
     def __init__(self, urls: Iterable[str]) -> None:
         self._urls = frozenset(urls)
         self._prefixes = frozenset(map(path_prefix, self._urls))
-        # A path may have thousands of slashes; only those at the length of a prefix matter.
+        # A path may have thousands of slashes, but only slashes at the length of a prefix matter.
         self._lengths = sorted(set(map(len, self._prefixes)))
 
     def __contains__(self, path: str) -> bool:
@@ -226,13 +228,13 @@ class UrlSet:
 
 
 def path_prefix(url: str) -> str:
-    """Return the prefix of the paths that a URL matches besides itself (`match_policy_rule_non_resource_url`)."""
+    """Return the prefix, with a final slash, of the paths below a URL of a rule."""
     prefix = url.removesuffix(ALL)
     return prefix if prefix.endswith("/") else f"{prefix}/"
 
 
 def includes_urls(urls: Iterable[str], others: Iterable[str]) -> bool:
-    """Return whether every path that `others` match is also matched by `urls`."""
+    """Return whether `urls` match every path that `others` match."""
     known = UrlSet(urls)
     return all(url in known for url in others)
 
@@ -258,6 +260,6 @@ def _values(listed: Sequence[str]) -> Values:
 
 
 def _first_segment(path: str) -> str:
-    """Return a path up to its second slash: `/apis`."""
+    """Return the part of a path before its second slash: `/apis` for `/apis/apps`."""
     end = path.find("/", 1)
     return path if end < 0 else path[:end]

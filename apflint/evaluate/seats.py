@@ -1,8 +1,8 @@
-"""How many seats one request takes: a list by the objects it loads, a change by the watchers it notifies.
+"""Estimates of the seats of one request, from the objects that a list loads or the watchers that a change notifies.
 
 Sources: `util/flowcontrol/request` (list_work_estimator.go, mutating_work_estimator.go, width.go, config.go).
-`max_seats` and `request_bound` apply to every release with such bounds. The estimates are those of 1.34 and later, with
-the feature gate SizeBasedListCostEstimate on, as by default; recorded from kube-apiserver 1.36.2.
+`max_seats` and `request_bound` apply to every release that limits the seats of a request. The estimates apply to 1.34 and
+later with the feature gate SizeBasedListCostEstimate, which is on by default. Compared with kube-apiserver 1.36.2.
 """
 
 from __future__ import annotations
@@ -16,31 +16,34 @@ MINIMUM_SEATS = 1
 MAXIMUM_LIST_SEATS = 100
 """Maximum seats of a list at any level, from 1.34 on. For other releases, see `Release.max_list_seats`."""
 MAXIMUM_MUTATING_SEATS = 10
-"""Maximum seats of a change in its second phase, from 1.24 on. For other releases, see `Release.max_mutating_seats`."""
+"""Maximum seats of a mutating request while watchers are notified (its second phase), from 1.24 on.
+
+For other releases, see `Release.max_mutating_seats`.
+"""
 MAX_SEATS_PERCENT = 15
 """Percentage of the nominal limit of a level that one request may take (`priorityLevelMaxSeatsPercent`)."""
 BYTES_PER_SEAT = 100_000
 CACHE_BYTES = 1_000_000
-"""Estimated maximum memory of a list from the watch cache, which is streamed."""
+"""Estimated maximum memory in bytes of a list from the watch cache, whose response is streamed."""
 UNKNOWN_OBJECT_BYTES = 1_500_000
-"""Size of an object before the server has measured any: the maximum of etcd."""
+"""Assumed size of an object before the server has measured objects: the maximum size in etcd."""
 WATCHERS_PER_SEAT = 10
 EVENT_NANOSECONDS = 5_000_000
-"""Time for which a change holds a seat to notify ten watchers."""
+"""Time for which a mutating request holds a seat to notify WATCHERS_PER_SEAT watchers."""
 
 Count = int | Literal["stale", "unknown"]
-"""Number of objects of a resource; "stale" if the server has not counted recently, "unknown" if it has no such resource."""
+"""Number of objects of a resource. "stale": not counted recently by the server. "unknown": not stored by the server."""
 
 
 class Seats(NamedTuple):
     """The seats that one request takes at its level."""
 
     initial: int
-    """Seats while it executes."""
+    """Seats while the request executes."""
     final: int = 0
-    """Seats after that, while watchers are notified."""
+    """Seats after the execution, while watchers are notified."""
     nanoseconds: int = 0
-    """Time for which the final seats are held."""
+    """Time for which the request holds the final seats."""
 
     @property
     def peak(self) -> int:
@@ -49,10 +52,11 @@ class Seats(NamedTuple):
 
 
 def max_seats(nominal: int, hand_size: int | None) -> int:
-    """Return the bound that a level sets on the seats of one request; `nominal` is the level's limit in seats.
+    """Return the maximum seats that a level allows one request, or 0 if the level sets no maximum.
 
-    15% of the limit, rounded up, and at most the limit divided by the hand size; at least 1. A level without queues
-    (`hand_size` None) has no bound: 0, as in the server (`util/flowcontrol/apf_controller.go`).
+    `nominal` is the nominal limit of the level in seats. The maximum is 15% of `nominal`, rounded up, but at most
+    `nominal // hand_size` and at least 1. Levels without queues (`hand_size` is None) set no maximum. Source:
+    `util/flowcontrol/apf_controller.go`.
     """
     if hand_size is None:
         return 0
@@ -60,7 +64,7 @@ def max_seats(nominal: int, hand_size: int | None) -> int:
 
 
 def request_bound(level_max_seats: int, overall: int) -> int:
-    """Return the maximum seats of one request: the bound of its level (0: none), but no more than the overall maximum."""
+    """Return the maximum seats of one request: `overall`, or `level_max_seats` if that is lower and not 0."""
     return overall if level_max_seats == 0 else min(level_max_seats, overall)
 
 
@@ -74,12 +78,12 @@ def estimate_list_seats(
     from_cache: bool = True,
     single: bool = False,
 ) -> Seats:
-    """Return the seats of a list, or of a watch that starts with the existing objects.
+    """Return the seats of a list request, or of a watch request that starts with the existing objects.
 
-    `objects` is the number of stored objects of the resource in all namespaces; `object_bytes` their average size (0:
-    unknown); `level_max_seats` the result of `max_seats`. `limit` is that of the request (0: none), `selector` whether it has
-    a label or field selector, `from_cache` the result of `is_listed_from_cache`, `single` whether it names one object
-    (`metadata.name=x`).
+    `objects` is the number of stored objects of the resource in all namespaces, and `object_bytes` is their average size (0
+    if unknown). `level_max_seats` is the result of `max_seats`, and `from_cache` the result of `is_listed_from_cache`. The
+    other parameters describe the request: `limit` (0 if absent), whether it has a label or field `selector`, and whether it
+    is for a `single` object (`metadata.name=x`).
     """
     bound = request_bound(level_max_seats, MAXIMUM_LIST_SEATS)
     if objects == "unknown":  # probably a resource of an aggregated server, which does the work
@@ -100,17 +104,17 @@ def estimate_list_seats(
 
 
 def estimate_undecodable_list_seats(level_max_seats: int) -> Seats:
-    """Return the seats of a list or watch whose query cannot be decoded (`limit=abc`): the maximum."""
+    """Return the seats of a list or watch with invalid list options (`limit=abc`). The server assumes the maximum."""
     return Seats(request_bound(level_max_seats, MAXIMUM_LIST_SEATS))
 
 
 def is_listed_from_cache(
     resource_version: str = "", match: str = "", *, limit: int = 0, continued: bool = False, consistent: bool = True
 ) -> bool:
-    """Return whether the watch cache can answer a list (`ShouldDelegateListMeta` without snapshots).
+    """Return whether the watch cache can answer a list request (`ShouldDelegateListMeta` without snapshots).
 
-    `match` is the request's `resourceVersionMatch`, `continued` whether it has `continue`, `consistent` whether the
-    server can answer a read of the newest state from its cache (ConsistentListFromCache; it needs etcd 3.4.31, 3.5.13 or later).
+    `match` is the parameter `resourceVersionMatch`. `continued` is whether the request has the parameter `continue`.
+    `consistent` is whether the cache can serve the newest state (ConsistentListFromCache, with etcd 3.4.31, 3.5.13 or later).
     """
     if match == "Exact":
         return False
@@ -124,15 +128,15 @@ def is_listed_from_cache(
 
 
 def is_watch_list(resource_version: str = "", *, send_initial_events: bool = False) -> bool:
-    """Return whether a watch starts with the existing objects and so takes the seats of a list from the cache, not 1."""
+    """Return whether a watch starts with the existing objects. Then it takes the seats of a list from the cache, not 1 seat."""
     return send_initial_events or resource_version in ("", "0")
 
 
 def estimate_mutating_seats(watchers: int, level_max_seats: int) -> Seats:
-    """Return the seats of create, update, patch and delete for a number of watchers that see the change.
+    """Return the seats of a create, update, patch or delete request if `watchers` watchers are notified of the change.
 
-    Up to 9 watchers require no seats. If the level bounds the seats, they are held longer instead. Not for deletecollection and
-    tokens of service accounts, which take 1 seat.
+    Up to 9 watchers need no final seats. If the level allows fewer seats than needed, the request holds them longer.
+    Requests for deletecollection or tokens of service accounts always take 1 seat.
     """
     if watchers < WATCHERS_PER_SEAT:
         return Seats(MINIMUM_SEATS)
@@ -145,5 +149,5 @@ MUTATING_VERBS = frozenset({"create", "update", "patch", "delete"})
 
 
 def is_mutating(verb: str, resource: str = "", subresource: str = "") -> bool:
-    """Return whether `estimate_mutating_seats` applies; the verb is that of the request's attributes, not the HTTP method."""
+    """Return whether `estimate_mutating_seats` applies. `verb` is the verb of `RequestInfo`, not the HTTP method."""
     return verb in MUTATING_VERBS and (resource, subresource) != ("serviceaccounts", "token")

@@ -1,8 +1,10 @@
-"""Shuffle sharding: the queues of a flow, and how likely heavy flows occupy all of them.
+"""Shuffle sharding: the queues of a flow, and the probability that busy flows fill all queues of another flow.
 
-A level with queues is a deck of cards. Each flow is dealt a hand of them by a hash of its name, and each of its requests waits
-in the queue of that hand with the least estimated work. Sources: KEP-1040 "Queue assignment",
-`util/shufflesharding/shufflesharding.go` (NewDealer, DealIntoHand) and `util/flowcontrol/apf_filter.go` (computeFlowHash).
+The queues of a level are a deck of cards. The server deals each flow a hand of queues, by a hash of the flow's name. Each
+request waits in the queue of this hand with the least estimated work. An elephant is a flow with so many requests that it
+fills all queues of its hand. A mouse, any other flow, is squished if elephants fill all queues of its hand. Sources: KEP-1040
+"Queue assignment", `util/shufflesharding/shufflesharding.go` (NewDealer, DealIntoHand) and
+`util/flowcontrol/apf_filter.go` (computeFlowHash).
 """
 
 from __future__ import annotations
@@ -15,29 +17,29 @@ from apflint.errors import UserError
 from apflint.record import NamedTuple
 
 MAX_ENTROPY_BITS = 60
-"""Maximum bits of the hash that a hand may require (`MaxHashBits`)."""
+"""Maximum number of hash bits that a hand may require (`MaxHashBits`)."""
 MAX_QUEUES = 10_000_000
 """Maximum number of queues (`pkg/apis/flowcontrol/validation`, `priorityLevelConfigurationQueuingMaxQueues`)."""
 MAX_DECK = 1 << 26
-"""Maximum size of a deck for the dealer."""
+"""Maximum number of queues from which `NewDealer` deals."""
 MAX_HAND = 15
-"""Maximum size of a hand within 60 bits (of 15 or 16 queues)."""
+"""Maximum hand size that requires at most 60 hash bits, possible with 15 or 16 queues."""
 DOCUMENTED_ELEPHANTS = (1, 4, 16)
 # fmt: off
 DOCUMENTED_PAIRS = (
     (12, 32), (10, 32), (10, 64), (9, 64), (8, 64), (8, 128), (7, 128), (7, 256), (6, 256), (6, 512), (6, 1024),
 )
 # fmt: on
-"""Hand and deck of each row of the table in the Kubernetes documentation, page "API Priority and Fairness"."""
+"""Hand size and number of queues in each row of the table on the page "API Priority and Fairness" of kubernetes.io."""
 
 
 def required_entropy_bits(queues: int, hand_size: int) -> int:
-    """Return the bits of a hash that a hand requires, computed in floating point as by `RequiredEntropyBits`."""
+    """Return the number of hash bits that a hand requires. Uses floating point, as `RequiredEntropyBits`."""
     return ceil(log2(queues) * hand_size)
 
 
 def why_no_dealer(queues: int, hand_size: int) -> str | None:
-    """Return why no hand can be dealt, or None if one can. The conditions are those of `NewDealer`, in its order."""
+    """Return why the server cannot deal hands of this size, or None if it can. Conditions and order are from `NewDealer`."""
     if queues <= 0 or hand_size <= 0:
         return f"queues ({queues}) and hand size ({hand_size}) must be at least 1"
     if hand_size > queues:
@@ -51,19 +53,19 @@ def why_no_dealer(queues: int, hand_size: int) -> str | None:
 
 
 def is_admitted(queues: int, hand_size: int) -> bool:
-    """Return whether the API server admits a level with these values, after defaulting."""
+    """Return whether the API server accepts a level with these values. Defaults must already be set."""
     return queues <= MAX_QUEUES and why_no_dealer(queues, hand_size) is None
 
 
 def flow_hash(flow_schema: str, distinguisher: str) -> int:
-    """Return the hash of a flow, an unsigned integer of 64 bits (`computeFlowHash`)."""
+    """Return the hash of a flow as an unsigned integer of 64 bits (`computeFlowHash`)."""
     from hashlib import sha256  # OpenSSL takes 2 ms to load, and only flows are hashed
 
     return int.from_bytes(sha256(_encode(flow_schema) + b"\0" + _encode(distinguisher)).digest()[:8], "little")
 
 
 def _encode(text: str) -> bytes:
-    """Return the bytes of a string in Go: an argument that is not UTF-8 keeps its bytes, half a surrogate pair is U+FFFD."""
+    """Return the UTF-8 bytes of a string as in Go. Undecodable bytes of arguments are kept, and lone surrogates become U+FFFD."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -71,10 +73,10 @@ def _encode(text: str) -> bytes:
 
 
 def deal(hash_value: int, queues: int, hand_size: int) -> tuple[int, ...]:
-    """Return the hand of a hash: distinct queue numbers from 0, in the order of dealing (`DealIntoHand`).
+    """Return the hand that a hash selects: distinct queue numbers from 0, in the order of dealing (`DealIntoHand`).
 
-    The digits of the hash, in a base that decreases by one with each card, select among the remaining cards. Raises UserError
-    if the server has no dealer for these values.
+    Each digit of the hash selects one of the remaining cards. The base of the digits is the number of remaining cards, which
+    decreases by 1 with each card. Raises UserError if the server cannot deal with these values (see `why_no_dealer`).
     """
     problem = why_no_dealer(queues, hand_size)
     if problem is not None:
@@ -83,7 +85,7 @@ def deal(hash_value: int, queues: int, hand_size: int) -> tuple[int, ...]:
     dealt: list[int] = []
     for remaining in range(queues, queues - hand_size, -1):
         hash_value, card = divmod(hash_value, remaining)
-        # Skip each dealt card that is not above this one, the lowest first.
+        # `card` counts only the remaining cards. Add 1 for each lower card that is already dealt, in ascending order.
         for place, other in enumerate(dealt):
             if card < other:
                 dealt.insert(place, card)
@@ -96,12 +98,12 @@ def deal(hash_value: int, queues: int, hand_size: int) -> tuple[int, ...]:
 
 
 def largest_hand(queues: int) -> int:
-    """Return the maximum hand size for a number of queues, 0 if even a hand of 1 is not admitted."""
+    """Return the maximum hand size for a number of queues, or 0 if the API server accepts no hand size."""
     return max((hand for hand in range(1, MAX_HAND + 1) if is_admitted(queues, hand)), default=0)
 
 
 def largest_deck(hand_size: int) -> int:
-    """Return the maximum number of queues for a hand size, 0 if the hand size is not admitted."""
+    """Return the maximum number of queues for a hand size, or 0 if the API server accepts no number of queues."""
     if not 1 <= hand_size <= MAX_HAND:
         return 0
     decks = range(hand_size, MAX_QUEUES + 1)
@@ -109,11 +111,11 @@ def largest_deck(hand_size: int) -> int:
 
 
 def squish_ratio(hand_size: int, queues: int, elephants: int) -> tuple[int, int]:
-    """Return the probability that elephants squish a mouse, as numerator and denominator (not reduced).
+    """Return the probability that a number of elephants squish a mouse, as numerator and denominator (not reduced).
 
-    A mouse is squished if each queue of its hand is also in the hand of an elephant; all hands are equally likely. By inclusion
-    and exclusion over the mouse's queues that are in no hand of an elephant: sum over i of (-1)^i C(h, i) C(d - i, h)^n /
-    C(d, h)^n. Exact for every hand that fits its deck, beyond 60 bits too. Raises UserError for values out of range.
+    All hands are equally likely. By inclusion and exclusion over the queues of the mouse that are in no elephant's hand, the
+    probability is the sum over i of (-1)^i C(h, i) C(d - i, h)^n / C(d, h)^n, with hand size h, d queues and n elephants.
+    The result is exact, also for hands that need more than 60 hash bits. Raises UserError for values out of range.
     """
     if not 1 <= hand_size <= queues:
         raise UserError(f"the hand size must be from 1 to the number of queues ({queues}), not {hand_size}")
@@ -140,38 +142,39 @@ def squish_probability(hand_size: int, queues: int, elephants: int) -> float:
 
 
 class Sharding(NamedTuple):
-    """A hand size, a number of queues, and the probabilities of being squished."""
+    """A pair of hand size and number of queues, with the probabilities that a mouse is squished."""
 
     hand_size: int
     queues: int
     entropy_bits: int
     squish: dict[int, float]
-    """Probabilities by the number of elephants."""
+    """Probability that a mouse is squished (0 to 1), by number of elephants."""
 
     @property
     def problem(self) -> str | None:
-        """Why the API server does not admit this pair, or None if it does."""
+        """Return why the API server rejects this pair, or None if the API server accepts the pair."""
         if self.queues > MAX_QUEUES:
             return f"{self.queues} queues are more than {MAX_QUEUES}, the maximum of the API server"
         return why_no_dealer(self.queues, self.hand_size)
 
 
 def compute_sharding(hand_size: int, queues: int, elephants: tuple[int, ...] = DOCUMENTED_ELEPHANTS) -> Sharding:
-    """Compute the probabilities of one pair. Raises UserError for values out of range."""
+    """Compute the probabilities of a pair for each number of elephants. Raises UserError for values out of range."""
     squish = {count: squish_probability(hand_size, queues, count) for count in elephants}
     return Sharding(hand_size, queues, required_entropy_bits(queues, hand_size), squish)
 
 
 def compute_documented_table(elephants: tuple[int, ...] = DOCUMENTED_ELEPHANTS) -> tuple[Sharding, ...]:
-    """Compute the table of the Kubernetes documentation."""
+    """Compute the table of the Kubernetes documentation: the probabilities of DOCUMENTED_PAIRS."""
     return tuple(compute_sharding(hand, deck, elephants) for hand, deck in DOCUMENTED_PAIRS)
 
 
 def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) -> tuple[Sharding, ...]:
-    """Return pairs whose probability of being squished is at most `probability`, the cheapest first.
+    """Return pairs with which elephants squish a mouse with at most `probability`, the pair with the fewest queues first.
 
-    Each hand size has the minimum number of queues within 60 bits and `max_queues`, because each queue takes memory.
-    A pair is omitted if another pair has at most as many queues and a smaller hand. Raises UserError for values out of range.
+    `elephants` is the number of elephants. For each hand size, the number of queues is the smallest that achieves the
+    probability, with at most `max_queues` queues and 60 hash bits. Pairs are omitted if a smaller hand size needs as many
+    queues or fewer. Raises UserError for values out of range.
     """
     if not 0 < probability <= 1:
         raise UserError(f"the probability must be greater than 0 and at most 1, not {probability:g}")
@@ -186,14 +189,20 @@ def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) 
 
 
 def _smallest_deck(probability: float, elephants: int, hand: int, largest: int) -> int | None:
-    """Return the minimum number of queues for a hand, or None. The probability decreases with the number of queues."""
+    """Return the fewest queues, up to `largest`, that achieve `probability` with a hand size, or None if there are none.
+
+    The probability decreases with the number of queues.
+    """
     decks = range(hand, largest + 1)
     at = bisect_left(decks, True, key=lambda deck: squish_probability(hand, deck, elephants) <= probability)
     return decks[at] if at < len(decks) else None
 
 
 def find_safest_pair(elephants: int, max_queues: int = 1024) -> Sharding:
-    """Return the pair within 60 bits and `max_queues` with the lowest probability of being squished."""
+    """Return the pair with the lowest probability that a mouse is squished.
+
+    The pair has at most `max_queues` queues and 60 hash bits. Raises UserError for values out of range.
+    """
     if max_queues < 1:
         raise UserError(f"the number of queues must be at least 1, not {max_queues}")
     decks = ((hand, min(max_queues, largest_deck(hand))) for hand in range(1, MAX_HAND + 1))

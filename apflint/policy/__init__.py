@@ -1,4 +1,4 @@
-"""Policy tests (`apflint test`): what a team requires of a configuration, proven for all requests or refuted by one.
+"""Policy tests (`apflint test`): requirements on a configuration that apflint proves for all requests, or refutes by example.
 
 text -> parser -> Suite -> running -> Result -> apflint.output.policy
 """

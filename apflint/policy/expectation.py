@@ -1,4 +1,7 @@
-"""The values of a suite of policy tests, with their paths, and the comparison of destinations with requirements."""
+"""Data model of a suite of policy tests, and the comparison of destinations with requirements.
+
+A suite is a file with a list of expectations. An expectation about all requests with certain values is a property.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ WHEN_FULL: tuple[WhenFull, ...] = ("dispatched", "queued", "rejected")
 
 
 class Destination(NamedTuple):
-    """The FlowSchema and the priority level that requests reach."""
+    """The FlowSchema and the priority level that a request or a set of requests reaches."""
 
     flow_schema: FlowSchema
     level: LevelLimits
     distinguisher: str | None = None
-    """The flow distinguisher of a request; None for a set of requests."""
+    """The flow distinguisher of one request, or None for a set of requests."""
 
     @property
     def when_full(self) -> WhenFull:
@@ -40,31 +43,31 @@ class Destination(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """`reaches`: the required destination. A field that is empty or None allows everything."""
+    """The required destination: `reaches`, `reachable` or `unreachable` in a suite. Empty fields and None allow everything."""
 
     path: Path
-    """Path in the suite; its fields are `(*path, "priorityLevel")` and so on."""
+    """Path of the requirement in the suite. `(*path, "priorityLevel")` is the path of a field in it."""
     flow_schemas: tuple[str, ...] = ()
     priority_levels: tuple[str, ...] = ()
     when_full: tuple[WhenFull, ...] = ()
     min_seats: int | None = None
-    """Minimum of the seats that the level never lends, per API server."""
+    """Minimum number of seats that the level must never lend, per API server."""
     distinguisher: str | None = None
 
     @property
     def targets(self) -> tuple[tuple[str, str], ...]:
-        """Every name with its key."""
+        """Pairs of key and name for all required names: `("flowSchema", "ci")`."""
         schemas = (("flowSchema", name) for name in self.flow_schemas)
         return (*schemas, *(("priorityLevel", name) for name in self.priority_levels))
 
     def includes(self, schema: FlowSchema) -> bool:
-        """Return whether it allows requests of this FlowSchema, as far as the names are concerned."""
+        """Return whether the required names allow this FlowSchema and its priority level. Other requirements are ignored."""
         level = schema.spec.priority_level_configuration
         by_schema = not self.flow_schemas or schema.name in self.flow_schemas
         return by_schema and (not self.priority_levels or level in self.priority_levels)
 
     def find_mismatches(self, destination: Destination) -> dict[str, str]:
-        """Return the keys that a destination does not meet, each with a clause that describes the destination."""
+        """Return the keys of the requirements that a destination violates. Values are clauses that describe the destination."""
         level = destination.level
         mismatches = {}
         if self.flow_schemas and destination.flow_schema.name not in self.flow_schemas:
@@ -98,7 +101,7 @@ class Requirement(NamedTuple):
 
 
 class Example(NamedTuple):
-    """`request`: one request and its destination."""
+    """An expectation with the key `request`: one request and its required destination."""
 
     request: Request
     words: tuple[str, ...]
@@ -106,12 +109,12 @@ class Example(NamedTuple):
     reaches: Requirement
 
     def describe(self) -> str:
-        """Return what is expected as a clause."""
+        """Describe the expectation in a clause."""
         return f"`{shlex.join(self.words)}` reaches {self.reaches.describe()}"
 
 
 class Property(NamedTuple):
-    """`never` or `always`: a statement about all requests that `requests` matches and no rule in `excluded` does."""
+    """An expectation with the key `never` or `always`, about all requests that `requests` matches and `excluded` does not."""
 
     kind: Literal["never", "always"]
     requests: PolicyRulesWithSubjects
@@ -119,32 +122,32 @@ class Property(NamedTuple):
     reaches: Requirement
 
     def describe(self) -> str:
-        """Return what is expected as a clause."""
+        """Describe the expectation in a clause."""
         excluded = "; ".join(describe_requests(rule) for rule in self.excluded)
         all_requests = f"{'no' if self.kind == 'never' else 'every'} {describe_requests(self.requests)}"
         return f"{all_requests} reaches {self.reaches.describe()}" + (f" (excluded: {excluded})" if excluded else "")
 
 
 class Reachability(NamedTuple):
-    """`reachable` or `unreachable`: whether any request reaches each of these FlowSchemas and priority levels."""
+    """An expectation with the key `reachable` or `unreachable`: requests can or cannot reach each of the named objects."""
 
     kind: Literal["reachable", "unreachable"]
     reaches: Requirement
-    """Names of FlowSchemas and priority levels; no other requirements."""
+    """Only has names of FlowSchemas and priority levels, not other requirements."""
 
     def describe(self) -> str:
-        """Return what is expected as a clause."""
+        """Describe the expectation in a clause."""
         targets = join_words((describe_target(key, name) for key, name in self.reaches.targets), "and")
         return f"{targets} {'can be reached' if self.kind == 'reachable' else 'cannot be reached by any request'}"
 
 
 class Expectation(NamedTuple):
-    """An entry of `tests`."""
+    """An expectation: an entry of `tests` in a suite."""
 
     path: Path
-    """`("tests", 3)`."""
+    """Path of the entry in the suite: `("tests", 3)`."""
     name: str
-    """The name as written; empty if there is none."""
+    """The name in the suite, or an empty string if the entry has no name."""
     claim: Example | Property | Reachability
 
     @property
@@ -154,21 +157,21 @@ class Expectation(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """A file of expectations. None stands for a key that the file does not have."""
+    """A suite of policy tests. Fields are None if the file does not have their keys."""
 
     document: Document
     manifests: tuple[str, ...] | None
-    """Paths as written, relative to the directory of the file."""
+    """Paths as in the file, relative to the directory of the file."""
     release: Release | None
     server_concurrency: int | None
     world: World
     excluded: tuple[PolicyRulesWithSubjects, ...]
-    """Requests that no property of the suite includes."""
+    """Sets of requests that are excluded from all properties of the suite."""
     tests: tuple[Expectation, ...]
 
 
 def describe_target(key: str, name: str) -> str:
-    """Return an object as a noun: `FlowSchema "ci"`; `key` is that of the requirement that names it."""
+    """Return an object as a noun: `FlowSchema "ci"`. `key` is `flowSchema` or `priorityLevel`."""
     return f'{"FlowSchema" if key == "flowSchema" else "priority level"} "{name}"'
 
 

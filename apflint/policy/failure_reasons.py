@@ -1,4 +1,4 @@
-"""Why an expectation does not hold, in sentences."""
+"""Sentences that explain why an expectation does not hold."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from apflint.proofs.one_configuration import Analysis
 
 _MAX_BLOCKERS = 12
-"""Maximum number of FlowSchemas to name that together capture all requests of another one."""
+"""Maximum number of FlowSchemas that an explanation names as the cause why another FlowSchema is unreachable."""
 _MAX_EXPLAINED = 3
-"""Maximum number of FlowSchemas of a level whose unreachability is explained."""
+"""Maximum number of FlowSchemas to explain for an unreachable priority level."""
 
 
 def explain_destination(
     configuration: Configuration, digest: RequestDigest, destination: Destination, required: Requirement | None
 ) -> Iterator[str]:
-    """Explain why a request goes to its destination, and why not to the required one."""
+    """Explain why a request reaches its destination, and why it does not reach the `required` destination if there is one."""
     schema = destination.flow_schema
     if required is not None and required.targets and required.includes(schema):
         yield from _explain_figures(configuration, destination, required)
@@ -50,7 +50,7 @@ def explain_destination(
 
 
 def _explain_other_schemas(schema: FlowSchema, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Explain why none of the required FlowSchemas captures the request that `schema` captures."""
+    """Explain why `schema` captures the request instead of the required FlowSchemas, which `verdicts` are about."""
     for verdict in verdicts:
         if verdict.matched:
             other, precedence = verdict.flow_schema, verdict.flow_schema.spec.matching_precedence
@@ -61,7 +61,7 @@ def _explain_other_schemas(schema: FlowSchema, verdicts: Sequence[Verdict]) -> I
             )
             yield f'FlowSchema "{other.name}"{_position(other)} matches it too, but later: {order}.'
     if verdicts and not any(verdict.matched for verdict in verdicts):
-        # The closest is one for this user, then the one with the fewest conditions that fail.
+        # Explain the closest FlowSchema: prefer FlowSchemas for this user, then the fewest failed conditions.
         closest = min(
             verdicts,
             key=lambda verdict: (
@@ -74,7 +74,7 @@ def _explain_other_schemas(schema: FlowSchema, verdicts: Sequence[Verdict]) -> I
 
 
 def _explain_figures(configuration: Configuration, destination: Destination, required: Requirement) -> Iterator[str]:
-    """Explain the seats of the level and the distinguisher of the flow, if they are not the required ones."""
+    """Explain the seats of the level and the distinguisher of the flow, if they differ from the required values."""
     level, schema = destination.level, destination.flow_schema
     mismatches = required.find_mismatches(destination)
     limited = configuration.levels[level.name].spec.limited
@@ -94,7 +94,10 @@ def _explain_figures(configuration: Configuration, destination: Destination, req
 def explain_unreachable(
     analysis: Analysis, level: str | None, name: str, schemas: Sequence[FlowSchema]
 ) -> Iterator[str]:
-    """Explain why no request reaches the FlowSchema `name`, or the priority level `level` and its FlowSchemas."""
+    """Explain why no request reaches the object `name`: a priority level, or a FlowSchema if `level` is None.
+
+    `schemas` are the effective FlowSchemas of the priority level, or only the FlowSchema itself.
+    """
     for skipped in explain_skipped(analysis.configuration):
         schema = skipped.flow_schema
         if name == (schema.name if level is None else schema.spec.priority_level_configuration):
@@ -117,7 +120,7 @@ def _describe_skipped(skipped: Verdict) -> str:
 
 
 def _position(schema: FlowSchema, path: Path = ("metadata", "name")) -> str:
-    """Return ` (FILE:LINE)` of a FlowSchema of the user, and nothing for a built-in one."""
+    """Return ` (FILE:LINE)` for a FlowSchema of the user, or an empty string for a built-in FlowSchema."""
     if builtin.is_built_in(schema.document):
         return ""
     return f" ({schema.document.source.name}:{schema.document.span(path).line})"

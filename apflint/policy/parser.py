@@ -1,6 +1,6 @@
-"""Parses the text of a suite to a `Suite`. Wrong input is reported as mistakes with their positions, never raised.
+"""Parser of suites of policy tests. Errors in a suite do not raise exceptions: they are returned as `Mistake` values.
 
-`docs/policy-tests.md` describes the format for people, `schemas/apflint-test.json` for editors.
+The format is documented in `docs/policy-tests.md`. `schemas/apflint-test.json` is its JSON schema.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _REACHES_HINTS = {
 
 
 class Mistake(NamedTuple):
-    """Why a file is not a valid suite: one or two sentences without the last period, and the position."""
+    """An error in a suite. The message has one or two sentences, without the final period."""
 
     message: str
     span: Span
 
 
 class ParsedSuite(NamedTuple):
-    """A file of expectations; `suite` is None if there are mistakes."""
+    """The result of parsing a suite. `suite` is None if there are mistakes."""
 
     source: Source
     suite: Suite | None
@@ -69,7 +69,7 @@ class ParsedSuite(NamedTuple):
 
 
 def parse_suite(name: str, data: bytes) -> ParsedSuite:
-    """Parse a suite. Messages show `name`, and `.json` at its end means JSON. Never raises."""
+    """Parse a suite. `name` is the file name for messages; if it ends with `.json`, parse JSON instead of YAML."""
     encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
         source = Source(name, data.decode(encoding))
@@ -90,7 +90,7 @@ def parse_suite(name: str, data: bytes) -> ParsedSuite:
 
 
 def _parse_document(source: Source) -> Document | Mistake:
-    """Return the only document of a file."""
+    """Return the only document of a file, or a mistake if the file is empty, invalid or has several documents."""
     if source.name.endswith(".json"):
         from apflint.load import json as language
     else:
@@ -126,7 +126,7 @@ def _parse_document(source: Source) -> Document | Mistake:
 
 
 def _parse_suite(fields: Fields) -> Suite | None:
-    """Return the suite, whose values are only usable if no mistake is reported."""
+    """Return the suite, or None if it is not a mapping. If `fields` has mistakes, values of the suite may be wrong."""
     if not fields.check_keys((), _SUITE_KEYS):
         return None
     tests = fields.value(("tests",))
@@ -177,7 +177,7 @@ def _parse_expectation(fields: Fields, path: Path) -> Expectation | None:
     keys = ("name", "request", "as", "groups", "reaches") if kind == "request" else ("name", *(kinds or _KINDS))
     count = len(fields.mistakes)
     if not fields.check_keys(path, keys, {} if kind in (None, "request") else hints) or len(fields.mistakes) > count:
-        return None  # a misplaced key is missing elsewhere, which would be the same mistake
+        return None  # a misplaced key is also missing in its place, which would be reported as a second mistake
     name = fields.string((*path, "name"))
     claim: Example | Property | Reachability | None
     if kind is None:
@@ -218,7 +218,7 @@ def _parse_property(fields: Fields, path: Path, kind: Literal["never", "always"]
 
 
 def _parse_excluded(fields: Fields, path: Path) -> tuple[PolicyRulesWithSubjects, ...]:
-    """Return the sets of requests of `except`: one or a list of them."""
+    """Parse `except`, which is a set of requests or a list of such sets."""
     excluded = []
     if fields.value(path) == []:
         fields.reject(path, "an empty list excludes nothing: remove it")
@@ -260,33 +260,33 @@ def _parse_requirement(fields: Fields, path: Path, keys: tuple[str, ...]) -> Req
 
 
 class Fields:
-    """The values of a document by path."""
+    """Reads the values of a document by path, and collects mistakes. To report a value is to add a mistake."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.mistakes: list[Mistake] = []
 
     def reject(self, path: Path, message: str, *, key: bool = False) -> None:
-        """Report a mistake in the value (or the key) at `path`."""
+        """Report a mistake at the value at `path`, or with `key` at its key."""
         self.mistakes.append(Mistake(message, self.document.span(path, key)))
 
     def value(self, path: Path) -> object:
-        """Return the value at `path`, or None if there is none."""
+        """Return the value at `path`, or None if the value is absent or null."""
         return self.document.at(*path)
 
     def has(self, path: Path) -> bool:
-        """Return whether there is a value at `path`, which may be null."""
+        """Return whether the document has a value at `path`, including null."""
         return self.document.has(*path)
 
     def items(self, path: Path) -> list[Path]:
-        """Return the paths of the items of a list, the path of any other value, or nothing if there is no value."""
+        """Return the paths of all items if the value at `path` is a list, or else `path` itself. Empty if the value is absent."""
         value = self.value(path)
         if isinstance(value, list):
             return [(*path, number) for number in range(len(value))]
         return [path] if self.has(path) else []
 
     def check_keys(self, path: Path, known: Collection[str], hints: Mapping[str, str] | None = None) -> bool:
-        """Return whether the value at `path` is a mapping; report keys that are not `known`, with a hint."""
+        """Return whether the value at `path` is a mapping. Report other values, and keys that are not `known`, with a hint."""
         value = self.value(path)
         if not isinstance(value, dict):
             names = join_words(f"`{key}`" for key in known)
@@ -299,7 +299,7 @@ class Fields:
         return True
 
     def string(self, path: Path, *, may_be_empty: bool = False) -> str:
-        """Return a string, empty if it is absent; report another value, and an empty one unless it may be empty."""
+        """Return the string at `path`, or an empty string if absent. Report other types, and empty strings unless allowed."""
         value = self.value(path)
         if isinstance(value, str) and (value or may_be_empty):
             return value
@@ -312,21 +312,21 @@ class Fields:
         return ""
 
     def strings(self, path: Path, *, may_be_empty: bool = False) -> dict[Path, str]:
-        """Return a string or a list of strings by their paths; report other values."""
+        """Return the string or the list of strings at `path`, by the path of each string. Report other values."""
         if self.value(path) == []:
             self.reject(path, "the list is empty: remove it, or add an item")
         texts = {item: self.string(item, may_be_empty=may_be_empty) for item in self.items(path)}
         return {item: text for item, text in texts.items() if text or may_be_empty}
 
     def choice(self, path: Path, known: tuple[str, ...]) -> str:
-        """Return one of the known strings, empty if it is absent; report another value."""
+        """Return the string at `path`, or an empty string if absent. Report values that are not `known`."""
         text = self.string(path)
         if text and text not in known:
             self.reject(path, f'"{text}" is not one of {", ".join(known)}.{suggest(text, known)}'.rstrip("."))
         return text
 
     def integer(self, path: Path) -> int | None:
-        """Return a positive integer, or None if it is absent; report another value."""
+        """Return the integer at `path`, or None if absent or reported. Report values that are not an integer from 1 to 2^31-1."""
         value = self.value(path)
         if not self.has(path):
             return None
@@ -336,7 +336,7 @@ class Fields:
         return None
 
     def boolean(self, path: Path) -> bool | None:
-        """Return a boolean, or None if it is absent; report another value."""
+        """Return the boolean at `path`, or None if absent or reported. Report values of other types."""
         value = self.value(path)
         if isinstance(value, bool):
             return value

@@ -1,6 +1,7 @@
-"""Sets of requests, as `never`, `always` and `except` describe them: a rule of a FlowSchema, parsed and described.
+"""Sets of requests in policy tests: parser and descriptions of the values of `never`, `always` and `except`.
 
-The keys are those of a rule of a FlowSchema, but an omitted key matches everything.
+A set of requests is represented by a FlowSchema rule that matches the requests. Its keys are fields of FlowSchema rules,
+except `subject`. A key that is omitted does not restrict the set.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _SUBJECT_KEYS = ("user", "group", "serviceAccount")
 _RESOURCE_KEYS = ("apiGroups", "resources", "namespaces", "clusterScope")
 KEYS = ("subject", "verbs", *_RESOURCE_KEYS, "nonResourceURLs")
 _HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options")
-"""Verbs of non-resource requests: HTTP methods in lower case."""
+"""Verbs of non-resource requests, which are HTTP methods in lower case."""
 HINTS = {
     "user": "Write `subject: {user: NAME}`",
     "group": "Write `subject: {group: NAME}`",
@@ -49,7 +50,7 @@ _EVERYBODY = Subject("User", ALL, None, None)
 
 
 def parse_requests(fields: Fields, path: Path) -> PolicyRulesWithSubjects:
-    """Parse the mapping at `path`, whose keys are known."""
+    """Parse the set of requests at `path`. The value must be a mapping whose keys have been checked."""
     subjects = tuple(_parse_subjects(fields, (*path, "subject"))) if fields.has((*path, "subject")) else (_EVERYBODY,)
     has_paths = fields.has((*path, "nonResourceURLs"))
     has_resources = any(fields.has((*path, key)) for key in _RESOURCE_KEYS)
@@ -73,7 +74,7 @@ def parse_requests(fields: Fields, path: Path) -> PolicyRulesWithSubjects:
 
 
 def _parse_values(fields: Fields, path: Path, *, may_be_empty: bool = False) -> dict[Path, str]:
-    """Return strings by their paths. Report `*` if it is not the only item."""
+    """Return the strings at `path`, by the path of each string. Report a list that has `*` and other items."""
     values = fields.strings(path, may_be_empty=may_be_empty)
     if ALL in values.values() and len(values) > 1:
         fields.reject(path, '"*" matches everything: remove it, or the other items')
@@ -95,7 +96,7 @@ def _parse_resource_rules(fields: Fields, path: Path, verbs: tuple[str, ...]) ->
 
 
 def _parse_resources(fields: Fields, path: Path) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """Return resources by their API groups. Without `apiGroups`, names are parsed as by kubectl and `apflint explain`."""
+    """Return names of resources by API groups. Without `apiGroups`, resolve names as in kubectl and `apflint explain`."""
     resources = _parse_values(fields, (*path, "resources"))
     has_groups = fields.has((*path, "apiGroups"))
     groups = _parse_api_groups(fields, (*path, "apiGroups"))
@@ -117,7 +118,7 @@ def _parse_resources(fields: Fields, path: Path) -> dict[tuple[str, ...], tuple[
 
 
 def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
-    """Return the API groups, the core group first, which is an empty string."""
+    """Return the API groups, or `*` if there are none. The core group, an empty string, is first."""
     groups = _parse_values(fields, path, may_be_empty=True)
     for item, group in groups.items():
         if "/" in group:
@@ -126,7 +127,7 @@ def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
 
 
 def _check_plural(text: str) -> str:
-    """Return the name of a resource whose API groups are given. Raises UserError if requests use another name."""
+    """Return `text`, the name of a resource without API group. Raises UserError if requests use another name."""
     resource, slash, subresource = text.partition("/")
     known = find_resources(resource)
     if "." in resource:
@@ -139,11 +140,11 @@ def _check_plural(text: str) -> str:
 
 
 def _infer_groups(text: str) -> tuple[tuple[str, ...], str]:
-    """Return API groups and name of `RESOURCE[.GROUP][/SUBRESOURCE]`. Raises UserError if the group is not known."""
+    """Return API groups and name of `RESOURCE[.GROUP][/SUBRESOURCE]`. Raises UserError if the group cannot be inferred."""
     resource, slash, subresource = text.partition("/")
     target = infer_resource(resource)
     groups: tuple[str, ...] = (target.group,)
-    if "." not in resource:  # events are in two groups
+    if "." not in resource:  # several groups can have the resource, such as events
         groups = tuple(known.group for known in find_resources(resource) if known.name == target.name)
     return groups, f"{target.name}{slash}{subresource}"
 
@@ -172,7 +173,7 @@ def _parse_subjects(fields: Fields, path: Path) -> Iterator[Subject]:
 
 
 def describe_requests(rule: PolicyRulesWithSubjects) -> str:
-    """Return a set of requests as the end of a sentence: `request of group "dev" to get for pods in namespace dev`."""
+    """Describe a set of requests as a noun without article: `request of group "dev" to get for pods in namespace dev`."""
     text = "request"
     if rule.subjects != (_EVERYBODY,):
         text += f" of {' or '.join(describe_subject(subject) for subject in rule.subjects)}"

@@ -1,7 +1,8 @@
-"""Compares the expectations of suites with configurations, and describes the results.
+"""Runner of policy tests: compares the expectations of suites with configurations, and describes the results.
 
-Properties are proven in batches. The time of a proof grows with its formula, and the formula with every name that occurs in a
-property. The objects of the configuration are in each formula, so a batch contains about as many names as they do.
+A property is an expectation about all requests with certain values. The runner proves properties in batches, with one formula
+per batch. Each formula contains the objects of the configuration, so large batches save time. But the formula grows with
+every name in the properties, and so does the time of each proof. So a batch has about as many names as the configuration.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from apflint.policy.expectation import Expectation, Reachability, Suite
 
 _MIN_BATCH_VALUES = 128
-"""Minimum number of values of rules in a batch: about as many as in the built-in objects."""
+"""Minimum number of values (see `_count_values`) in a batch. The built-in objects have about as many values."""
 _START_OF_FILE = Span(1, 1, 1, 1)
 
 
@@ -51,36 +52,36 @@ class Result(NamedTuple):
     test: Expectation
     passed: bool
     expected: str
-    """A clause without a period."""
+    """A clause, without a period, that describes the expectation."""
     happened: str = ""
-    """A clause that says what happens instead; empty if the expectation holds."""
+    """A clause that describes what happens instead, or an empty string if the expectation holds."""
     reasons: tuple[str, ...] = ()
-    """Sentences that explain why."""
+    """Sentences that explain why the expectation does not hold."""
     path: Path = ()
-    """The value in the suite that does not hold; empty if the expectation holds."""
+    """Path of the violated value in the suite; empty if the expectation holds."""
     span: Span = _START_OF_FILE
-    """The position of `path`, or of the key that determines the type of the expectation."""
+    """Position of `path`. If `path` is empty, position of the key that determines the type of the expectation."""
     request: Witness | None = None
-    """The request of an example, or a request that refutes a property."""
+    """The request of an example, or a request that disproves the expectation. None if there is no such request."""
     destination: Destination | None = None
-    """The destination of `request`."""
+    """The destination of `request`, or None if there is no request or no destination."""
 
     @property
     def name(self) -> str:
-        """The name in the suite, or else what is expected."""
+        """The name of the expectation, or its description if it has no name."""
         return self.test.name or self.expected
 
 
 class FileResult(NamedTuple):
-    """The results of a file, or the mistakes because of which it is not a valid suite."""
+    """The results of the suite in a file, or the mistakes that prevented the test."""
 
     name: str
-    """The file as named on the command line."""
+    """Name of the file, as on the command line."""
     source: Source | None
-    """None if the file cannot be read."""
+    """Text of the file, or None if the file cannot be read."""
     kubernetes: str = ""
     manifests: tuple[str, ...] = ()
-    """Paths relative to the current directory."""
+    """Paths of the tested manifests, relative to the current directory."""
     results: tuple[Result, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
 
@@ -95,7 +96,7 @@ class FileResult(NamedTuple):
         return len(self.results) - self.passed
 
     def explain_command(self, result: Result) -> str | None:
-        """Return the command that explains the request of a result, or None if its groups cannot be given as arguments."""
+        """Return the `apflint explain` command for the request of a result. None if there is no request or command for it."""
         if result.request is None or result.request.words is None:
             return None
         words = ["apflint", "explain", *result.request.words]
@@ -113,17 +114,17 @@ class Run(NamedTuple):
 
     @property
     def status(self) -> int:
-        """Exit status: 2 for a file that is not a valid suite, 1 for an expectation that does not hold, otherwise 0."""
+        """Exit status: 2 if a file could not be tested, or else 1 if an expectation does not hold, or else 0."""
         if any(file.mistakes for file in self.files):
             return 2
         return int(any(file.failed for file in self.files))
 
 
 def run_suite_file(path: str, manifests: tuple[str, ...], cluster: ClusterOptions, warn: Warn) -> FileResult:
-    """Run the suite in a file, against `manifests` or else those that the suite names.
+    """Run the suite in a file. It tests `manifests`, or the manifests that the suite names if `manifests` is empty.
 
-    A mistake in the file is part of the result, so that other suites are tested as well. Raises UserError if the manifests of
-    the command line are unreadable.
+    Errors in the file are returned as mistakes, so that the caller can run other suites. Raises UserError if `manifests`
+    cannot be read.
     """
     if path != "-" and os.path.isdir(path):
         return _untested(path, None, f"{path}: this is a directory: name the suites in it")
@@ -147,7 +148,7 @@ def _run_suite(suite: Suite, manifests: tuple[str, ...], cluster: ClusterOptions
                 " `manifests: []` is a new cluster"
             )
             return _untested(name, source, message, document.span(()))
-        directory = "" if name == STDIN else os.path.dirname(name)  # paths in a suite are relative to it
+        directory = "" if name == STDIN else os.path.dirname(name)  # paths in a suite are relative to the suite
         paths = tuple(os.path.normpath(os.path.join(directory, path)) for path in suite.manifests)
         if stream := next(filter(_is_stream, paths), None):
             message = (
@@ -162,7 +163,7 @@ def _run_suite(suite: Suite, manifests: tuple[str, ...], cluster: ClusterOptions
         known = read_cluster(paths, cluster, warn)
     except UserError as error:
         if manifests:
-            raise  # the mistake is in the command line
+            raise  # the error is in the command line
         return _untested(name, source, str(error), document.span(("manifests",)))
     runner = Runner(suite, known.configuration, known.limits)
     return FileResult(name, source, known.release.name, paths, tuple(runner.run()))
@@ -210,7 +211,7 @@ class Runner:
             witness = Witness(digest, claim.words, {"user": user.name, "groups": list(user.groups)})
             result = result._replace(request=witness, destination=self._find_destination(digest))
         for key, name in required.targets:
-            # A test with a name that no object has would pass or fail for the wrong reason.
+            # If no object has the name, the test would pass or fail for the wrong reason.
             if name not in self._known_names[key]:
                 unusable = self.configuration.unusable.get(name) if key == "priorityLevel" else None
                 hint = f" It {unusable}, so it counts as absent" if unusable else suggest(name, self._known_names[key])
@@ -278,7 +279,7 @@ class Runner:
     def _refute(
         self, result: Result, witness: Witness, happened: str, path: Path, required: Requirement | None = None
     ) -> Result:
-        """Return the result of a claim that a request refutes."""
+        """Return `result` with a request that disproves the expectation, and the reasons."""
         destination = self._find_destination(witness.digest)
         reasons = explain_destination(self.configuration, witness.digest, destination, required)
         return result._replace(
@@ -291,7 +292,7 @@ class Runner:
         return Destination(schema, self._levels[level.name], flow.distinguisher)
 
     def _find_forbidden(self, required: Requirement, *, is_never: bool) -> tuple[FlowSchema, ...]:
-        """Return the FlowSchemas that no request may go to."""
+        """Return the FlowSchemas that no request of a `never` or `always` expectation may reach."""
         destinations = (
             Destination(schema, self._levels[schema.spec.priority_level_configuration])
             for schema in self.configuration.order
@@ -303,7 +304,7 @@ class Runner:
         )
 
     def _path_of_key(self, required: Requirement, key: str) -> Path:
-        """Return the path of a key of `reaches`, or the path of `reaches` itself in its short form."""
+        """Return the path of `key` in a requirement. A requirement in short form is not a mapping, and has only its own path."""
         is_mapping = isinstance(self.suite.document.at(*required.path), dict)
         return (*required.path, key) if is_mapping else required.path
 
@@ -314,7 +315,7 @@ class Runner:
 
 
 def split_into_batches(suite: Suite, configuration: Configuration) -> Iterator[tuple[Expectation, ...]]:
-    """Split the expectations of a suite, in order, into batches whose properties are proven with one formula."""
+    """Split the expectations of a suite into batches, in order. The properties of a batch are proven with one formula."""
     min_values = max(_MIN_BATCH_VALUES, _count_values((*rules_of(configuration.order), *suite.excluded)))
     batch: list[Expectation] = []
     values = 0
@@ -329,13 +330,13 @@ def split_into_batches(suite: Suite, configuration: Configuration) -> Iterator[t
 
 
 def rules_of_properties(tests: Iterable[Expectation]) -> list[PolicyRulesWithSubjects]:
-    """Return the sets of requests of properties, and those that they exclude."""
+    """Return the rules of all sets of requests that properties describe or exclude."""
     claims = (test.claim for test in tests)
     return [rule for claim in claims if isinstance(claim, Property) for rule in (claim.requests, *claim.excluded)]
 
 
 def _count_values(rules: Iterable[PolicyRulesWithSubjects]) -> int:
-    """Return the number of values in rules, `*` included."""
+    """Return the number of values in the fields of rules, counting `*` as a value."""
     count = 0
     for rule in rules:
         count += len(rule.subjects)

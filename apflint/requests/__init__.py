@@ -1,1 +1,1 @@
-"""Requests to classify, parsed from words, HTTP, command lines, JSON or audit events."""
+"""Parsers of requests to classify, from words, HTTP requests, command lines, JSON and audit events."""

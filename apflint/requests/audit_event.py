@@ -1,4 +1,4 @@
-"""A request from an event of the audit log. Audit events have all groups of their user."""
+"""Parser of requests in events of the audit log. Audit events contain all groups of the user."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def parse_event(value: object) -> Request:
-    """Return the request of an audit.k8s.io Event, which may be inside the log record of a hosted control plane.
+    """Return the request of an audit.k8s.io Event. The event may be inside a log record of a hosted control plane.
 
-    `impersonatedUser` takes precedence over `user`: API Priority and Fairness comes after impersonation. `verb` and
-    `requestURI` take precedence over `objectRef`, whose namespace and name the server completes from the body of the
-    request, which API Priority and Fairness does not read (`LogRequestObject` in
-    staging/src/k8s.io/apiserver/pkg/audit/request.go). Raises UserError if the value is not such an event.
+    `impersonatedUser` takes precedence over `user`, because API Priority and Fairness runs after impersonation. `verb` and
+    `requestURI` take precedence over `objectRef`. The server adds namespace and name from the body of the request to
+    `objectRef` (`LogRequestObject` in staging/src/k8s.io/apiserver/pkg/audit/request.go), but API Priority and Fairness does
+    not read bodies. Raises UserError if `value` is not an audit event with a readable request.
     """
     event = require_object(unwrap_event(value), "an audit event")
     kind = event.get("kind", "Event")

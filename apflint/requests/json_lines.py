@@ -1,7 +1,7 @@
-"""Requests from JSON: one value, a list, or one value a line, also in the log records of hosted control planes.
+"""Parser of requests in JSON: one value, a list, or one value per line, also in log records of hosted control planes.
 
-Azure (AKS) puts an audit event as a string into `properties.log`, Amazon (EKS) into `message` or into the `@message` field
-of a query result. Google (GKE) records requests in its own format, without the groups of the user.
+Azure (AKS) puts an audit event as a string into `properties.log`. Amazon (EKS) uses `message`, or the field `@message` of a
+query result. Google (GKE) records requests in its own format, without the groups of the user.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 _JSON_TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 _LIST_KEYS = ("items", "records", "events", "results")
-"""Keys of lists of events: Kubernetes lists, Azure event hubs, `aws logs filter-log-events`, `aws logs get-query-results`."""
+"""Keys of the lists in Kubernetes lists, Azure event hubs, `aws logs filter-log-events` and `aws logs get-query-results`."""
 _AKS_CATEGORIES = ("kube-audit", "kube-audit-admin")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?=\{)", re.ASCII)
 _GKE_TYPE = "google.cloud.audit.AuditLog"
 
 
 class JsonValue(NamedTuple):
-    """A value of a JSON text with its 1-based line, or an error instead."""
+    """A value of a JSON text, with its line (from 1). `error` is a clause if the line is not JSON, else None."""
 
     line: int
     value: object
@@ -39,13 +39,13 @@ class JsonValue(NamedTuple):
 
 
 def read_json_values(text: str) -> Iterator[JsonValue]:
-    """Yield the values of a text that is one JSON value or one value a line; a list yields its items.
+    """Yield the values of a text that contains one JSON value, or one value per line. Yields the items of lists.
 
-    A line that is not JSON yields an error, and the following lines are read.
+    If a line is not JSON, yield an error for the line, and continue with the next line.
     """
     lines = ((at, line) for at, line in enumerate(text.lstrip("\ufeff").split("\n"), 1) if line.strip())
     first_lines = list(islice(lines, 2))
-    # The first line of a value that spans several lines is not a value.
+    # If one value spans several lines, its first line is not a valid value.
     if len(first_lines) > 1 and _read_value(1, first_lines[0][1]).error is not None:
         value = _read_value(first_lines[0][0], text.lstrip("\ufeff \t\r\n"))
         if value.error is None:
@@ -56,20 +56,21 @@ def read_json_values(text: str) -> Iterator[JsonValue]:
 
 
 def describe_json_error(error: ValueError | RecursionError) -> str:
-    """Return a clause for an exception of `json.loads`."""
+    """Describe an exception of `json.loads` in a clause."""
     if isinstance(error, RecursionError):
         return "this JSON is nested too deeply"
-    # A plain ValueError gives advice on Python's limit on digits.
+    # The only plain ValueError is about numbers with too many digits, and gives advice for Python programs.
     return f"this is not JSON: {'a number has thousands of digits' if type(error) is ValueError else error}"
 
 
 def parse_record(value: object) -> Request:
     """Return the request of a JSON object.
 
-    `{"user", "groups", "method", "path"}`, or `{"user", "groups", "verb", "resource", "group" or "apiGroup",
-    "namespace", "subresource", "name"}`. A resource without a group is read as kubectl reads it; an empty group is the
-    core group. Groups that authentication always adds are added and noted, unless the object has `system:authenticated`
-    or `system:unauthenticated`, or `"exactGroups": true`. Raises UserError if the value is not a request.
+    The keys are `user`, `groups`, `method`, `path`, or `user`, `groups`, `verb`, `resource`, `group` (or `apiGroup`),
+    `version`, `namespace`, `subresource`, `name`. Without `group`, the resource is resolved as in kubectl; an empty group is
+    the core group. Groups that authentication adds are added with a note. They are not added if the groups include
+    `system:authenticated` or `system:unauthenticated`, or with `"exactGroups": true`. Raises UserError if `value` is not a
+    request.
     """
     fields = require_object(value, "a request")
     _reject_event(fields)
@@ -110,10 +111,10 @@ def parse_record(value: object) -> Request:
 
 
 def _reject_event(fields: dict[str, Any]) -> None:
-    """Raise UserError for an audit event."""
+    """Raise UserError if the object is an audit event, or a log record with an audit event."""
     user = fields.get("user")
     if isinstance(user, str) and "apiVersion" not in fields:
-        return  # a request, as nearly every line
+        return  # a request: the common case
     if isinstance(user, dict) or str(fields.get("apiVersion")).startswith("audit.k8s.io/"):
         raise UserError('this is an audit event: read it with --event. "user" of a request is a string')
     event = unwrap_event(fields)
@@ -135,20 +136,20 @@ def _split_list(value: JsonValue) -> Iterator[JsonValue]:
         return
     for item in items:
         is_azure = isinstance(item, dict) and "properties" in item
-        # An event hub of Azure mixes audit events with other logs.
+        # Azure event hubs mix audit events with other log records, which are omitted.
         if not is_azure or item.get("category") in (None, *_AKS_CATEGORIES):
             yield JsonValue(value.line, item)
 
 
 def require_object(value: object, what: str) -> dict[str, object]:
-    """Return the value if it is a JSON object. Raises UserError if it is not."""
+    """Return `value`. Raises UserError, with the subject `what`, if it is not a JSON object."""
     if not isinstance(value, dict):
         raise UserError(f"{what} must be a JSON object, not {_describe_type(value)}")
     return value
 
 
 def get_string(fields: Mapping[str, object], key: str, *, required: bool = False) -> str:
-    """Return a string, empty if it is absent. Raises UserError for another type, and if it is absent but required."""
+    """Return the string at `key`, empty if absent or null. Raises UserError for another type, or if a required key is absent."""
     value = fields.get(key)
     if value is None and not required:
         return ""
@@ -159,7 +160,7 @@ def get_string(fields: Mapping[str, object], key: str, *, required: bool = False
 
 
 def get_strings(fields: Mapping[str, object], key: str) -> tuple[str, ...]:
-    """Return a list of strings, empty if it is absent. Raises UserError for another type."""
+    """Return the list of strings at `key`, empty if absent or null. Raises UserError for another type."""
     value = fields.get(key)
     if value is None:
         return ()
@@ -173,24 +174,24 @@ def _describe_type(value: object) -> str:
 
 
 def strip_timestamp(line: str) -> str:
-    """Remove the timestamp that an export from CloudWatch to object storage puts before each event."""
+    """Return the line without its leading timestamp. Exports from CloudWatch to object storage have timestamps."""
     match = _TIMESTAMP.match(line)
     return line[match.end() :] if match else line
 
 
 def unwrap_list(value: object) -> object:
-    """Return the list in a Kubernetes list or in a batch of log records, or any other value unchanged."""
+    """Return the list in a Kubernetes list or a batch of log records. Return other values unchanged."""
     if isinstance(value, dict):
         return next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), value)
     return value
 
 
 def unwrap_event(value: object) -> object:
-    """Return the audit event in a log record, or any other value unchanged.
+    """Return the audit event in a log record. Return values that are not log records unchanged.
 
-    Raises UserError for a log record without a readable audit event.
+    Raises UserError for log records without a readable audit event.
     """
-    if isinstance(value, list):  # a row of CloudWatch Logs Insights: a list of fields
+    if isinstance(value, list):  # possibly a row of CloudWatch Logs Insights, which is a list of fields
         for field in value:
             if isinstance(field, dict) and field.get("field") == "@message" and isinstance(field.get("value"), str):
                 return _parse_wrapped_event(field["value"], "@message")
@@ -220,7 +221,7 @@ def _parse_wrapped_event(text: str, field: str) -> object:
 
 
 def _describe_google_record(payload: dict[str, Any]) -> str:
-    """Return why a record of Google's audit log cannot be classified, and a command to try instead."""
+    """Return why a record of Google's audit log cannot be classified, with an `apflint explain` command to use instead."""
     authentication, method = payload.get("authenticationInfo"), payload.get("methodName")
     user = authentication.get("principalEmail") if isinstance(authentication, dict) else None
     verb = method.rpartition(".")[2] if isinstance(method, str) else ""

@@ -1,4 +1,4 @@
-"""A request to classify: the user, the attributes, and notes on what was inferred."""
+"""A request to classify: the user, the attributes, and notes on values that the input did not state."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ METHOD_OF_VERB = {
     "delete": "DELETE",
     "deletecollection": "DELETE",
 }
-"""HTTP method of the requests with a verb."""
+"""HTTP method by the verb of a resource request."""
 VERBS = tuple(METHOD_OF_VERB)
 """Verbs of resource requests."""
 
 
 class Request(NamedTuple):
-    """A request by a user."""
+    """A request by a user, with the groups and attributes that the server uses to classify it."""
 
     user: UserInfo
     info: RequestInfo
     notes: tuple[str, ...] = ()
-    """Sentences on what was inferred, for people."""
+    """Sentences for the user on values that were inferred, such as groups that authentication adds."""
     url: str = ""
-    """The path with its query as given; empty for a request given by verb and resource."""
+    """The path and query of the input, or an empty string if the input had verb and resource."""
 
     @property
     def digest(self) -> RequestDigest:
-        """The values that FlowSchemas are matched against."""
+        """The attributes and the user, which FlowSchemas match."""
         return RequestDigest(self.info, self.user)
 
 
 def parse_http(method: str, url: str, *, user: str, groups: Sequence[str] = ()) -> Request:
-    """Return the request `method url`; adds the groups that authentication adds.
+    """Return the HTTP request `method url`. The user gets the groups that authentication adds.
 
-    Raises UserError if the server answers before it determines the attributes of the request.
+    Raises UserError if the server cannot parse the URL (see `parse_request_info`).
     """
     all_groups, notes = complete_groups(user, tuple(groups))
     return Request(UserInfo(user, all_groups), parse_request_info(method, url), notes, url)
@@ -57,9 +57,9 @@ def parse_http(method: str, url: str, *, user: str, groups: Sequence[str] = ()) 
 def make_resource_info(
     verb: str, group: str, version: str, resource: str, *, namespace: str = "", subresource: str = "", name: str = ""
 ) -> RequestInfo:
-    """Return the attributes of a resource request. The path is empty if the version is.
+    """Return the attributes of a resource request. If `version` is empty, the path is empty.
 
-    As on the server, a request for a single Namespace object is in the namespace of that name.
+    A request for one Namespace object has this namespace as its own namespace, as on the server.
     """
     is_named = bool(name) and (bool(subresource) or requires_name(verb))
     is_namespace = resource == "namespaces" and not group
@@ -75,7 +75,7 @@ def make_resource_info(
 
 
 def requires_name(verb: str) -> bool:
-    """Return whether requests with this verb have the name of an object in their path."""
+    """Return whether resource requests with this verb have the name of an object in their path."""
     return verb not in (*COLLECTION_VERBS, "create")
 
 

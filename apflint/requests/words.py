@@ -1,6 +1,6 @@
-"""A request from words, as for `kubectl auth can-i`: `list pods`, `get deploy.apps/scale web`, `get /healthz`.
+"""Parser of requests in words, as in `kubectl auth can-i`: `list pods`, `get deploy.apps/scale web`, `get /healthz`.
 
-Also from all arguments of `apflint explain` that name a request, and back: `list pods -n team-a --as alice`.
+The module also parses and prints the arguments of `apflint explain` that name a request: `list pods -n team-a --as alice`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.resources import Resource
 
 _VERB_WITHOUT_NAME = {"get": "list", "delete": "deletecollection"}
-"""Verb that the server uses for a request without a name (`requestinfo.go`)."""
+"""Verb that the server uses instead, if a request has no name (`requestinfo.go`)."""
 _KUBECTL_COMMANDS = {
     "post": "create",
     "put": "update",
@@ -53,14 +53,14 @@ _KUBECTL_COMMANDS = {
     "scale": "update deployments/scale",
     "evict": "create pods/eviction",
 }
-"""The request that kubectl sends for a command, or the server's verb for an HTTP method."""
+"""The request that a kubectl command sends, or the verb that the server uses for an HTTP method in lower case."""
 _OPTIONS = {"method": ("--method",), "path": ("--path",), "namespace": ("-n", "--namespace"), "user": ("--as",)}
-"""Names of the options with one value, by fields of `RequestArguments`."""
+"""Option names by field of `RequestArguments`, for options with one value."""
 _VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?", re.ASCII)
 
 
 class Target(NamedTuple):
-    """The resource of a request. `known` is None for a custom resource."""
+    """The resource of a request. `known` is None if Kubernetes itself does not serve the resource."""
 
     group: str
     version: str
@@ -70,7 +70,7 @@ class Target(NamedTuple):
 
 
 class RequestArguments(NamedTuple):
-    """The arguments that name one request: words, or method and path."""
+    """Arguments of `apflint explain` that name one request, either with `words` or with `method` and `path`."""
 
     user: str
     words: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class RequestArguments(NamedTuple):
     path: str | None = None
 
     def to_request(self) -> Request:
-        """Return the request. Raises UserError if the arguments are not a request."""
+        """Return the request that the arguments name. Raises UserError if they are incomplete or contradictory."""
         if self.path is not None and not self.words:
             return parse_http(self.method or "GET", self.path, user=self.user, groups=self.groups)
         if self.words and (self.method is not None or self.path is not None):
@@ -95,7 +95,7 @@ class RequestArguments(NamedTuple):
         )
 
     def to_command_line(self) -> tuple[str, ...]:
-        """Return the arguments that `parse_command_line` reads as these values."""
+        """Return the arguments as a command line. `parse_command_line` is the inverse function."""
         options = [(names[0], getattr(self, field)) for field, names in _OPTIONS.items()]
         arguments = list(self.words)
         for option, value in (*options, *(("--as-group", group) for group in self.groups)):
@@ -105,9 +105,10 @@ class RequestArguments(NamedTuple):
 
 
 def parse_command_line(text: str, user: str | None = None, groups: Sequence[str] = ()) -> RequestArguments:
-    """Parse the arguments of `apflint explain` that name a request; `user` and `groups` are given separately.
+    """Parse the arguments of `apflint explain` that name a request, with or without the command itself.
 
-    Raises UserError if the text is not such a command line.
+    `groups` are added to the groups of the text. `user` is the user of the request; if it is None, the text must name the
+    user. Raises UserError if the text cannot be parsed, or if the user is missing or named twice.
     """
     import shlex  # only policy tests parse command lines
     from argparse import ArgumentError, ArgumentParser
@@ -154,9 +155,10 @@ def parse_words(
     namespace: str | None = None,
     all_namespaces: bool = False,
 ) -> Request:
-    """Return the request `VERB RESOURCE[.GROUP][/SUBRESOURCE] [NAME]` or `VERB /path`; adds the groups of authentication.
+    """Return the request `VERB RESOURCE[.GROUP][/SUBRESOURCE] [NAME]` or `VERB /path`.
 
-    `RESOURCE` is a plural, a singular, a short name or a kind. Raises UserError if the words are not a request.
+    `RESOURCE` is a plural, a singular, a short name or a kind. The user gets the groups that authentication adds. Raises
+    UserError if the words are not a request.
     """
     if len(words) < 2:
         incomplete = f'"{words[0]}" is incomplete: ' if words else ""
@@ -180,19 +182,19 @@ def parse_words(
 
 
 def check_verb(verb: str) -> None:
-    """Raise UserError if no request has this verb, neither a resource request nor one with this HTTP method."""
+    """Raise UserError if `verb` is neither a verb of resource requests nor an HTTP method."""
     if verb.upper() not in HTTP_METHODS:
         _parse_verb(verb)
 
 
 def check_target(verb: str, what: str) -> None:
-    """Raise UserError if no request with this verb is for this resource or path."""
+    """Raise UserError if `what` is not a path, and a resource request with this verb and resource cannot be parsed."""
     if not what.startswith("/"):
         _parse_resource(_parse_verb(verb), what, "", "default")
 
 
 def infer_resource(text: str) -> Target:
-    """Return the resource of `RESOURCE[.VERSION][.GROUP]`. Raises UserError if its API group is not known."""
+    """Return the resource of `RESOURCE[.VERSION][.GROUP]`. Raises UserError if the API group cannot be inferred."""
     word, dot, rest = text.partition(".")
     if not word:
         raise UserError(f'"{text}" has no resource name: write RESOURCE.GROUP, as in deployments.apps')
@@ -222,7 +224,7 @@ def _infer_group(word: str) -> Target:
         )
     known, *others = named
     if word == known.name and not known.group and not others:
-        return Target("", known.version, known.name, known)  # as written: nothing is inferred
+        return Target("", known.version, known.name, known)  # nothing was inferred, so a note is not needed
     reading = "is" if word == known.name else f'is read as "{known.name}"'
     note = f'"{word}" {reading} in {describe_group(known.group)}'
     if others:
@@ -261,7 +263,11 @@ def _parse_resource(verb: str, what: str, name: str, namespace: str | None) -> t
 
 
 def _parse_segments(what: str, segments: list[str], name: str, target: Target, notes: list[str]) -> tuple[str, str]:
-    """Return subresource and name from the segments after the resource. In `pod/web-0`, as for kubectl, it is a name."""
+    """Return subresource and name, parsed from `name` and the `segments` after the resource.
+
+    A segment that is not a subresource is a name, as in `pod/web-0` for kubectl. Raises UserError for a second name or an
+    empty segment.
+    """
     if len(segments) > 1 and not name:
         name, *segments = segments
     if len(segments) > 1 or "" in segments:
@@ -293,7 +299,7 @@ def _infer_namespace(verb: str, namespace: str | None, notes: list[str], *, is_c
 
 
 def _parse_path(verb: str, url: str) -> tuple[RequestInfo, tuple[str, ...]]:
-    """Parse `VERB /path`. The verb is an HTTP method in any case; for the path of a resource also a Kubernetes verb."""
+    """Parse `VERB /path` to attributes and notes. VERB is an HTTP method in any letter case, or a Kubernetes verb."""
     method = verb.upper()
     info = parse_request_info(METHOD_OF_VERB.get(verb.lower(), method), url)
     if not info.is_resource_request:
