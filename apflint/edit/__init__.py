@@ -1,8 +1,9 @@
-"""Edits of manifests at exact places: everything else stays byte for byte, comments included.
+"""Edits manifests at exact places. The rest of a file, including comments, stays byte for byte.
 
-- `text_edits` applies edits to a text. `line_diff` shows the difference, and `files` replaces a file.
-- `operations` carries out the operations of a fix as edits (`replacement`, `insertion`, `removal`, `nesting`, all with `entries`),
-  and proves the edited text by reading it.
-- `fixing` applies the fixes of findings, and compares the findings before and after; `fix_edits` edits the texts.
-- `migrate` moves objects to another API version: `migration_target` chooses it, `version_semantics` knows what an object means there.
+- `text_edits` applies edits to a text. `line_diff` shows the difference, and `file_content` replaces a file.
+- `object_edits` turns the operations of a fix into edits, and proves the edited text by parsing it. Its helpers are
+  `replacement`, `insertion`, `removal`, `moving` and `entries`.
+- `fixing` applies the fixes of findings, and compares the findings before and after. `fix_edits` edits the texts.
+- `migrate` moves objects to another API version. `migration_target` chooses the version, and `version_semantics` preserves the
+  meaning of the objects.
 """

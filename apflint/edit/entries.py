@@ -1,4 +1,7 @@
-"""Entries of mappings in a text: finds them in the tree, and their lines in the text. Paths start at the root of the tree."""
+"""Finds entries of mappings (a key and its value) in the tree of a YAML text, and the lines of an entry in the text.
+
+Paths start at the root of the tree. Offsets are indices into the text.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 
 
 def find_alias(root: Node, path: Path) -> tuple[int, int] | None:
-    """Return the offsets of the alias or merge key through which the value at `path` is shared, or None if it is not."""
+    """Return start and end of the first alias or merge key (`<<: *x`) that `path` passes through, or None if there is none."""
     node = root
     for step in path:
         if isinstance(node, Alias):
@@ -36,7 +39,7 @@ def find_alias(root: Node, path: Path) -> tuple[int, int] | None:
 
 
 def find_mapping(root: Node, path: Path) -> Mapping:
-    """Return the mapping at `path`. Raises CannotEditError if there is none."""
+    """Return the mapping at `path`. Raises CannotEditError if the path does not lead to a mapping."""
     depth, _, node = walk(root, path)
     mapping = resolve_alias(node)
     if depth < len(path) or not isinstance(mapping, Mapping):
@@ -45,7 +48,7 @@ def find_mapping(root: Node, path: Path) -> Mapping:
 
 
 def find_entry(root: Node, path: Path) -> tuple[Scalar, Node]:
-    """Return key and value of the entry at `path`. Raises CannotEditError if there is none."""
+    """Return key and value of the entry at `path`. Raises CannotEditError if the entry does not exist."""
     owner = find_mapping(root, path[:-1])
     entry = entries_of(owner).get(str(path[-1]))
     if entry is None:
@@ -54,25 +57,25 @@ def find_entry(root: Node, path: Path) -> tuple[Scalar, Node]:
 
 
 def key_quote(text: str, key: Scalar) -> str:
-    """Return the quote of a key, which new keys beside it use as well: in JSON it is required."""
+    """Return `"` if a key is in double quotes, as in JSON, or an empty string. New keys of the mapping get the same quotes."""
     return '"' if text.startswith('"', value_start(text, key)) else ""
 
 
 def line_end(text: str) -> str:
-    """Return the line end of the first line, which new lines use as well."""
+    """Return the line end of the first line, or LF for a single line. New lines get the same line end."""
     first = _LINE_END.search(text)
     return first.group() if first else "\n"
 
 
 def line_start(text: str, offset: int) -> int:
-    """Return the offset at which the line of an offset starts."""
+    """Return the start of the line that contains `offset`."""
     return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
 
 
 def line_prefix(text: str, key: Scalar) -> str:
-    """Return the spaces and the dashes of lists before a key on its line.
+    """Return the spaces and list dashes before a key on its line.
 
-    Raises CannotEditError if something else precedes the key.
+    Raises CannotEditError if other text precedes the key.
     """
     prefix = text[line_start(text, key.start) : key.start]
     if prefix.strip(" -"):
@@ -81,14 +84,14 @@ def line_prefix(text: str, key: Scalar) -> str:
 
 
 def entry_end(text: str, key: Scalar, value: Node) -> int:
-    """Return the offset at which an entry ends: after its colon if it has no value."""
+    """Return the end of an entry. An entry without a value ends after its colon."""
     return value.end if value.end > key.end else text.find(":", key.end) + 1 or key.end
 
 
 def next_line_start(text: str, start: int, end: int) -> int:
-    """Return the offset of the line after `text[start:end]`.
+    """Return the start of the line after `text[start:end]`.
 
-    Raises CannotEditError if something other than a comment follows it on its last line.
+    Raises CannotEditError if anything but a comment follows `text[start:end]` on the same line.
     """
     rest = _REST_OF_LINE.match(text, end)
     if rest is None:
@@ -97,10 +100,13 @@ def next_line_start(text: str, start: int, end: int) -> int:
 
 
 def entry_lines_end(text: str, key: Scalar, value: Node, column: int) -> int:
-    """Return the offset after the lines of an entry, including comments that are indented deeper than its key."""
+    """Return the end of the last line of an entry. `column` is the column of the key, counted from 0.
+
+    Comment lines below the entry belong to the entry if they are indented deeper than the key.
+    """
     at = next_line_start(text, key.start, entry_end(text, key, value))
     if text.startswith(("|", ">"), value_start(text, _last_leaf(value))):
-        while empty := _EMPTY_LINE.match(text, at):  # these may belong to the block scalar (`|+`)
+        while empty := _EMPTY_LINE.match(text, at):  # empty lines may belong to the block scalar (`|+`)
             at = empty.end()
     while (comment := _COMMENT_LINE.match(text, at)) and len(comment[1]) > column:
         at = comment.end()
@@ -108,7 +114,10 @@ def entry_lines_end(text: str, key: Scalar, value: Node, column: int) -> int:
 
 
 def comments_start(text: str, line: int, column: int) -> int:
-    """Return the offset of the comments directly above a line that are indented like its key."""
+    """Return the start of the comment lines directly above the line that starts at `line`, or `line` if there are none.
+
+    Only comment lines that are indented by `column` spaces count.
+    """
     while line:
         previous = line_start(text, line - (2 if text.startswith("\r\n", line - 2) else 1))
         comment = _COMMENT_LINE.match(text, previous)
@@ -119,7 +128,7 @@ def comments_start(text: str, line: int, column: int) -> int:
 
 
 def _last_leaf(node: Node) -> Node:
-    """Return the last scalar, alias or flow collection of a value in block style."""
+    """Return the last scalar, alias or flow collection (braces, brackets) in a value in block style."""
     while isinstance(node, Mapping | Sequence) and not node.flow:
         children = [value for _, value in node.pairs] if isinstance(node, Mapping) else node.items
         if not children:

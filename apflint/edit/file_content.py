@@ -1,4 +1,4 @@
-"""Decodes files, and replaces them if their content is still the one that was read."""
+"""Decodes files, and replaces files that have not changed since they were read."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"
 
 
 class Encoding(NamedTuple):
-    """The byte order mark of a text, which may be empty, and the codec of the rest."""
+    """The encoding of a file: the byte order mark, which may be empty, and the Python codec for the text after the mark."""
 
     mark: bytes
     codec: str
 
     def encode(self, text: str) -> bytes:
-        """Encode a text. Raises UnicodeEncodeError."""
+        """Return the byte order mark and the encoded text. Raises UnicodeEncodeError if the text contains a lone surrogate."""
         return self.mark + text.encode(self.codec)
 
 
@@ -24,20 +24,24 @@ UTF_8_WITH_MARK = Encoding(*_BYTE_ORDER_MARKS[0])
 
 
 class NotReplacedError(Exception):
-    """A file was not replaced; the message is the reason, as a clause."""
+    """Raised if a file is not replaced. The message is a clause that states the reason."""
 
 
 def decode(data: bytes) -> tuple[str, Encoding]:
-    """Return the text of a file, without its byte order mark, and how to encode it again. Raises UnicodeDecodeError."""
+    """Return the text of a file without its byte order mark, and the encoding of the file.
+
+    Raises UnicodeDecodeError if the bytes are not valid in this encoding.
+    """
     encodings = (Encoding(mark, codec) for mark, codec in _BYTE_ORDER_MARKS if data.startswith(mark))
     encoding = next(encodings, Encoding(b"", "utf-8"))
     return data[len(encoding.mark) :].decode(encoding.codec), encoding
 
 
 def replace(path: str, before: bytes, after: bytes) -> None:
-    """Replace the content `before` of a regular file with `after`, as `write_atomically` does.
+    """Atomically replace the content of a regular file with `after`, if the content is still `before`.
 
-    Raises NotReplacedError if the file has changed or may not be written, and OSError.
+    Raises NotReplacedError if the file has changed, is not a regular file, or is not writable. Raises OSError for other
+    failures.
     """
     from apflint.atomic_write import write_atomically  # imported only to write
 

@@ -1,4 +1,4 @@
-"""Makes the fixes of findings in texts, and proves that nothing else changes; or finds the fixes that cannot be made."""
+"""Applies the fixes of findings to texts and proves that nothing else changes, or finds the fixes that cannot be applied."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ if TYPE_CHECKING:
 
     Identity = tuple[str, str, ObjectRef | None, str, str]
     LineMap = Mapping[str, list[int]]
-    """By file, the original line of each line of its text; without the files that were not edited."""
+    """Original line number of each line of an edited file, by file name. Files without edits are absent."""
     Scope = tuple[()] | tuple[str] | tuple[str, ObjectRef | None]
-    """All inputs, a file, or an object in a file."""
+    """A part of the inputs: all inputs (an empty tuple), a file, or an object in a file."""
 
 K = TypeVar("K", bound="Hashable")
 
 
 class Conflict(NamedTuple):
-    """The reason why a batch of fixes fails."""
+    """The reason why a batch of fixes (fixes that are applied at once) fails, and the fixes that may be the cause."""
 
     suspects: tuple[Finding, ...]
-    """Findings of the batch whose fixes, some or all, are the cause."""
+    """Findings whose fixes may cause the conflict. Not every one of these fixes needs to be a cause."""
     reason: str
     scope: Scope
-    """What contains the cause: another fix there may remove it."""
+    """The part of the inputs that contains the cause. Another fix in this part may remove the cause."""
 
 
 def identity(finding: Finding) -> Identity:
-    """Return what identifies a finding after its line has changed."""
+    """Return the attributes that identify a finding even if its line number changes."""
     return finding.rule, finding.file, finding.object, finding.field, finding.message
 
 
 def is_unrecognized(finding: Finding) -> bool:
-    """Whether a finding is about text that is not recognized as an object until the finding is fixed."""
+    """Return whether a finding is about text that apflint recognizes as an object only after the finding is fixed."""
     return finding.document is None and finding.rule not in SUPPRESSION_RULES
 
 
 def edits_of(finding: Finding) -> tuple[Edit, ...]:
-    """Return the edits that make the fix of a finding, alone. Raises CannotEditError if the text does not permit that."""
+    """Return the edits that apply the fix of one finding. Raises CannotEditError if the text does not permit the fix."""
     document, edits = finding.document, _edits([finding])
-    if edits and document is not None and "&" in document.source.text:  # an anchored value may be used elsewhere, too
+    if edits and document is not None and "&" in document.source.text:  # an alias may repeat the edited value
         prove(document.source, apply_edits(document.source.text, edits), {document.start: _operations([finding])})
     return tuple(edits)
 
@@ -59,7 +59,10 @@ def edits_of(finding: Finding) -> tuple[Edit, ...]:
 def edit_inputs(
     inputs: Mapping[str, bytes], line_map: LineMap, findings: Iterable[Finding]
 ) -> tuple[dict[str, bytes], LineMap, list[Conflict]]:
-    """Make the fixes of findings. Return all inputs, the original lines of edited ones, and the fixes that cannot be made."""
+    """Apply the fixes of findings. Return all inputs, the new line map, and the conflicts.
+
+    `line_map` describes the edits before this call. A file with conflicts stays unchanged.
+    """
     edited, new_line_map = dict(inputs), dict(line_map)
     conflicts: list[Conflict] = []
     for name, group in _group(findings, lambda finding: finding.file).items():
@@ -74,9 +77,10 @@ def edit_inputs(
 
 
 def _edit_file(name: str, data: bytes, lines: list[int] | None, findings: list[Finding]) -> tuple[bytes, list[int]]:
-    """Make fixes in a file, and prove that it contains what they intend, and that nothing else has changed.
+    """Apply fixes to the file content `data`. Prove that the result is what the fixes intend, and that nothing else changes.
 
-    Return the file and the original lines of its lines; `lines` are those of `data`. Raises CannotEditError or UnicodeError.
+    Return the new content, and the original line number of each line. `lines` are the original line numbers of `data`, or
+    None if `data` is the original. Raises CannotEditError or UnicodeError if the fixes fail.
     """
     groups = _group(findings, _document_start)
     edits = [edit for group in groups.values() for edit in _edits(group)]
@@ -89,7 +93,11 @@ def _edit_file(name: str, data: bytes, lines: list[int] | None, findings: list[F
 
 
 def _find_suspects(findings: list[Finding], error: Exception) -> list[tuple[list[Finding], Exception]]:
-    """Return which fixes of a file cannot be made: those that fail alone, those in the same YAML document, or all."""
+    """Return the groups of fixes in a file that cannot be applied, each with its error.
+
+    A group is a fix that fails alone, or else the fixes of one YAML document, or else all of `findings`. `error` is the
+    error of applying all fixes at once.
+    """
     suspects: list[tuple[list[Finding], Exception]] = []
     for start, group in _group(findings, _document_start).items():
         if together := _try_edit(group):
@@ -103,7 +111,7 @@ def _find_suspects(findings: list[Finding], error: Exception) -> list[tuple[list
 
 
 def _is_reached_through_alias(finding: Finding) -> bool:
-    """Whether a fix edits an anchored value at a place where an alias repeats it: the edit changes other places, too."""
+    """Return whether a fix edits a value through an alias. The edit then changes all places that share the value."""
     document = finding.document
     return document is not None and any(
         find_alias(document.root, operation.path if isinstance(operation, Set | Wrap) else operation.path[:-1])
@@ -112,9 +120,9 @@ def _is_reached_through_alias(finding: Finding) -> bool:
 
 
 def group_inseparable(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Group the findings that are fixed together or not at all.
+    """Group findings that must be fixed together.
 
-    Aliases repeat a value, so that an edit changes several places. Objects of the same name have equal findings.
+    Findings in a value that an alias repeats have the same edit. Findings in objects of the same name have the same identity.
     """
     groups: list[list[Finding]] = []
     group_of: dict[Hashable, list[Finding]] = {}
@@ -138,12 +146,12 @@ def _group(findings: Iterable[Finding], key: Callable[[Finding], K]) -> dict[K, 
 
 
 def _document_start(finding: Finding) -> int:
-    """Return the offset of the YAML document that a finding of a file is about, or -1 if there is none."""
+    """Return the start offset of the YAML document that contains the finding, or -1 if the finding belongs to no document."""
     return finding.document.start if finding.document is not None else -1
 
 
 def _operations(findings: Iterable[Finding]) -> list[Operation]:
-    """Return the operations of findings in one YAML document, with paths from its root."""
+    """Return the fix operations of findings in one YAML document, with paths from the root of the document."""
     return [
         operation
         for finding in findings
@@ -153,7 +161,7 @@ def _operations(findings: Iterable[Finding]) -> list[Operation]:
 
 
 def _edits(findings: list[Finding]) -> list[Edit]:
-    """Return the edits for findings in one YAML document, or for findings that are not about objects."""
+    """Return the edits that fix findings. All findings must belong to the same YAML document, or all to no document."""
     edits = [edit for finding in findings if finding.fix is not None for edit in finding.fix.edits]
     if document := findings[0].document:
         edits += text_edits(document.source.text, document.root, _operations(findings))

@@ -1,9 +1,12 @@
-"""Applies the fixes of findings: as many at once as possible, and only those that cause no new findings.
+"""Applies the fixes of findings: as many fixes at once as possible, and only fixes that do not cause new findings.
 
-Nothing is written here: texts go in, and texts come out. A batch of fixes is accepted if the edited text contains what the
-fixes intend and nothing else has changed, and if a second check finds their findings gone and no new ones, except those
-that a fixed error had masked. If that fails, `_Comparison` names the fixes that may be the cause, and half of them wait
-for a later batch. A fix that fails alone is refused.
+The module edits texts in memory and writes no files. Fixes that are applied at once form a batch. A batch is accepted if
+the edited text contains what the fixes intend, and nothing else has changed. In addition, a second check must not report
+the fixed findings or any new findings, except masked findings. A finding is masked if it can be found only after
+another error is fixed.
+
+If a batch fails, `_Comparison` finds the fixes that may be the cause, and half of these fixes wait for a later batch. A
+fix that fails alone is refused.
 """
 
 from __future__ import annotations
@@ -25,19 +28,19 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Report
 
     Check = Callable[[Mapping[str, bytes]], Report]
-    """Checks inputs, by name."""
+    """Checks inputs (content by name) and returns the report."""
 
 _LARGE_INPUT_BYTES = 1024 * 1024
-"""Inputs are large if more attempts would check more bytes than this."""
+"""Maximum number of bytes that all attempts check. MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS attempts are always possible."""
 _MAX_FOLLOW_UPS = 4
-"""Rounds of fixes that other fixes require, such as of a misspelled field inside a misspelled field."""
+"""Maximum number of rounds for fixes that other fixes make necessary. Example: a misspelled field in a misspelled field."""
 _VALIDATION = rules_of("validation")
 _DECODING = rules_with(DECODING)
 _SELECTING = rules_with(SELECTS_FIELDS)
 
 
 class Refusal(NamedTuple):
-    """A fix that was not made, and why: a clause without its final period."""
+    """A finding whose fix was not applied, and the reason: a clause without its final period."""
 
     finding: Finding
     reason: str
@@ -49,11 +52,11 @@ class FixResult(NamedTuple):
     inputs: Mapping[str, bytes]
     """All inputs by name, edited or not."""
     fixed: tuple[Finding, ...]
-    """The fixed findings, in order, with lines of the original inputs; columns are those at that time."""
+    """The fixed findings, in the order of fixing. Lines are lines of the original inputs. Columns may have changed since."""
     refused: tuple[Refusal, ...]
     """The findings that could not be fixed, with lines of the original inputs."""
     report: Report
-    """The report on `inputs`."""
+    """The report on the inputs after all edits."""
 
 
 class _State(NamedTuple):
@@ -65,9 +68,9 @@ class _State(NamedTuple):
 def apply_fixes(
     inputs: Mapping[str, bytes], check: Check, *, unsafe: bool = False, first: Report | None = None
 ) -> FixResult:
-    """Apply the fixes of what `check` finds in the inputs: only safe ones unless `unsafe`.
+    """Apply the fixes of the findings that `check` reports on the inputs. Unsafe fixes are applied only if `unsafe` is true.
 
-    `first` is the report of `check` on the inputs, if it is known.
+    `first` is the report of `check` on the inputs, if the caller already has this report.
     """
     run = _Run(_State(inputs, first or check(inputs), {}), check, unsafe=unsafe)
     size = max(sum(map(len, inputs.values())), 1)
@@ -90,18 +93,19 @@ class _Run:
         self._unsafe = unsafe
         self._fixed: list[Finding] = []
         self._refused: dict[Identity, tuple[str, Scope]] = {}
-        """Why a fix is refused, and what contains the cause."""
+        """Reason why a fix is refused, and the part of the inputs that contains the cause."""
         self._waiting: set[Identity] = set()
-        """Held back by failed attempts."""
+        """Findings that wait for a later batch, because an attempt to fix them failed."""
 
     def list_wanted(self) -> list[Finding]:
-        """Return the findings that are neither fixed nor refused."""
+        """Return the findings whose fixes are neither applied nor refused."""
         return list(filter(self._is_wanted, self._state.report.findings))
 
     def next_batch(self) -> list[Finding]:
-        """Return the fixes to try next; none if nothing is left.
+        """Return the findings to fix next, or an empty list if no fix is left.
 
-        Findings that mask others come first: what they mask must not look like the effect of fixes made with them.
+        Findings that mask other findings are fixed first. In a batch with further fixes, the masked findings would look like
+        effects of the further fixes.
         """
         wanted = self.list_wanted()
         wanted = list(filter(_masks_others, wanted)) or wanted
@@ -111,7 +115,7 @@ class _Run:
         return wanted
 
     def attempt(self, batch: list[Finding]) -> list[Conflict]:
-        """Make the fixes of a batch, and those that they require. Return why the result is not accepted, or nothing."""
+        """Try the fixes of a batch, and the fixes that become necessary. Return the conflicts, or [] if the batch is accepted."""
         comparison = _Comparison(self._state.report.findings, batch)
         state, todo = self._state, batch
         fixed: list[Finding] = []
@@ -139,19 +143,19 @@ class _Run:
         return []
 
     def narrow_down(self, conflicts: list[Conflict]) -> None:
-        """Refuse the fixes that fail alone. Of other suspects hold back a half."""
+        """Refuse fixes that fail alone. In each other conflict, let half of the suspected fixes wait for a later batch."""
         suspects = [group_inseparable(conflict.suspects) for conflict in conflicts]
         for conflict, groups in zip(conflicts, suspects, strict=True):
             if len(groups) == 1:
                 self.refuse(*conflict)
         for groups in suspects:
-            # If one of the suspects is refused now, the others may succeed without it.
+            # If a suspect has just been refused, the other suspects may succeed without its fix.
             if all(self._is_wanted(finding) for group in groups for finding in group):
                 held_back = groups[(len(groups) + 1) // 2 :]
                 self._waiting |= {identity(finding) for group in held_back for finding in group}
 
     def refuse(self, findings: Iterable[Finding], reason: str, scope: Scope) -> None:
-        """Refuse fixes until another fix edits what contains the cause."""
+        """Refuse fixes until another fix edits `scope`, the part of the inputs that contains the cause."""
         self._refused |= dict.fromkeys(map(identity, findings), (reason, scope))
 
     def result(self) -> FixResult:
@@ -169,16 +173,16 @@ class _Run:
 
 
 class _Comparison:
-    """Compares the findings after a batch of fixes with those before it."""
+    """Compares the findings before and after a batch of fixes."""
 
     def __init__(self, before: Iterable[Finding], batch: list[Finding]) -> None:
         self._known = set(map(identity, before))
         self._allowed = _count(before) - _count(batch)
         self._batch = batch
         self._fixes: defaultdict[Hashable, list[int]] = defaultdict(list)
-        """Indices in the batch by scope, by object (kind and name), and by edited field (file, object, field)."""
+        """Indices of fixes in the batch: by scope, by object (kind and name), and by edited field (file, object, field)."""
         self._masked: defaultdict[Scope, set[str]] = defaultdict(set)
-        """Validation rules that could not see an object, or all objects of a file, before an error was fixed."""
+        """Validation rules whose findings were masked, by the object or file with the error that masked them."""
         for index, finding in enumerate(batch):
             fields = list(_edited_fields(finding))
             keys: list[Hashable] = [*_scopes(finding), *((finding.file, finding.object, field) for field in fields)]
@@ -192,22 +196,24 @@ class _Comparison:
         self._masks_analysis = any(map(_masks_others, batch))
 
     def find_regressions(self, after: Iterable[Finding]) -> list[Finding]:
-        """Return the findings of rules with more findings in a file than allowed, without those that were masked.
+        """Return the findings of each rule that has more findings in a file than expected.
 
-        Findings are compared by their number: the message of a finding may change with what is fixed elsewhere.
+        The expected number is the number before the batch, minus the fixed findings. Findings that were masked do not
+        count. Only numbers are compared, because a fix elsewhere may change the message of a finding.
         """
         counted = [finding for finding in after if not self.is_new(finding) or not self._was_masked(finding)]
         excess = _count(counted) - self._allowed
         return [finding for finding in counted if (finding.rule, finding.file) in excess]
 
     def is_new(self, finding: Finding) -> bool:
-        """Whether a finding was not found before, or with another message."""
+        """Return whether a finding was absent before the batch, or had another message."""
         return identity(finding) not in self._known
 
     def _was_masked(self, finding: Finding) -> bool:
-        """Whether a fixed error kept a finding from being found.
+        """Return whether an error that is fixed now masked a finding.
 
-        A finding at the very field that was edited comes from the fix: its value was intended for another field.
+        A finding at the edited field itself was not masked. The fix caused the finding, because the value was intended for
+        another field.
         """
         if finding.rule not in _VALIDATION:
             return self._masks_analysis
@@ -215,9 +221,9 @@ class _Comparison:
         return not is_edited and any(finding.rule in self._masked.get(scope, ()) for scope in _scopes(finding))
 
     def find_conflicts(self, regressions: list[Finding]) -> list[Conflict]:
-        """Return which fixes may be the cause of `regressions`, as narrow as it is known."""
+        """Return the smallest known sets of fixes that may have caused the findings `regressions`."""
         for is_relevant in (
-            lambda finding: finding.rule in _VALIDATION,  # what servers reject changes what other rules find
+            lambda finding: finding.rule in _VALIDATION,  # a rejected object changes the findings of other rules
             self.is_new,
         ):
             regressions = list(filter(is_relevant, regressions)) or regressions
@@ -231,30 +237,30 @@ class _Comparison:
         ]
 
     def _find_suspects(self, finding: Finding) -> tuple[tuple[int, ...], Scope]:
-        """Return the indices of the fixes that may be the cause of a finding, and what contains the cause."""
+        """Return the indices of the fixes that may have caused a finding, and the part of the inputs with the cause."""
         _, of_file, of_object = _scopes(finding)
         if finding.rule in _VALIDATION:  # about one object: other files do not matter
             fields = ((*of_object, field) for field in _and_above(finding.field))
             key: Hashable = next((key for key in (*fields, of_object, of_file) if key in self._fixes), ())
             return tuple(self._fixes[key]), of_object if key != () else ()
-        # A file may be edited outside of objects: a comment that suppressed the finding.
+        # An edit outside of objects may have removed a comment that suppressed the finding.
         keys = {of_object, (finding.file, None), *(finding.involves or ())} & self._fixes.keys()
         involved = {index for key in keys for index in self._fixes[key]}
         return tuple(sorted(involved if involved and finding.involves is not None else self._fixes[()])), ()
 
 
 def _scopes(finding: Finding) -> tuple[Scope, ...]:
-    """Return what contains a finding: all inputs, its file, and its object."""
+    """Return the parts of the inputs that contain a finding: all inputs, its file, and its object."""
     return (), (finding.file,), (finding.file, finding.object)
 
 
 def _masks_others(finding: Finding) -> bool:
-    """Whether a finding keeps others from being found: the server rejects the object, or it is not recognized."""
+    """Return whether a finding masks other findings: the server rejects the object, or apflint does not recognize the object."""
     return finding.apiserver is not None or is_unrecognized(finding)
 
 
 def _masked_rules(finding: Finding) -> frozenset[str]:
-    """Return the validation rules that cannot see an object before a finding is fixed."""
+    """Return the validation rules that cannot check an object before `finding` is fixed."""
     if is_unrecognized(finding):
         return _VALIDATION
     if finding.rule in _DECODING:
@@ -263,7 +269,7 @@ def _masked_rules(finding: Finding) -> frozenset[str]:
 
 
 def _edited_fields(finding: Finding) -> Iterator[str]:
-    """Yield the fields that a fix changes: for a removed item its list, for a renamed key its new name."""
+    """Yield the fields that a fix changes. For a removed item, yield the list. For a renamed key, yield the new name."""
     for operation in finding.fix.operations if finding.fix is not None else ():
         match operation:
             case Rename(path, name):
@@ -275,14 +281,14 @@ def _edited_fields(finding: Finding) -> Iterator[str]:
 
 
 def _and_above(field: str) -> Iterator[str]:
-    """Yield a field path and the paths above it, the closest first."""
+    """Yield a field path and the paths of the fields that contain it, innermost first."""
     while field:
         yield field
         field = field[: max(field.rfind("."), field.rfind("["), 0)]
 
 
 def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
-    """Count findings by rule and file."""
+    """Return the number of findings by rule and file. Findings that the report only counts are included."""
     counts: Counter[tuple[str, str]] = Counter()
     for finding in findings:
         counts[finding.rule, finding.file] += 1 + finding.more
@@ -290,7 +296,7 @@ def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
 
 
 def _describe(suspects: tuple[Finding, ...], regressions: list[Finding]) -> str:
-    """Return why fixes are refused, as a clause without its final period."""
+    """Return the reason why the fixes of `suspects` are refused: a clause without its final period."""
     fixed = {(finding.rule, finding.file, finding.field) for finding in suspects}
     for finding in regressions:
         if (finding.rule, finding.file, finding.field) in fixed:
@@ -302,7 +308,7 @@ def _describe(suspects: tuple[Finding, ...], regressions: list[Finding]) -> str:
 
 
 def _with_original_lines(finding: Finding, line_map: LineMap) -> Finding:
-    """Return a finding with the lines of the original text. Its columns stay."""
+    """Return a finding with line numbers of the original text. The columns stay."""
     lines = line_map.get(finding.file)
     if lines is None:
         return finding

@@ -1,4 +1,4 @@
-"""Inserts new keys at the places where people write them."""
+"""Inserts new keys into mappings, at the places where people usually write the keys."""
 
 from __future__ import annotations
 
@@ -29,36 +29,39 @@ _FIELD_ORDER = (
     *("verbs", "apiGroups", "resources", "clusterScope", "namespaces"),
     *("nominalConcurrencyShares", "assuredConcurrencyShares", "limitResponse", "queuing"),
 )
-"""Fields in the order of Kubernetes' types, which its examples follow; those of several mappings together."""
+"""Field names in the order of the Kubernetes types and examples. One list contains the fields of all types."""
 _COMMENT_AFTER_LAST = re.compile(r"[ \t]*(,?)[ \t]*(?<=[ \t,])#[^\r\n]*")
 
 
 class _Entry(NamedTuple):
-    """A new entry: its key, or the keys of new mappings down to it, and its value."""
+    """A new entry. `names` are the keys of its missing parent mappings, outermost first, and the key of the entry itself."""
 
     names: tuple[str, ...]
     value: object
     quote: str
-    """The quote of the keys."""
+    """The quote around each key, or an empty string."""
 
     def write_lines(self, column: int, end: str) -> str:
-        """Write the entry in block style at a column, without the indentation of the first line and the end of the last one."""
+        """Return the entry in block style for a column (from 0). `end` is the line end.
+
+        The first line has no indentation, and the last line has no line end.
+        """
         is_plain = isinstance(self.value, str) and not self.quote
         value = write_string(str(self.value)) if is_plain else write_literal(self.value)
         keys = [f"{' ' * (column + 2 * depth)}{self.quote}{name}{self.quote}:" for depth, name in enumerate(self.names)]
         return f"{end.join(keys)} {value}".lstrip(" ")
 
     def write_flow(self) -> str:
-        """Write the entry in flow style."""
+        """Return the entry in flow style."""
         keys = ": {".join(f"{self.quote}{name}{self.quote}" for name in self.names)
         return f"{keys}: {write_literal(self.value)}" + "}" * (len(self.names) - 1)
 
 
 def insert_entry(text: str, root: Node, path: Path, value: object) -> list[Edit]:
-    """Insert a key into its mapping, and into new mappings if those above it are absent.
+    """Return the edits that insert a key with a value at `path`. Missing parent mappings are inserted as well.
 
-    The key goes after the fields that precede it in `_FIELD_ORDER`, and to the end if it is not listed there. Raises
-    CannotEditError if the deepest value that exists is not a mapping.
+    The key goes after the fields that precede it in `_FIELD_ORDER`, or to the end of the mapping if `_FIELD_ORDER` does not
+    contain the key. Raises CannotEditError if the deepest existing parent is not a mapping.
     """
     depth, key, node = walk(root, path[:-1])
     owner = resolve_alias(node)
@@ -77,7 +80,7 @@ def insert_entry(text: str, root: Node, path: Path, value: object) -> list[Edit]
 
 
 def _find_index(name: str, pairs: list[tuple[Scalar, Node]]) -> int:
-    """Return the number of entries before a new key."""
+    """Return the index in `pairs` at which to insert the key `name`."""
     if name not in _FIELD_ORDER:
         return len(pairs)
     earlier = _FIELD_ORDER[: _FIELD_ORDER.index(name)]
@@ -93,7 +96,7 @@ def _replace_null(text: str, key: Scalar, null: Scalar, entry: _Entry) -> Edit:
 
 
 def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _Entry) -> Edit:
-    """Insert an entry in block style."""
+    """Return the edit that inserts an entry at an index of `pairs` in block style."""
     key, value = pairs[max(index - 1, 0)]
     prefix = line_prefix(text, key)
     column = len(prefix)
@@ -107,14 +110,17 @@ def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry
 
 
 def _insert_line(text: str, at: int, entry: _Entry, column: int) -> Edit:
-    """Insert an entry at the start of a line, or at the end of a text whose last line has no line end."""
+    """Return the edit that inserts an entry at an offset in block style.
+
+    The offset is the start of a line, or the end of a text whose last line has no line end.
+    """
     end = line_end(text)
     lines = " " * column + entry.write_lines(column, end)
     return Edit(at, at, f"{lines}{end}" if line_start(text, at) == at else f"{end}{lines}")
 
 
 def _insert_in_flow(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _Entry) -> list[Edit]:
-    """Insert an entry in flow style, before the next entry or after the last one."""
+    """Return the edits that insert an entry in flow style, before the entry at `index` or after the last entry."""
     key, value = pairs[min(index, len(pairs) - 1)]
     line, new, end = line_start(text, key.start), entry.write_flow(), line_end(text)
     prefix = text[line : key.start]

@@ -1,7 +1,7 @@
 """Compares the lines of two versions of a text, in time that grows linearly with their length.
 
-difflib compares each line with all equal lines, and lines of manifests repeat: 4,000 FlowSchemas in one file would take
-minutes. Edits keep documents, and most lines, at their places.
+difflib compares each line with all equal lines, and lines of manifests repeat. A file with 4,000 FlowSchemas would take
+minutes. Edits keep the number of documents, so this module compares document by document.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CONTEXT_LINES = 3
 
 
 class Change(NamedTuple):
-    """`old[start:end]` becomes `new[new_start:new_end]`."""
+    """A change of the lines `old[start:end]` to the lines `new[new_start:new_end]`."""
 
     start: int
     end: int
@@ -25,7 +25,7 @@ class Change(NamedTuple):
 
 
 def find_changes(old: list[str], new: list[str]) -> Iterator[Change]:
-    """Yield the lines that differ, in order. Not always the fewest possible."""
+    """Yield the changes that turn `old` into `new`, in order. Smaller changes may be possible."""
     bounds, new_bounds = _find_bounds(old), _find_bounds(new)
     if len(bounds) != len(new_bounds):
         bounds, new_bounds = [0, len(old)], [0, len(new)]
@@ -35,7 +35,7 @@ def find_changes(old: list[str], new: list[str]) -> Iterator[Change]:
 
 
 def write_unified_diff(old: list[str], new: list[str], old_name: str, new_name: str) -> Iterator[str]:
-    """Yield the lines of a unified diff; none if nothing differs. Lines have their line ends."""
+    """Yield the lines of a unified diff, each with its line end. Yield nothing if the texts are equal."""
     names = [f"--- {old_name}\n", f"+++ {new_name}\n"]
     for group in _group(find_changes(old, new)):
         yield from names
@@ -44,7 +44,7 @@ def write_unified_diff(old: list[str], new: list[str], old_name: str, new_name: 
 
 
 def _find_bounds(lines: list[str]) -> list[int]:
-    """Return the start of each YAML document, and the end of the last one."""
+    """Return the index of the first line of each YAML document, and the number of lines."""
     return [0, *(at for at, line in enumerate(lines) if at and line.startswith("---")), len(lines)]
 
 
@@ -62,7 +62,7 @@ def _compare(old: list[str], new: list[str]) -> Iterator[tuple[int, int, int, in
 
 
 def _group(changes: Iterable[Change]) -> Iterator[list[Change]]:
-    """Yield changes that are close enough to each other to be one hunk. Adjacent changes are joined."""
+    """Yield groups of changes that are close enough to each other for one hunk. Adjacent changes become one change."""
     group: list[Change] = []
     for change in changes:
         if group and group[-1].end == change.start and group[-1].new_end == change.new_start:
@@ -91,7 +91,10 @@ def _write_hunk(group: list[Change], old: list[str], new: list[str]) -> Iterator
 
 
 def _range(start: int, end: int) -> str:
-    """Write a range as the first line and the number of lines; an empty one as the line before it."""
+    """Return a range of lines as in the header of a hunk: the first line and, unless it is 1, the number of lines.
+
+    For an empty range, the first number is the line before the range.
+    """
     if end == start + 1:
         return str(end)
     return f"{start + 1 if end > start else start},{end - start}"

@@ -1,4 +1,4 @@
-"""Moves the objects of a text to a later API version: edits at exact places, and a proof that they did as planned."""
+"""Moves the objects of a text to a later API version, and proves that the edited text contains the intended objects."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ if TYPE_CHECKING:
 
 
 class Remark(NamedTuple):
-    """What was done to an object or found at a place, without a final period."""
+    """A message about an object or a place in the text, without its final period."""
 
     kind: Literal["migrated", "note", "refused"]
     line: int
     """1-based."""
     object: str
-    """`FlowSchema "name"`, or an empty string for text that is not an object."""
+    """`FlowSchema "name"`, or an empty string if the message is not about an object."""
     message: str
 
 
 class Migration(NamedTuple):
-    """The result for a text. If anything is refused, the text is unchanged."""
+    """The result of migrating a text. If a remark has the kind `refused`, the text is unchanged."""
 
     text: str
     remarks: tuple[Remark, ...]
 
     @property
     def is_refused(self) -> bool:
-        """Whether anything is refused."""
+        """Return whether a remark has the kind `refused`."""
         return any(remark.kind == "refused" for remark in self.remarks)
 
 
 def migrate(source: Source, target: Target, *, accept_changes: bool = False) -> Migration:
-    """Move every object of a text to `target.version`; with `accept_changes` also those whose meaning changes.
+    """Move every object of a text to `target.version`. An object whose meaning would change is refused unless `accept_changes`.
 
-    Never raises: what cannot be migrated is refused, with its place.
+    Never raises an error. The result contains a remark for everything that cannot be migrated.
     """
     loaded = load_text(source)
     remarks = [
@@ -104,13 +104,13 @@ def _remark(
     path: Path = ("apiVersion",),
     start: int | None = None,
 ) -> Remark:
-    """Return a remark about an object, at a field or at an offset."""
+    """Return a remark about an object. Its line is the line of the offset `start`, or by default of the field at `path`."""
     line, _ = document.source.position(document.offsets(path)[0] if start is None else start)
     return Remark(kind, line, f'{document.kind} "{document.name}"', message)
 
 
 def _find_obstacle(document: Document, target: Target) -> Remark | None:
-    """Return why an object is not migrated, or None if it can be."""
+    """Return a remark that explains why an object is not migrated, or None if the object can be migrated."""
     version = document.version
     if api_version(version) is None:
         return _remark("refused", document, f'unknown version "{version}" of {GROUP}')
@@ -124,7 +124,10 @@ def _find_obstacle(document: Document, target: Target) -> Remark | None:
 
 
 def _find_versions(document: Document, target: Target) -> dict[Path, str]:
-    """Return the apiVersions of an object, by path from the root: its own, and that of a list of its kind, which it may inherit."""
+    """Return the apiVersions to replace for an object, by path from the root of the YAML document.
+
+    The apiVersion of a list is included, because items without an apiVersion inherit the apiVersion of the list.
+    """
     versions: dict[Path, str] = {}
     for owner in {document.prefix, document.prefix[:-2]}:
         path = (*owner, "apiVersion")
@@ -138,7 +141,7 @@ def _find_versions(document: Document, target: Target) -> dict[Path, str]:
 
 
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
-    """Describe an object whose edits would change other places, pointing at the alias or merge key if there is one."""
+    """Return a remark that an edit of an object would change other places, too. It points at an alias or merge key if possible."""
     for operation in operations:
         if alias := find_alias(document.root, operation.path):
             name = document.source.text[slice(*alias)].partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The API version to migrate to, and the releases that have to serve it."""
+"""Chooses the API version to migrate to, and the Kubernetes releases that must serve this version."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """An API version, and the releases in which the objects are to work: all of them serve it."""
+    """The API version to migrate to, and the Kubernetes releases to support. All of these releases serve the version."""
 
     version: str
     releases: tuple[Release, ...]
 
 
 def choose_target(version: str | None = None, releases: Sequence[Release] = ()) -> Target:
-    """Return the target for a version, for releases, or for both.
+    """Return the migration target for a version, for releases, or for both.
 
-    Without a version it is the newest that all releases serve, without releases the newest one that serves the version.
-    Raises UserError if no version fits.
+    Without a version, the target is the newest version that all releases serve. Without releases, the target is the newest
+    release that serves the version. Raises UserError if a release does not serve the version, or if no version is served by
+    all releases.
     """
     if not releases:
         releases = [next(known for known in reversed(RELEASES) if version is None or serves(known, version))]
@@ -45,7 +46,7 @@ def choose_target(version: str | None = None, releases: Sequence[Release] = ()) 
 
 
 def parse_release_range(text: str) -> tuple[Release, ...]:
-    """Return the releases from `X.Y` to `X.Z` of a string `X.Y..X.Z`. Raises UserError."""
+    """Return the releases from `X.Y` to `X.Z` for the string `X.Y..X.Z`. Raises UserError if the string is not such a range."""
     first, dots, last = text.partition("..")
     if not dots:
         raise UserError(f'"{text}" is not a range of releases. Write it like "1.26..1.31".')
@@ -56,18 +57,18 @@ def parse_release_range(text: str) -> tuple[Release, ...]:
 
 
 def serves(known: Release, version: str) -> bool:
-    """Whether a release serves a version, at least if it is started with `--runtime-config`."""
+    """Return whether a release serves a version, by default or with `--runtime-config`."""
     return version in known.served or version in known.on_request
 
 
 def describe_releases(releases: Sequence[Release]) -> str:
-    """Return `X.Y`, or `X.Y to X.Z` for several releases."""
+    """Return `X.Y` for one release, or `X.Y to X.Z` for several releases."""
     first, last = releases[0].name, releases[-1].name
     return first if first == last else f"{first} to {last}"
 
 
 def _split(releases: Sequence[Release]) -> Iterator[Target]:
-    """Yield the fewest targets that together cover all releases."""
+    """Yield as few targets as possible for all releases. Each target covers consecutive items of `releases`."""
     while releases:
         served = {life.name: (*takewhile(partial(serves, version=life.name), releases),) for life in API_VERSIONS}
         version = max(served, key=lambda name: len(served[name]))

@@ -1,4 +1,4 @@
-"""Moves entries of a mapping into a new mapping beside them."""
+"""Moves entries of a mapping into a new nested mapping."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ _COMMA = re.compile(r"\s*,\s*\Z")
 
 
 def nest_entries(text: str, root: Node, path: Path, names: tuple[str, ...]) -> tuple[Edit, ...]:
-    """Move the entries `names` beside `path` into a new mapping at `path`, in the order of the text.
+    """Return the edits that move the entries `names` into a new mapping at `path`, in the order of the text.
 
-    Entries that are apart from the first ones are moved there with their comments. Raises CannotEditError.
+    The entries are siblings of `path`. If other entries are between them, the later entries move up with their comments.
+    Raises CannotEditError if an entry does not exist or cannot be moved.
     """
     owner = find_mapping(root, path[:-1])
     entries = sorted((find_entry(root, (*path[:-1], name)) for name in names), key=lambda entry: entry[0].start)
@@ -69,7 +70,7 @@ def _nest_lines(text: str, name: str, adjacent: Entries, apart: Entries) -> Iter
     column = len(line_prefix(text, first))
     at = entry_lines_end(text, *adjacent[-1], column)  # raises if something else follows on the last line
     yield Edit(first.start, first.start, f"{name}:{line_end(text)}{' ' * (column + 2)}")
-    # All lines are indented by two more, even those of comments and block scalars: only relative indentation matters.
+    # Indent all lines by two more spaces, even comments and block scalars. Only the relative indentation matters.
     yield from (Edit(line.end(), line.end(), "  ") for line in _NEXT_LINE.finditer(text, first.start, last.end))
     moved = ""
     for key, value in apart:

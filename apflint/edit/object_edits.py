@@ -1,4 +1,4 @@
-"""Carries out operations on objects as edits of the text, and proves the edited text: read again, it has the intended values."""
+"""Turns operations on objects into edits of the text, and proves that the edited text contains the intended values."""
 
 from __future__ import annotations
 
@@ -31,18 +31,21 @@ _EDITORS: dict[type, Callable[..., Iterable[Edit]]] = {
     Rename: rename_key,
 }
 _ORDER = (Set, Wrap, Insert, Nest, Remove, Rename)
-"""The order in which operations change values of one depth, so that none needs a key that another one has moved."""
+"""Order of operations at the same depth. No operation needs a key that an earlier operation has moved."""
 
 
 def locate(document: Document, operations: Iterable[Operation]) -> list[Operation]:
-    """Return operations on an object with paths from the root of its YAML document, which may be a list of objects."""
+    """Return operations on an object with paths from the root of its YAML document.
+
+    These paths differ from paths in the object if the document is a list of objects.
+    """
     return [operation._replace(path=(*document.prefix, *operation.path)) for operation in operations]
 
 
 def text_edits(text: str, root: Node, operations: Iterable[Operation]) -> tuple[Edit, ...]:
-    """Return the edits of a text that carry out the operations; paths start at `root`.
+    """Return the edits of a text that carry out operations, whose paths start at `root`.
 
-    Raises CannotEditError if the text does not permit that.
+    Raises CannotEditError if the text does not permit an operation.
     """
     edits: list[Edit] = []
     removed = []
@@ -57,10 +60,10 @@ def text_edits(text: str, root: Node, operations: Iterable[Operation]) -> tuple[
 def prove(
     source: Source, text: str, intended: Mapping[int, Iterable[Operation]], *, allows_new_objects: bool = False
 ) -> None:
-    """Prove that `text` contains what the operations make of the objects in `source`, and only that.
+    """Prove that `text` contains the objects of `source` after the intended operations, and no other changes of objects.
 
-    `intended` are the operations by the offset of their YAML document, with paths from its root. With
-    `allows_new_objects` there may be objects that were not recognized before. Raises CannotEditError.
+    `intended` contains operations by the start offset of their YAML document, with paths from the root of the document. With
+    `allows_new_objects`, `text` may contain further objects. Raises CannotEditError if the proof fails.
     """
     before, after = load_text(source), load_text(Source(source.name, text))
     values, new_values = _values(before.documents), iter(_values(after.documents).values())
@@ -80,11 +83,11 @@ def prove(
 
 
 def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> dict[str, object]:
-    """Return a copy of a value with the operations carried out.
+    """Return a copy of an object after operations.
 
-    Raises KeyError or IndexError if an operation is about a field that is absent.
+    Raises KeyError or IndexError if an operation needs a field that is absent.
     """
-    # Aliases do not share values in the copy, unlike in one by `copy.deepcopy`.
+    # Unlike `copy.deepcopy`, this copy repeats the values that aliases share.
     copy: dict[str, Any] = json.loads(json.dumps(value))
     for operation in sorted(_without_duplicates(operations), key=_depth_first):
         *steps, last = operation.path
@@ -111,7 +114,10 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
 
 
 def _values(documents: Iterable[Document]) -> dict[int, dict[str, object]]:
-    """Return the value of each YAML document with APF objects, by its offset: an object, or a list with other items, too."""
+    """Return the value of each YAML document with APF objects, by start offset of the document.
+
+    The value is an APF object, or a list that may contain other objects as well.
+    """
     values: dict[int, dict[str, object]] = {}
     for document in documents:
         if document.start not in values:
@@ -122,16 +128,16 @@ def _values(documents: Iterable[Document]) -> dict[int, dict[str, object]]:
 
 
 def _comparable(value: object) -> str:
-    """Return a string that is equal for equal values of equal types in any order of keys (1 == True in Python)."""
+    """Return JSON with sorted keys. JSON distinguishes values of different types, but in Python `1 == True`."""
     return json.dumps(value, sort_keys=True)
 
 
 def _without_duplicates(operations: Iterable[Operation]) -> Iterable[Operation]:
-    """Return each operation once. Tuples of different types are equal if their fields are, so types are compared, too."""
+    """Return each operation once. Types are compared as well, because named tuples of different types can be equal."""
     return {(type(operation), operation): operation for operation in operations}.values()
 
 
 def _depth_first(operation: Operation) -> tuple[int, int, int]:
-    """Sort deeper values first, and list items from the last one: so the paths of later operations stay as they are."""
+    """Return a sort key: deeper values first, and the last list item first. The paths of later operations stay valid."""
     last = operation.path[-1]
     return -len(operation.path), _ORDER.index(type(operation)), -last if isinstance(last, int) else 0

@@ -1,4 +1,4 @@
-"""Removes entries and items. Comments stay, because they may be about more than one line."""
+"""Removes mapping entries and list items. Comments stay, because a comment may be about several lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DASH = re.compile(r"[ ]*-[ ]+\Z")
 
 
 class _Part(NamedTuple):
-    """An entry of a mapping (key and value) or an item of a list."""
+    """An entry of a mapping (two nodes: key and value) or an item of a list (one node)."""
 
     start: int
     end: int
@@ -31,9 +31,9 @@ class _Part(NamedTuple):
 
 
 def remove_entries(text: str, root: Node, paths: Iterable[Path]) -> list[Edit]:
-    """Remove the entries and items at the paths: their lines in block style, their text and commas in flow style.
+    """Return the edits that remove mapping entries and list items: lines in block style, text and commas in flow style.
 
-    A mapping that would be empty is removed, too. Raises CannotEditError if a list would be empty.
+    A mapping that would become empty is removed as well. Raises CannotEditError if a list would become empty.
     """
     removed: dict[Path, set[str | int]] = {}
     for path in sorted(set(paths), key=len, reverse=True):
@@ -51,7 +51,7 @@ def remove_entries(text: str, root: Node, paths: Iterable[Path]) -> list[Edit]:
 
 
 def _collect(root: Node, path: Path, removed: dict[Path, set[str | int]]) -> None:
-    """Add a path to those that are removed, by owner; or add the owner, if it would be empty."""
+    """Add a path to `removed` (keys or indices by path of their collection). Replace a mapping that becomes empty by its path."""
     owner_path, step = path[:-1], path[-1]
     owner = resolve_alias(walk(root, owner_path)[2])
     if isinstance(owner, Mapping):
@@ -84,7 +84,7 @@ def _split_mapping(text: str, root: Node, owner: Mapping, paths: list[Path]) -> 
 
 
 def _remove_lines(text: str, parts: list[_Part]) -> Iterator[Edit]:
-    """Remove whole lines in block style. The first entry of a list item shares its line with the dash, which stays."""
+    """Yield edits that remove whole lines in block style. A list dash stays if other entries of the list item stay."""
     end = line_end(text)
     for index, part in enumerate(parts):
         if not part.is_removed:
@@ -105,7 +105,10 @@ def _remove_lines(text: str, parts: list[_Part]) -> Iterator[Edit]:
 
 
 def _remove_in_flow(text: str, parts: list[_Part]) -> Iterator[Edit]:
-    """Remove runs of parts in flow style: up to the next part that stays, or from the end of the last one that stays."""
+    """Yield edits that remove adjacent parts in flow style.
+
+    An edit ends at the next remaining part. After the last remaining part, an edit starts at the end of this part.
+    """
     for is_removed, group in groupby(enumerate(parts), lambda entry: entry[1].is_removed):
         (first, _), *_ = run = list(group)
         last, _ = run[-1]

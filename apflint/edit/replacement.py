@@ -1,7 +1,7 @@
 """Replaces keys and scalars in block or flow style, YAML or JSON, with or without quotes.
 
-The caller has to read the edited text again: a value may be shared through an anchor, and an edit then changes other
-places, too. Paths start at the root of the text.
+The caller must parse the edited text again. If aliases repeat a value, an edit of the value also changes other places.
+Paths start at the root of the tree.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def replace_part(text: str, root: Node, path: Path, old: str, new: str) -> Edit:
-    """Replace a part of the string at `path`. Its quotes stay."""
+    """Return the edit that replaces the part `old` of the string at `path`. The quotes of the string stay."""
     return _replace_part(text, _find_scalar(root, path), old, new)
 
 
 def rename_key(text: str, root: Node, path: Path, new: str) -> list[Edit]:
-    """Rename the key of the entry at `path`."""
+    """Return the edits that rename the key of the entry at `path`."""
     return [_replace_part(text, find_entry(root, path)[0], str(path[-1]), new)]
 
 
 def replace_scalar(text: str, root: Node, path: Path, new: object) -> list[Edit]:
-    """Replace the scalar at `path`. If both the old and the new value are strings, the quotes stay."""
+    """Return the edits that replace the scalar at `path`. If the old and the new value are strings, the quotes stay."""
     scalar = _find_scalar(root, path)
     start = value_start(text, scalar)
     gap = " " if start == scalar.end and text[start - 1 : start] not in ("", " ", "\t", "\n") else ""
@@ -44,7 +44,10 @@ def replace_scalar(text: str, root: Node, path: Path, new: object) -> list[Edit]
 
 
 def wrap_scalar(text: str, root: Node, path: Path, name: str) -> list[Edit]:
-    """Make the string at `path`, if it is on one line, the only entry of a mapping in braces. Its quotes stay."""
+    """Return the edits that replace the string at `path` with `{name: string}`. The quotes of the string stay.
+
+    Raises CannotEditError if the value is not a string on one line.
+    """
     key, _ = find_entry(root, path)
     scalar = _find_scalar(root, path)
     start = value_start(text, scalar)

@@ -1,4 +1,4 @@
-"""Applies edits to a text, and maps its lines to those before all edits: the ones that users see."""
+"""Applies edits to a text, and maps lines of the edited text to lines of the original text, which users see."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ if TYPE_CHECKING:
 
 
 class CannotEditError(Exception):
-    """The text does not permit an edit. The message is the reason, as a clause."""
+    """Raised if the text does not permit an edit. The message is a clause that states the reason."""
 
     def __init__(self, reason: str, start: int = 0, failed: Iterable[int] = ()) -> None:
         super().__init__(reason)
         self.start = start
-        """Offset of the obstacle, if known."""
+        """Offset of the obstacle, or 0 if unknown."""
         self.failed = frozenset(failed)
-        """Offsets of the YAML documents that would not be as intended, if known."""
+        """Start offsets of the YAML documents that would not have the intended values, if known."""
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Return the text with all edits applied. Equal edits are one; an insertion precedes a replacement at the same offset.
+    """Return the text with all edits applied.
 
-    Raises CannotEditError if edits overlap.
+    Equal edits are applied once. At the same offset, an insertion goes before a replacement. Raises CannotEditError if edits
+    overlap or are outside of the text.
     """
     pieces: list[str] = []
     at = 0
@@ -42,9 +43,10 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def map_lines(old: Source, new: Source, edits: Iterable[Edit], known: list[int] | None) -> list[int]:
-    """Return the original line of each line of `new`, which is `old` with `edits` applied; `known` are those of `old`.
+    """Return the original line number of each line of `new`, which is `old` with `edits` applied.
 
-    An inserted line counts as the line where it was inserted.
+    `known` are the original line numbers of `old`, or None if `old` is the original text. An inserted line gets the number
+    of the line at which it was inserted.
     """
     lines: list[int] = []
     remaining = sorted(set(edits), reverse=True)

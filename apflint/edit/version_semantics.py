@@ -1,7 +1,7 @@
-"""How the meaning of an object differs between API versions, and the operations that preserve it.
+"""Differences in the meaning of an object between API versions, and the operations that preserve the meaning.
 
-Sources: `pkg/apis/flowcontrol/*/defaults.go` and `conversion.go` of Kubernetes, and recordings of servers; `apflint.model`
-and `apflint.releases` contain the facts.
+Sources: `pkg/apis/flowcontrol/*/defaults.go` and `conversion.go` of Kubernetes, and recorded responses of API servers. The
+facts are in `apflint.model` and `apflint.releases`.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _ANNOTATION = ("metadata", "annotations", PRESERVE_ZERO)
 
 
 class Note(NamedTuple):
-    """A remark about a field, without a final period."""
+    """A message about a field in a migration, without its final period."""
 
     path: Path
     message: str
     effect: Literal["kept", "changed", "impossible"]
-    """What becomes of the meaning. `changed` needs the user's consent; `impossible` is refused in any case."""
+    """What happens to the meaning of the object. `changed` requires the user's consent. `impossible` is always refused."""
 
 
 def plan_migration(document: Document, target: Target) -> tuple[list[Operation], list[Note]]:
-    """Return the operations that move an object to a later version, apart from its apiVersion, and remarks about them."""
+    """Return the operations that move an object to a later version, and notes. The operations do not change the apiVersion."""
     if unreadable := list(_find_unreadable(document, target)):
         return [], unreadable
     operations: list[Operation] = []
@@ -55,35 +55,36 @@ def plan_migration(document: Document, target: Target) -> tuple[list[Operation],
 
 
 def stored_spec(document: Document, release: Release) -> FlowSchemaSpec | PriorityLevelConfigurationSpec:
-    """Return the spec with all defaults, as a server of the release stores it."""
+    """Return the spec of an object with all defaults, as an API server of the release stores the spec."""
     if document.kind == "FlowSchema":
         return build_flow_schema(document.value, document).spec
     return build_priority_level(document.value, document, release).spec
 
 
 def source_release(version: str, target: Release) -> Release:
-    """Return the release that defines the meaning of an object of `version` before it is migrated for `target`.
+    """Return the release that defines the meaning of an object of `version` before a migration to the release `target`.
 
-    That is `target` itself if it serves the version, or else the last release before it that does.
+    This is `target` if it serves the version, or else the last earlier release that serves the version. If there is no
+    such release, it is the first release that serves the version.
     """
     serving = [known for known in RELEASES if serves(known, version)]
     return max((known for known in serving if known.minor <= target.minor), default=serving[0])
 
 
 def is_older(version: str, other: str) -> bool:
-    """Whether a version was introduced before another one."""
+    """Return whether `version` was introduced before `other`."""
     names = [life.name for life in API_VERSIONS]
     return names.index(version) > names.index(other)
 
 
 def _migrated(document: Document, operations: Iterable[Operation], version: str) -> Document:
-    """Return the object after the operations. Only its value is known, not the places of its fields."""
+    """Return the object after operations, with the new apiVersion. The result has no positions of fields."""
     value = changed_value(document.value, operations)
     return Document(document.source, value, lambda: None, api_version=f"{GROUP}/{version}", kind=document.kind)
 
 
 def _find_unreadable(document: Document, target: Target) -> Iterator[Note]:
-    """Yield the reasons why the meaning of an object is unknown."""
+    """Yield a note for each reason why the meaning of an object is unknown."""
     for duplicate in document.duplicates:
         yield Note(duplicate.path, f'duplicate key "{duplicate.path[-1]}"; remove one of them', "impossible")
     if document.not_finite:
@@ -103,7 +104,7 @@ def _find_undecodable(document: Document, releases: Iterable[Release]) -> Iterat
 
 
 def _convert_shares(document: Document, target: Target, operations: list[Operation], notes: list[Note]) -> None:
-    """Add the operations on the shares of a priority level and on their annotation, and remarks about them."""
+    """Append the operations on the shares of a priority level and on the annotation for zero shares, and append notes."""
     limited: Any = document.at(*_LIMITED) or {}
     old, new = shares_field(document.version), shares_field(target.version)
     if document.has(*_ANNOTATION) and _must_remove_annotation(document.version, target, limited.get(old)):
@@ -128,7 +129,7 @@ def _convert_shares(document: Document, target: Target, operations: list[Operati
 
 
 def _keep_shares(document: Document, target: Target, operations: list[Operation]) -> Iterator[Note]:
-    """Add the operation that keeps the number of shares, if another version has another default. Yield remarks about it."""
+    """Append the operation that keeps the number of shares if the new version has another default. Yield notes."""
     old, new = shares_field(document.version), shares_field(target.version)
     path = (*_LIMITED, old)
     shares = {
@@ -160,7 +161,7 @@ def _effective_shares(document: Document, release: Release) -> int:
 
 
 def _must_remove_annotation(version: str, target: Target, written: int | None) -> bool:
-    """Whether the target rejects the annotation, or whether it has an effect only there."""
+    """Return whether the annotation must go: the target rejects it, or it has no effect now but has an effect in the target."""
     if any(release.forbids_preserve_zero_annotation(target.version) for release in target.releases):
         return True
     newest = max(release.minor for release in target.releases)
@@ -177,7 +178,7 @@ def _describe_annotation(old: str, new: str) -> str:
 
 
 def _find_differences(before: Document, after: Document, release: Release) -> Iterator[Note]:
-    """Yield what a server of the release would reject, or interpret differently than the one before."""
+    """Yield a note for each difference: a field that the release rejects after the migration, or interprets differently."""
     origin = source_release(before.version, release)
     unknown = [violation.path for violation in find_violations(before.value, before.kind, before.version, origin)]
     remaining = [violation.path for violation in find_violations(after.value, after.kind, after.version, release)]

@@ -1,4 +1,4 @@
-"""The state of one editor: open documents, when they are checked, and which diagnostics are published."""
+"""Keeps the open documents of one editor, schedules checks of the documents, and publishes diagnostics."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from apflint.lsp.workspace import DocumentResult
 
 CHECK_DELAY_SECONDS = 0.2
-"""Time without a change until a check starts: a burst of changes causes one check."""
+"""Delay from the last change to the start of a check, so that several quick changes cause only one check."""
 MAX_WAIT_SECONDS = 10.0
-"""Time that the answer to a request waits for a check."""
+"""Maximum time that a request waits for a check."""
 EXIT_WAIT_SECONDS = 0.1
-"""Time that the end of a session waits for a check."""
+"""Maximum time that the server waits for a running check when the session ends."""
 _LANGUAGES = ("json", "jsonc", "helm")
 
 
@@ -42,26 +42,26 @@ class Document(NamedTuple):
     version: int | None
     source: Source
     may_hold_apf: bool
-    """Whether it may contain an APF object. Other documents are not checked."""
+    """True if the document may contain an APF object. Other documents are not checked."""
 
     @property
     def text(self) -> str:
-        """The text."""
+        """The current text in the editor."""
         return self.source.text
 
     @property
     def checked_text(self) -> str:
-        """The text that a check reads, which is empty for a document without APF objects, whatever its file contains."""
+        """The text for checks: empty if the document contains no APF object, even if its file on disk contains an object."""
         return self.source.text if self.may_hold_apf else ""
 
     @property
     def is_json(self) -> bool:
-        """Whether it is read as JSON, which depends on its name only, as in `apflint check`."""
+        """Return whether apflint parses the document as JSON. As in `apflint check`, only the file name decides."""
         return self.uri.endswith(".json")
 
 
 class Editor(Protocol):
-    """Receives what a session reports: the server, which passes it to the editor."""
+    """Receives diagnostics and messages of a session, and sends them to the editor. `Server` implements this protocol."""
 
     def text_document_publish_diagnostics(self, params: types.PublishDiagnosticsParams) -> None:
         """Replace the diagnostics of a document."""
@@ -71,7 +71,10 @@ class Editor(Protocol):
 
 
 class Session:
-    """Belongs to the event loop that talks to the editor. Checks run in their own thread, one at a time."""
+    """The state of the connection to one editor.
+
+    The methods must be called from the event loop of the server. Checks run in a separate thread, one check at a time.
+    """
 
     def __init__(self, editor: Editor) -> None:
         self.editor = editor
@@ -79,7 +82,7 @@ class Session:
         self.folders: list[str] = []
         self.documents: dict[str, Document] = {}
         self.result = WorkspaceResult(Effective(build_workspace([], NEWEST)), {}, {}, ())
-        """The result of the last check; before the first one, a new cluster."""
+        """The result of the last check. Before the first check, it describes a cluster without manifests."""
         self._checker = WorkspaceChecker()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="apflint-check")
         self._published: dict[str, tuple[int | None, list[types.Diagnostic]]] = {}
@@ -88,7 +91,7 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._reread = False
         self._requested = self._finished = 0
-        """Numbers of the last check that was requested, and of the last one that a finished check covers."""
+        """Number of requests for a check, and number of these requests that finished checks have fulfilled."""
         self._progress = asyncio.Condition()
 
     def open_document(self, uri: str, language: str, version: int | None, text: str) -> None:
@@ -102,13 +105,13 @@ class Session:
             self._replace(uri, version, Source(uri, text))
 
     def close_document(self, uri: str) -> None:
-        """Remove a document, so that checks read its file again."""
+        """Remove a document that the editor has closed. Further checks read its file instead."""
         document = self.documents.pop(uri, None)
         if document is not None and (document.may_hold_apf or path_from_uri(uri) is not None):
             self.schedule_check(reread=document.may_hold_apf)
 
     def schedule_check(self, *, reread: bool = False) -> None:
-        """Check everything after a short delay. `reread` updates settings and files from the disk."""
+        """Check everything after a short delay. If `reread` is true, the check reads settings and files from disk again."""
         self._requested += 1
         self._reread = self._reread or reread
         if self._timer is not None:
@@ -116,17 +119,20 @@ class Session:
         self._timer = asyncio.get_running_loop().call_later(CHECK_DELAY_SECONDS, self._start_check)
 
     def effective(self, uri: str) -> Effective:
-        """Return what the cluster that a document belongs to would have."""
+        """Return the effective configuration of the cluster that the manifests in the directory of a document describe."""
         document = self.result.documents.get(uri)
         return document.directory.effective if document is not None else self.result.effective
 
     def current_result(self, uri: str) -> DocumentResult | None:
-        """Return the result of the last check of a document, or None if the document has changed since."""
+        """Return the result of the last check of a document, or None if the document changed after the check."""
         document, result = self.documents.get(uri), self.result.documents.get(uri)
         return result if result is not None and document is not None and result.source.text == document.text else None
 
     async def checked_result(self, uri: str) -> DocumentResult | None:
-        """Wait for the check of a document, and return its result, or None if the document contains no APF object."""
+        """Wait for the check of a document and return its result.
+
+        Return None if the document contains no APF object, or if its current text was not checked in time.
+        """
         document = self.documents.get(uri)
         if document is None or not document.may_hold_apf:
             return None
@@ -134,7 +140,7 @@ class Session:
         return self.current_result(uri)
 
     async def wait_for_checks(self) -> None:
-        """Wait until the documents are checked as they are now, at most `MAX_WAIT_SECONDS`."""
+        """Wait until a check of the current documents has finished, but at most `MAX_WAIT_SECONDS`."""
         target = self._requested
         if self._timer is not None:
             self._timer.cancel()
@@ -144,7 +150,10 @@ class Session:
                 await self._progress.wait_for(lambda: self._finished >= target)
 
     async def fix_document(self, result: DocumentResult) -> tuple[Edit, ...]:
-        """Return the edits that apply all safe fixes of a document; none if it has none or has changed meanwhile."""
+        """Return the edits that apply all safe fixes of a document.
+
+        Return an empty tuple if nothing can be fixed, or if the document changes while the fixes are applied.
+        """
         document = self.documents.get(result.uri)
         text = await asyncio.get_running_loop().run_in_executor(self._executor, apply_safe_fixes, result)
         if text is None or self.documents.get(result.uri) is not document:
@@ -152,7 +161,7 @@ class Session:
         return line_edits(result.source.text, text)
 
     def close(self) -> bool:
-        """Drop checks that have not started. Return whether no check is left running."""
+        """Cancel checks that have not started. Return False if a check is still running."""
         idle = self._executor.submit(int)
         try:
             idle.result(EXIT_WAIT_SECONDS)
@@ -196,10 +205,11 @@ class Session:
                 self._start_check()
 
     def _publish(self, result: WorkspaceResult, checked: Mapping[str, Document]) -> None:
-        """Publish the diagnostics that have changed, except of documents edited meanwhile: their next check is scheduled.
+        """Publish the diagnostics that have changed. Documents edited during the check are omitted until their next check.
 
-        Open documents come last. The editor may spell the URI of a file differently from apflint, which published
-        diagnostics before the file was opened. If those were cleared last, the editor would remove the new ones as well.
+        Open documents come last, because a file may have two URIs: before it is opened, apflint publishes diagnostics under
+        its own spelling, and later under the editor's spelling. If the diagnostics of the first URI were cleared last, the
+        editor would also remove the diagnostics of the second URI.
         """
         opened = {uri for uri, document in checked.items() if document.checked_text}
         for uri in sorted({*result.diagnostics, *opened, *self._published}, key=lambda uri: (uri in opened, uri)):
@@ -225,7 +235,7 @@ class Session:
 
 
 def _may_be_manifest(uri: str, language: str) -> bool:
-    """Return whether a document may be a manifest, by its name or the language that the editor assigns."""
+    """Return whether the file name or the language (as reported by the editor) permits that a document is a manifest."""
     if path_from_uri(uri) is None and not is_untitled(uri):
-        return False  # the old side of a diff, the output of a command
+        return False  # for example, the old side of a diff, or the output of a command
     return uri.endswith(SUFFIXES) or "yaml" in language.lower() or language.lower() in _LANGUAGES

@@ -1,8 +1,8 @@
-"""Conversion between apflint's values and those of the protocol: URIs, positions, ranges, edits, Markdown.
+"""Converts between values of apflint and values of the Language Server Protocol: URIs, positions, ranges, edits, Markdown.
 
-apflint counts code points from 1. The protocol counts lines and characters from 0. Characters are UTF-16 code units, unless
-client and server agree on UTF-8 or UTF-32 (LSP 3.17, `PositionEncodingKind`). Lines end as in `Source`: with LF, CRLF or
-CR.
+apflint counts lines and columns from 1, and columns in code points. The protocol counts from 0. Its columns are UTF-16 code
+units, unless editor and server agree on UTF-8 or UTF-32 (LSP 3.17, `PositionEncodingKind`). Lines end with LF, CRLF or CR,
+as in `Source`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _CODECS: dict[Encoding, tuple[str, int]] = {
     "utf-16": ("utf-16-le", 2),
     "utf-32": ("utf-32-le", 4),
 }
-"""Python's codec and the bytes of a unit."""
+"""The Python codec of each encoding, and the size of a code unit in bytes."""
 
 ANY_FORMAT = (types.MarkupKind.Markdown, types.MarkupKind.PlainText)
-"""The formats to assume if an editor reports none."""
+"""The supported formats if an editor does not report supported formats."""
 _MARKUP = re.compile(
     r"""\\(?P<character>[\\`*_<>\[\]#|~]) | (?P<fence>`+)[ ]?(?P<code>.+?)[ ]?(?P=fence) | \*\*
     | \[(?P<text>[^\]]*)\]\((?P<url>[^)]*)\)""",
@@ -47,8 +47,8 @@ _MARKUP = re.compile(
 
 
 def path_from_uri(uri: str) -> str | None:
-    """Return the path of a `file:` URI, or None for another scheme, another host and an invalid URI."""
-    for character, escape in (("#", "%23"), (";", "%3B"), ("?", "%3F")):  # in names; some clients do not escape them
+    """Return the path of a `file:` URI, or None if the URI has another scheme, has another host, or is invalid."""
+    for character, escape in (("#", "%23"), (";", "%3B"), ("?", "%3F")):  # some editors do not escape these
         uri = uri.replace(character, escape)
     try:
         path = uris.to_fs_path(uri.replace("file://localhost/", "file:///", 1))
@@ -75,14 +75,14 @@ def is_untitled(uri: str) -> bool:
 
 
 def position_at(source: Source, offset: int, encoding: Encoding) -> types.Position:
-    """Return the position of an offset in code points. An offset outside of the text becomes its nearest end."""
+    """Return the position of an offset in code points. Offsets outside of the text are moved to its start or end."""
     offset = min(max(offset, 0), len(source.text))
     line, column = source.position(offset)
     return types.Position(line - 1, _count_units(source.text[offset - column + 1 : offset], encoding))
 
 
 def offset_at(source: Source, position: types.Position, encoding: Encoding) -> int:
-    """Return the offset of a position. A position behind the end of its line, or of the text, becomes that end."""
+    """Return the offset of a position. Positions behind the end of a line or of the text are moved to this end."""
     if position.line >= len(source.line_starts):
         return len(source.text)
     line = source.line(position.line + 1)
@@ -97,7 +97,7 @@ def range_at(source: Source, start: int, end: int, encoding: Encoding) -> types.
 
 
 def range_of_span(source: Source, span: Span, encoding: Encoding) -> types.Range:
-    """Return the range of a span, which counts code points from 1."""
+    """Return the range of a span. A span contains lines and columns, counted from 1."""
     start, end = (
         types.Position(line - 1, _count_units(source.line(line)[: column - 1], encoding))
         for line, column in (span[:2], span[2:])
@@ -106,7 +106,7 @@ def range_of_span(source: Source, span: Span, encoding: Encoding) -> types.Range
 
 
 def _count_units(text: str, encoding: Encoding) -> int:
-    # PositionCodec counts the characters one by one in Python: seconds for findings in JSON of one long line.
+    # PositionCodec of pygls counts characters one by one in Python, which takes seconds for a long line of JSON.
     codec, size = _CODECS[encoding]
     return len(text) if text.isascii() else len(text.encode(codec, "surrogatepass")) // size
 
@@ -115,7 +115,7 @@ def _count_units(text: str, encoding: Encoding) -> int:
 
 
 def line_edits(old: str, new: str) -> tuple[Edit, ...]:
-    """Return edits of whole lines that turn one text into another: few of them, but not always the fewest."""
+    """Return edits of whole lines that turn `old` into `new`. The edits are small, but not always as small as possible."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     starts = [0, *accumulate(map(len, before))]
     return tuple(
@@ -128,19 +128,19 @@ def line_edits(old: str, new: str) -> tuple[Edit, ...]:
 
 
 def markup(markdown: str, formats: Sequence[types.MarkupKind]) -> types.MarkupContent:
-    """Return Markdown, or plain text if the editor supports only `formats` without Markdown."""
+    """Return Markdown as it is if `formats` (supported by the editor) contain Markdown, or else as plain text."""
     if types.MarkupKind.Markdown in formats:
         return types.MarkupContent(types.MarkupKind.Markdown, markdown)
     return types.MarkupContent(types.MarkupKind.PlainText, plain_text(markdown))
 
 
 def escape_markdown(text: str) -> str:
-    """Return plain text as Markdown, with all characters escaped that have a meaning there."""
+    """Return plain text as Markdown. Characters with a meaning in Markdown are escaped."""
     return re.sub(r"([\\`*_<>\[\]#|~])", r"\\\1", text)
 
 
 def plain_text(markdown: str) -> str:
-    """Remove the markup from Markdown written by apflint: escapes, code, bold text and links."""
+    """Return Markdown without markup. Supports the markup that apflint writes: escapes, code, bold text and links."""
     return _MARKUP.sub(_remove_markup, markdown)
 
 

@@ -1,11 +1,11 @@
 """Suppressions: comments and annotations that suppress findings.
 
-    type: ByFoo  # apflint: ignore[APF203] reason      what starts on this line
-    # apflint: ignore[APF207, APF208] reason           the next node and everything below it
-    # apflint: file-ignore[APF603] reason              the whole file
-    apflint/ignore.APF203: "reason"                    an annotation of the object: the object
+    type: ByFoo  # apflint: ignore[APF203] reason      comment for everything that starts on this line
+    # apflint: ignore[APF207, APF208] reason           comment for the next node, including its content
+    # apflint: file-ignore[APF603] reason              comment for the whole file
+    apflint/ignore.APF203: "reason"                    annotation for an object
 
-Only text that contains the word `apflint` is searched.
+Only files that contain the word `apflint` are searched for suppressions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Applies suppressions to problems, and reports suppressions without effect (APF901) or reason (APF903)."""
+"""Applies suppressions to problems. Reports suppressions without an effect (APF901) or without a reason (APF903)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ _REST_OF_LINE = re.compile(r"[ \t]*(\r\n|\r|\n|\Z)")
 
 
 class Outcome(NamedTuple):
-    """Problems, each with its rule, separated by suppressions."""
+    """The result of applying suppressions. Each problem comes with the id of its rule."""
 
     kept: list[tuple[str, Problem]]
+    """Problems that are not suppressed."""
     suppressed: int
-    """Number of problems that are suppressed."""
+    """Number of suppressed problems."""
     about: list[tuple[str, Problem]]
-    """Problems of the suppressions themselves: APF901 to APF903."""
+    """Problems of the suppressions themselves (APF901 to APF903)."""
 
 
 def apply_suppressions(
@@ -44,10 +45,11 @@ def apply_suppressions(
     rules: Collection[str],
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE,
 ) -> Outcome:
-    """Separate suppressed problems from others. `rules` are those that run, `complete` those that found all of their problems.
+    """Remove suppressed problems, and find problems of the suppressions themselves.
 
-    Suppressions of other rules are never unused: another run may need them. The report has at most `max_findings_per_rule`
-    findings of a rule and file, and further ones need no fix.
+    `rules` are the rules that run, and `complete` are the rules that found all of their problems. A suppression of another
+    rule is never unused, because another run may need the suppression. The report shows at most `max_findings_per_rule`
+    findings of each rule and file, so further problems get no fix.
     """
     about: list[tuple[str, Problem]] = []
     index = _Index(problems)
@@ -76,14 +78,14 @@ def apply_suppressions(
 
 
 class _Index:
-    """Positions of problems by rule and text, and by rule and object."""
+    """Finds the problems that a suppression applies to. Positions are indices into the list of problems."""
 
     def __init__(self, problems: Sequence[tuple[str, Problem]]) -> None:
         self._problems = problems
         self._positions: defaultdict[tuple[str | None, Source | Document | None], list[int]] = defaultdict(list)
         self._offsets: dict[tuple[str | None, Source], list[tuple[int, int]]] = {}
         self.incomplete: set[tuple[str | None, Source]] = set()
-        """Rules and texts of which not all problems may have been found."""
+        """Pairs of a rule and a file in which the rule may have stopped before it found all problems."""
         for position, (rule, problem) in enumerate(problems):
             source, document = problem.place.source, problem.place.document
             self._positions[rule, source].append(position)
@@ -128,7 +130,10 @@ def _report_unused(suppressions: Iterable[Suppression], max_findings_per_rule: i
 
 
 def _remove(suppressions: Sequence[Suppression]) -> Fix:
-    """Return a fix that removes an annotation, or suppressions of one comment: all of it if no other is left."""
+    """Return a fix that removes an annotation, or suppressions from their comment.
+
+    The whole comment is removed if it contains no other suppressions.
+    """
     place, comment = suppressions[0].place, suppressions[0].comment
     if comment is None:
         return Fix(f"remove the annotation {quote(place.path[-1])}", safe=True, operations=(Remove(place.path),))
@@ -140,7 +145,7 @@ def _remove(suppressions: Sequence[Suppression]) -> Fix:
 
 
 def _remove_comment(source: Source, start: int, end: int) -> Edit:
-    """Remove a comment with its line, or with the spaces before it if something else is on the line."""
+    """Return the edit that removes the line of a comment, or the comment and the spaces before it if the line has other text."""
     text, line = source.text, source.line_starts[source.position(start)[0] - 1]
     before = text[line:start].rstrip(" \t")
     rest = _REST_OF_LINE.match(text, end)
@@ -150,7 +155,10 @@ def _remove_comment(source: Source, start: int, end: int) -> Edit:
 
 
 def _remove_rules(rules: Ranges, unused: Collection[tuple[int, int]]) -> Iterator[Edit]:
-    """Remove rules with their commas: up to the next remaining one, or at the end from the last remaining one."""
+    """Yield edits that remove unused rules and their commas from a comment.
+
+    An edit ends at the start of the next rule. After the last remaining rule, one edit removes the rest.
+    """
     last = max(rule for rule in rules if rule not in unused)
     for rule, following in pairwise(rules):
         if rule in unused and rule < last:

@@ -1,4 +1,4 @@
-"""Parses suppressions, and reports comments and annotations that are not valid ones (APF902)."""
+"""Parses suppressions, and reports invalid suppression comments and annotations (APF902)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apflint.location import Location
 
     Ranges = tuple[tuple[int, int], ...]
-    """Start and end of parts of a text."""
+    """Start and end offsets of parts of a text."""
 
 _ANNOTATION = "apflint/ignore"
 _WORDS = ("ignore", "file-ignore")
@@ -40,31 +40,34 @@ _USAGE = "write `# apflint: ignore[APF203] reason`, or `file-ignore` for the who
 
 
 class SuppressionComment(NamedTuple):
-    """A comment with suppressions, as offsets into its text."""
+    """A comment that suppresses rules. Its position and the positions of the rules are offsets into the file."""
 
     start: int
     end: int
     rules: Ranges
-    """Each rule in the brackets."""
+    """Start and end of each rule in the brackets."""
 
 
 class Suppression(NamedTuple):
-    """A rule that is suppressed for an object (by an annotation) or in ranges of a text (by a comment)."""
+    """The suppression of a rule for an object (by an annotation) or for ranges of a text (by a comment)."""
 
     rule: str | None
-    """Id of the rule, or None if there is no such rule."""
+    """Id of the rule, or None if the suppression is invalid."""
     written: str
-    """The rule as the user wrote it; empty if an annotation names none. All of a comment that is not a suppression."""
+    """The rule as the user wrote it (empty if missing in an annotation), or the text of an invalid comment."""
     place: Location
-    """The annotation, the rule in the comment, or the comment that is not a suppression."""
+    """Position of the annotation, of the rule in a comment, or of an invalid comment."""
     has_reason: bool = False
     ranges: Ranges = ()
-    """Where in the text it applies; empty if it applies to an object."""
+    """Ranges of the text in which the suppression applies, or an empty tuple if the suppression applies to an object."""
     comment: SuppressionComment | None = None
 
 
 def parse_suppressions(loaded: Loaded) -> tuple[list[Suppression], list[Problem]]:
-    """Return the suppressions of an input, at most `MAX_SUPPRESSIONS`, and the problems of APF902."""
+    """Return the valid suppressions of an input, and the problems of the invalid suppressions (APF902).
+
+    Only the first `MAX_SUPPRESSIONS` suppressions are parsed. If there are more, the problems include this fact.
+    """
     suppressions: list[Suppression] = []
     problems: list[Problem] = []
     if "apflint" not in loaded.source.text:
@@ -80,7 +83,7 @@ def parse_suppressions(loaded: Loaded) -> tuple[list[Suppression], list[Problem]
             break
         if suppression.rule is not None:
             suppressions.append(suppression)
-        else:  # a problem that is only counted needs no suggestion, which takes 0.1 ms
+        else:  # a suggestion takes 0.1 ms, and problems that the report only counts do not need a suggestion
             problems.append(_describe_invalid(suppression, suggest=len(problems) < MAX_FINDINGS_PER_RULE))
     return suppressions, problems
 
@@ -118,7 +121,10 @@ def _parse_comments(source: Source) -> Iterator[Suppression]:
 
 
 def _find_files(text: str) -> list[tuple[int, Ranges]]:
-    """Return the start and the ranges of each file in a text: of the whole text, and of each template of a Helm chart."""
+    """Return start and ranges of each file in a text, sorted by start.
+
+    The whole text is a file (with start -1), and in the output of Helm, each template is a file, too.
+    """
     files: list[tuple[int, Ranges]] = [(-1, ((0, len(text) + 1),))]
     templates = find_helm_templates(text) if "# Source: " in text else {}
     for parts in templates.values():
@@ -129,7 +135,7 @@ def _find_files(text: str) -> list[tuple[int, Ranges]]:
 
 
 def _describe_invalid(suppression: Suppression, *, suggest: bool) -> Problem:
-    """Return the problem of an annotation without a rule, a comment that is not a suppression, or an unknown rule."""
+    """Return the problem of an invalid suppression: an annotation without a rule, an invalid comment, or an unknown rule."""
     _, written, place, *_ = suppression
     if place.document is not None and not written:
         help_ = f'write `{_ANNOTATION}.APF203: "reason"`'
@@ -146,7 +152,7 @@ def _describe_invalid(suppression: Suppression, *, suggest: bool) -> Problem:
 
 
 def _describe_invalid_comment(text: str, place: Location, *, suggest: bool) -> Problem:
-    """Return the problem of a comment for apflint that is not a suppression; `text` is what follows `apflint:`."""
+    """Return the problem of an invalid comment. `text` is the text of the comment after `apflint:`."""
     word = re.split(r"[\s\[]", text, maxsplit=1)[0]
     if word in _WORDS:
         return Problem(place, "suppression names no rule", notes=_NO_EFFECT, help=_USAGE)
@@ -162,7 +168,10 @@ def _describe_invalid_comment(text: str, place: Location, *, suggest: bool) -> P
 
 
 def _find_intended_rule(written: str) -> str | None:
-    """Return the rule that a misspelled one must be, or None. Only the letters of an id may be wrong: numbers differ by rule."""
+    """Return the id or name of the rule that a misspelled rule stands for, or None if that is not clear.
+
+    Only the letters of an id may be misspelled, because a wrong number may be the id of another rule.
+    """
     if match := _ID.fullmatch(written):
         return f"APF{match[1]}" if f"APF{match[1]}" in catalogue.list_ids() else None
     return find_intended(written, catalogue.ids_by_name())
