@@ -1,6 +1,6 @@
-"""Bytes to Documents: reads YAML and JSON as Kubernetes does, and knows the position of every key and value.
+"""Loads manifests: decodes YAML and JSON as Kubernetes does, and knows the position of every key and value.
 
-Bad input raises no exception: what cannot be read is a LoadProblem with its place, and the rest is read.
+Invalid input raises no exception. Each document that cannot be read becomes a LoadProblem, and other documents are loaded.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b
 
 
 class Loaded(NamedTuple):
-    """The contents of one input."""
+    """An input file with its APF objects and its problems."""
 
     source: Source
     documents: tuple[Document, ...]
     problems: tuple[LoadProblem, ...]
     skipped: Mapping[str, int]
-    """Number of documents and list items that are not APF objects, by description."""
+    """Number of documents and list items that are not APF objects, by a description such as `Deployment objects`."""
 
 
 def load(name: str, data: bytes) -> Loaded:
-    """Read one input. Findings show `name`, and `.json` at its end means JSON. Never raises."""
+    """Load the bytes of one input. If `name` ends with `.json`, they are JSON. Findings show `name`. Never raises."""
     encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     try:
         text = data.decode(encoding)
@@ -46,7 +46,7 @@ def load(name: str, data: bytes) -> Loaded:
 
 
 def load_text(source: Source) -> Loaded:
-    """Read one text. Never raises."""
+    """Load the text of one input. Never raises."""
     text = source.text
     if len(text) > MAX_LINES and text.count("\n") + text.count("\r") > MAX_LINES:
         start = Source(source.name, text[:1_000])

@@ -1,4 +1,4 @@
-"""Finds the APF objects in a text, and what keeps apflint from reading them: mistakes, templates, misspelled kinds and groups."""
+"""Finds the APF objects in a text, and the problems: syntax errors, templates, misspelled kinds and groups."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     _Complaints = defaultdict[Path, tuple[list[Duplicate], list[Path]]]
     ProblemKind = Literal["syntax", "unsafe", "template", "not-apf"]
 
-# Content, as MAX_FILE_CONTENT counts it, that a document stands for besides its own, and one that is parsed twice for a problem.
+# Cost of each document and of each problem, in addition to the content of documents. The unit is that of MAX_FILE_CONTENT.
 _DOCUMENT_COST = 100
 _PROBLEM_COST = 100
-_MAX_OTHER_KINDS = 200  # kinds of other objects to count on their own
+_MAX_OTHER_KINDS = 200  # further kinds are counted together
 
 _NO_OBJECT = "no Kubernetes object"
 _DELETE_ANNOTATION = "release.openshift.io/delete"
@@ -50,17 +50,17 @@ class LoadProblem(NamedTuple):
     message: str
     help: str | None
     is_rejected: bool
-    """Whether the API server cannot decode the text either."""
+    """Whether the API server also fails to decode the text."""
     correction: tuple[str, str] | None = None
-    """For `not-apf`: what the text contains, and what was probably intended."""
+    """For `not-apf`: the kind or apiVersion in the text, and the value that was probably intended. None if unknown."""
 
 
 class _FileTooLargeError(Exception):
-    """The text exceeds `MAX_FILE_CONTENT`."""
+    """Raised if a text exceeds `MAX_FILE_CONTENT`, after the problem was reported."""
 
 
 class ObjectFinder:
-    """Collects the APF objects of a text, the problems, and the number of other documents by description."""
+    """Collects the APF objects of a text, its problems, and the number of its other documents by description."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -74,10 +74,10 @@ class ObjectFinder:
         self._prefilter = Prefilter(source.text)
 
     def is_wanted(self, start: int, end: int, value: object = None) -> bool:
-        """Return whether a document may contain an APF object, by a search of its text; if not, count it by its kind.
+        """Return whether the document in `text[start:end]` may contain an APF object. Otherwise, count it by its kind.
 
-        The search is fifty times as fast as parsing, and most documents in the output of `helm template` are other objects.
-        `value` is the value of the document, if known. Raises _FileTooLargeError, which `collect` catches.
+        A text search decides, because it is 50 times as fast as parsing, and most documents in the output of `helm template`
+        are other objects. `value` is the decoded document, if known. Raises _FileTooLargeError, which `collect` catches.
         """
         if self._prefilter.may_contain_apf(start, end):
             self._spend(start, end)
@@ -92,7 +92,10 @@ class ObjectFinder:
         return False
 
     def collect(self, documents: Iterable[ParsedDocument], parse_tree: ParseTree) -> None:
-        """Collect the objects and problems of documents. `parse_tree` parses a document again when a place is needed. Never raises."""
+        """Collect the objects and problems of documents. Never raises.
+
+        `parse_tree(text, start, end)` parses a document again if the position of a value is needed.
+        """
         with suppress(_FileTooLargeError):
             for document in documents:
                 try:
@@ -103,14 +106,14 @@ class ObjectFinder:
                     self._collect_document(document, decoded, parse_tree)
 
     def add_template(self, template: Template) -> None:
-        """Report a template, once for each file: the text between its directives is not a document."""
+        """Report that the file is a template. Only the first template of a file is reported."""
         if not self._has_template:
             self._has_template = True
             message = f"this is {template.what} and is not checked"
             self._add_problem("template", template.start, template.end, message, template.help)
 
     def _spend(self, start: int, end: int) -> None:
-        """Subtract a document from what is read of a file. Raises _FileTooLargeError, after reporting it, if nothing is left."""
+        """Subtract the cost of a document from the budget of the file. If it is exhausted, report this and raise _FileTooLargeError."""
         left = self._content_left - _DOCUMENT_COST - self._measure(start, end)
         if left <= 0 and self._documents_read:
             self._add_too_large(start, start + 1, self._documents_read)
@@ -123,12 +126,12 @@ class ObjectFinder:
         raise _FileTooLargeError
 
     def _measure(self, start: int, end: int) -> int:
-        """Return the amount of content in a piece of the text: line ends, commas and colons."""
+        """Return the number of line ends, commas and colons in `text[start:end]`: a cheap estimate of its YAML nodes."""
         text = self.source.text
         return text.count("\n", start, end) + text.count(",", start, end) + text.count(":", start, end)
 
     def _count_value(self, value: Any) -> None:
-        """Count a value that contains no APF object. Faster than `_collect_value`."""
+        """Count the objects in a value that contains no APF object. This is faster than `_collect_value`."""
         if value.__class__ is not dict:
             if value is not None:
                 self.others[_NO_OBJECT] += 1
@@ -143,7 +146,7 @@ class ObjectFinder:
             self._count_object(kind)
 
     def _count_object(self, kind: str, suffix: str = "") -> None:
-        """Count an object of another kind. Beyond `_MAX_OTHER_KINDS`, kinds are counted together."""
+        """Count an object that is not an APF object. Beyond `_MAX_OTHER_KINDS`, kinds are counted together."""
         what = f"{shorten(kind)} objects{suffix}"
         if what not in self.others and len(self.others) >= _MAX_OTHER_KINDS:
             what = "other objects"
@@ -159,7 +162,7 @@ class ObjectFinder:
         self._collect_value(_DecodedDocument(decoded, document.start, root, parse), decoded.value, ())
 
     def _add_unreadable(self, document: ParsedDocument, error: ParseError) -> None:
-        """Report a document that cannot be read, or count it if it is another object."""
+        """Report a document that cannot be parsed, or only count it if it is not an APF object."""
         text = self.source.text
         if not mentions_apf(text, document.start, document.end):
             self.others["unreadable, but nothing of API Priority and Fairness in it"] += 1
@@ -193,7 +196,10 @@ class ObjectFinder:
     def _collect_value(
         self, whole: _DecodedDocument, value: Any, path: Path, inherited: tuple[str, str] = ("", "")
     ) -> None:
-        """Collect the objects in a decoded value. `inherited` are apiVersion and kind of an item of a typed list."""
+        """Collect the objects in the decoded value at `path`.
+
+        `inherited` are the apiVersion and kind of an item that has none itself, in a list such as FlowSchemaList.
+        """
         if not isinstance(value, dict):
             if value is not None:
                 self.others[_NO_OBJECT] += 1
@@ -237,9 +243,9 @@ class ObjectFinder:
 
 
 def _only_deletes(value: dict[str, Any]) -> bool:
-    """Whether a manifest only instructs OpenShift's cluster-version operator to delete the object from the cluster.
+    """Return whether a manifest only instructs OpenShift's cluster-version operator to delete its object from the cluster.
 
-    The operator never sends such a manifest to the server, with or without a spec. Source: "Use Manifest Annotation For
+    The operator never sends such a manifest to the server, even if it has a spec. Source: "Use Manifest Annotation For
     Object Removal" (openshift/enhancements, enhancements/cvo/object-removal-manifest-annotation.md).
     """
     metadata = value.get("metadata")
@@ -248,7 +254,7 @@ def _only_deletes(value: dict[str, Any]) -> bool:
 
 
 class _DecodedDocument:
-    """A decoded document, which may contain many objects; they share its tree."""
+    """A decoded YAML or JSON document, which may be a list of many objects. Its objects share its tree."""
 
     __slots__ = ("_complaints", "_parse_tree", "_root", "_start", "decoded")
 
@@ -260,7 +266,7 @@ class _DecodedDocument:
         self._complaints: dict[int, _Complaints] = {}
 
     def document(self, source: Source, value: dict[str, Any], path: Path, api_version: str, kind: str) -> Document:
-        """Return the object at `path`."""
+        """Return the Document for the object at `path`, whose decoded value is `value`."""
         complaints: tuple[tuple[Duplicate, ...], tuple[Path, ...]] = (), ()
         if self.decoded.duplicates or self.decoded.not_finite:
             duplicates, not_finite = self._complaints_at(len(path)).get(path, ((), ()))
@@ -268,7 +274,7 @@ class _DecodedDocument:
         return Document(source, value, self._tree, path, api_version, kind, *complaints, self._start)
 
     def offsets(self, source: Source, path: Path, field: str) -> tuple[int, int]:
-        """Return start and end of a field of the object at `path`."""
+        """Return the start and end offsets of a field of the object at `path`."""
         return Document(source, {}, self._tree, path, kind=KINDS[0]).offsets((field,))
 
     def _tree(self) -> Node | None:
@@ -277,7 +283,7 @@ class _DecodedDocument:
         return self._root
 
     def _complaints_at(self, depth: int) -> _Complaints:
-        """Return duplicates and infinite numbers by the first `depth` steps of their paths, with the rest of the paths."""
+        """Group duplicate keys and infinite numbers by the first `depth` steps of their paths, which are then removed."""
         if depth not in self._complaints:
             groups = self._complaints[depth] = defaultdict(lambda: ([], []))
             for duplicate in self.decoded.duplicates:
@@ -287,7 +293,7 @@ class _DecodedDocument:
         return self._complaints[depth]
 
 
-# Objects whose group or kind resembles those of APF (APF005).
+# Objects whose group or kind resembles the API group or a kind of APF (APF005).
 
 _VERSION = re.compile(r"v1((alpha|beta)\d)?")
 _FLOW_SCHEMA_FIELDS = frozenset(("matchingPrecedence", "priorityLevelConfiguration", "distinguisherMethod"))
@@ -296,7 +302,7 @@ _MIN_GROUP_SIMILARITY = 0.8
 
 
 def _has_apf_spec(kind: str, value: Mapping[str, object]) -> bool:
-    """Whether the spec of an object of this kind has fields that only APF has."""
+    """Return whether the spec of an object of this kind has fields that only APF objects have."""
     spec = value.get("spec")
     if not isinstance(spec, dict):
         return False
@@ -305,14 +311,17 @@ def _has_apf_spec(kind: str, value: Mapping[str, object]) -> bool:
     return isinstance(spec.get("limited"), dict) or spec.get("type") in _LEVEL_TYPES
 
 
-@lru_cache(1_000)  # most of thousands in a file are equal
+@lru_cache(1_000)  # a file may have thousands of objects with equal arguments
 def _find_near_miss(
     group: str,
     api_version: str,
     kind: str,
     has_apf_spec: bool,  # a fact, not a flag
 ) -> tuple[str, str, str, tuple[str, str] | None] | None:
-    """Return field, message, help and correction for an object that was probably intended for APF, or None if it is another object."""
+    """Return the problem of an object that was probably intended as an APF object, or None if it is another object.
+
+    The problem consists of field, message, help and correction.
+    """
     if group == GROUP:
         similar = find_similar(kind, (*KINDS, *LISTS))
         help_ = f"did you mean {similar[0]}?" if similar else f"use {KINDS[0]} or {KINDS[1]}"
@@ -335,7 +344,7 @@ def _find_near_miss(
 
 
 def _resembles_group(group: str, api_version: str) -> bool:
-    """Whether the group of APF was probably intended, rather than another group with a kind of the same name."""
+    """Return whether the API group of APF was probably intended, and not another group with a kind of the same name."""
     if group.startswith("flowcontrol") or api_version == GROUP:
         return True
     if not group:

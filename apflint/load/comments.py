@@ -1,4 +1,4 @@
-"""Comments of a YAML text that start with a word of apflint, and the node that each is about."""
+"""Finds the comments in a YAML text that start with a given word, and the nodes that these comments apply to."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ _CONTENT = re.compile(r"^(?!---|%)[ \t]*([^\s#])", re.MULTILINE)
 
 
 class Comment(NamedTuple):
-    """A comment. Offsets are those of the source; `text` is what follows the word, from `text_start` on."""
+    """A comment at offsets of its source. `text` is the rest of the comment after the word, and starts at `text_start`."""
 
     start: int
     end: int
     text: str
     text_start: int
     scope: tuple[int, int]
-    """Range in which the nodes start that the comment is about: those on its line if it follows one, otherwise the next node."""
+    """The comment applies to nodes that start in this range: its own line if it follows a node, otherwise the next node."""
 
 
 class _Layout(NamedTuple):
-    """Ranges of the nodes of a text."""
+    """Ranges of the nodes of a text, as start and end offsets."""
 
     scalars: list[tuple[int, int]]
     """Sorted ranges of scalars, in which `#` does not start a comment."""
     nodes: list[tuple[int, int]]
-    """Sorted ranges of objects, entries and list items; if several have one start, the largest is first."""
+    """Sorted ranges of objects, mapping entries and list items. Of ranges with the same start, the largest is first."""
     multiline_starts: dict[int, int]
-    """Offset of the start of a value of several lines, by the line on which it ends."""
+    """Start offset of each value that spans several lines, by the 1-based number of its last line."""
     documents: list[tuple[int, int]]
-    """Range of the content of each document that is not empty."""
+    """Content ranges of the documents that are not empty."""
 
 
 def find_comments(source: Source, word: str) -> Iterator[Comment]:
     """Yield the comments that start with `word`, in order. Never raises.
 
-    In a document that cannot be read, only the comments before its content are certainly comments.
+    In a document that cannot be parsed, only comments before its content are found. Later text may be part of a string.
     """
     pattern = re.compile(rf"(?<![^\s])#+[ \t]*{re.escape(word)}[ \t]*([^\r\n]*)")
     matches = list(pattern.finditer(source.text))
@@ -63,7 +63,7 @@ def find_comments(source: Source, word: str) -> Iterator[Comment]:
 
 
 def list_comments(text: str, nodes: Iterable[Node], start: int, end: int) -> Iterator[str]:
-    """Yield all comments in `text[start:end]`, in order; `nodes` are those that start there."""
+    """Yield the text of all comments in `text[start:end]`, in order. `nodes` are the nodes that start in this range."""
     scalars = sorted((_text_start(text, node), node.end) for node in _walk(nodes) if isinstance(node, Scalar))
     for match in _COMMENT.finditer(text, start, end):
         if not _is_inside(match.start(), scalars):
@@ -96,7 +96,7 @@ def _find_scope(source: Source, offset: int, layout: _Layout) -> tuple[int, int]
     line_start = source.line_starts[line - 1]
     if source.text[line_start:offset].lstrip(" \t-")[:1] in ("", "#"):  # on its own line
         at = bisect_right(layout.nodes, (offset, 0))
-        # A comment after the last node of a document is about nothing: the next document is another object.
+        # A comment after the last node of a document applies to no node, because the next document is another object.
         before = bisect_right(layout.documents, (offset, 0)) - 1
         document_end = layout.documents[before][1] if before >= 0 else 0
         if at < len(layout.nodes) and (offset >= document_end or layout.nodes[at][0] < document_end):
@@ -107,7 +107,10 @@ def _find_scope(source: Source, offset: int, layout: _Layout) -> tuple[int, int]
 
 
 def _find_layout(source: Source, offsets: list[int]) -> _Layout:
-    """Return the layout of the documents that contain one of the sorted offsets, and of the next non-empty one after each."""
+    """Return the layout of the documents that contain a comment, and of the next non-empty document after each.
+
+    `offsets` are the sorted start offsets of the comments.
+    """
     is_next_wanted = False
 
     def is_wanted(start: int, end: int) -> bool:
@@ -145,7 +148,7 @@ def _add_nodes(source: Source, root: Node, layout: _Layout) -> None:
 
 
 def _text_start(text: str, node: Scalar) -> int:
-    """Return where the text of a scalar starts: after the line of a block scalar's `|`, which may have a comment."""
+    """Return the offset at which the text of a scalar starts. In a block scalar, the line of the `|` may have a comment."""
     if _BLOCK_SCALAR.match(text, node.start, node.end):
         line_end = text.find("\n", node.start, node.end)
         return line_end if line_end >= 0 else node.end

@@ -1,4 +1,4 @@
-"""A manifest of an APF object: one FlowSchema or PriorityLevelConfiguration, with the positions of everything in it."""
+"""The manifest of a FlowSchema or PriorityLevelConfiguration, with the positions of its keys and values."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 GROUP = "flowcontrol.apiserver.k8s.io"
 KINDS = ("FlowSchema", "PriorityLevelConfiguration")
 LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "PriorityLevelConfiguration"}
-"""The kinds of lists in the group, and the kinds of their items."""
+"""Kind of the items, by kind of the list."""
 
 _FIELDS = frozenset(("apiVersion", "kind", "metadata", "spec"))
 _METADATA_FIELDS = frozenset(("name", "labels", "annotations"))
 
 
 class Document:
-    """A manifest. `parse_tree` builds the tree with the positions, once, when a position is asked for."""
+    """A manifest of an APF object. Its first use of a position calls `parse_tree`, which returns the tree with positions."""
 
     __slots__ = (
         *(
@@ -66,17 +66,17 @@ class Document:
         self.has_other_fields = not (
             value.keys() <= _FIELDS and isinstance(metadata, dict) and metadata.keys() <= _METADATA_FIELDS
         )
-        """Whether there is more than a spec, a name, labels and annotations."""
+        """Whether the manifest has more fields than apiVersion, kind, spec, and name, labels and annotations in metadata."""
         self.prefix = prefix
-        """Path of the object in its YAML or JSON document: `("items", 3)` inside a list, otherwise empty."""
+        """Path of the object in its YAML or JSON document: `("items", 3)` in a list, otherwise empty."""
         self.start = start
-        """Offset of that document in the source."""
+        """Offset of the YAML or JSON document in the source."""
         self.duplicates = duplicates
         self.not_finite = not_finite
         self._parse_tree = parse_tree
 
     def at(self, *path: str | int) -> object:
-        """Return the value at a path of the manifest, or None if there is none."""
+        """Return the value at a path of the manifest, or None if the path does not exist."""
         value: object = self.value
         for step in path:
             if isinstance(value, dict):
@@ -88,7 +88,7 @@ class Document:
         return value
 
     def has(self, *path: str | int) -> bool:
-        """Whether the manifest has a path, even with a null there."""
+        """Return whether the manifest has a path, even if the value there is null."""
         if not path:
             return True
         owner, step = self.at(*path[:-1]), path[-1]
@@ -98,16 +98,16 @@ class Document:
 
     @property
     def root(self) -> Node:
-        """The tree of the YAML or JSON document."""
+        """The root node of the YAML or JSON document that contains the object."""
         root = self._parse_tree()
         assert root is not None, "the text was parsed before"
         return root
 
     def offsets(self, path: Path, *, key: bool = False) -> tuple[int, int]:
-        """Return start and end of the value at `path`, as a person would point at it.
+        """Return the start and end offsets with which a finding points at the value at `path`.
 
-        That is the value itself if it is a scalar or a flow collection on one line, and its key otherwise, or with `key`.
-        A missing value is reported at the nearest existing parent.
+        They are the offsets of the value if it is a scalar or a flow collection on one line. They are those of its key for
+        other values, and if `key` is true. For a missing value, they belong to its nearest existing parent.
         """
         full = self.prefix + path
         depth, last_key, node = walk(self.root, full)
@@ -118,11 +118,11 @@ class Document:
         return self._first_line(node)
 
     def span(self, path: Path, key: bool = False) -> Span:  # called as span(path, key=True) everywhere
-        """Return `offsets` as lines and columns."""
+        """Return the same range as `offsets`, as lines and columns."""
         return self.source.span(*self.offsets(path, key=key))
 
     def text(self, path: Path) -> str:
-        """Return the value at `path` as it is written, with quotes, or "" if it is absent."""
+        """Return the text of the value at `path`, including its quotes, or "" if there is no value."""
         depth, _, node = walk(self.root, self.prefix + path)
         return self.source.text[node.start : node.end] if depth == len(self.prefix) + len(path) else ""
 
@@ -136,7 +136,7 @@ class Document:
         return self._end_of_line(node.start, node.end) == node.end
 
     def _first_line(self, node: Node) -> tuple[int, int]:
-        """Return the offsets of the first key of a list item or document, with the value beside it."""
+        """Return the offsets of the first key of a list item or document, and of its value if that is on the same line."""
         if isinstance(node, Mapping) and not node.flow and node.pairs:
             key, value = node.pairs[0]
             is_beside = self._end_of_line(key.start, value.end) == value.end
@@ -144,7 +144,7 @@ class Document:
         return node.start, self._end_of_line(node.start, node.end)
 
     def _end_of_line(self, start: int, end: int) -> int:
-        """Return where the first line of `text[start:end]` ends, whichever line end it has."""
+        """Return the offset at which the first line of `text[start:end]` ends. Line ends are LF, CR or CRLF."""
         text = self.source.text
         line_feed = text.find("\n", start, end)
         stop = end if line_feed < 0 else line_feed

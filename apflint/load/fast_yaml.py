@@ -1,7 +1,7 @@
-"""Reads YAML in block style, as people and kustomize write it, line by line and without importing libyaml.
+"""A fast parser for common YAML: block style, line by line, without importing libyaml.
 
-Covers mappings and lists by indentation, plain words, numbers, quoted strings without escapes, and flow lists on one line.
-The result is None for all other text, including mistakes: `apflint.load.yaml` reads it. A property test compares both.
+It supports mappings and lists by indentation, plain words, numbers, quoted strings without escapes, and flow lists on one line.
+For other or invalid text, it returns None, and `apflint.load.yaml` parses the text. A property test compares both parsers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from apflint.load.scalars import resolve_key, resolve_plain
 
 MAX_FAST_DEPTH = 100
-_MAX_LINE_LENGTH = 1000  # the time to match a line may grow with the square
+_MAX_LINE_LENGTH = 1000  # the time to match a line may grow with the square of its length
 
 _LETTERS = "A-Za-z0-9_./*@+=-"
 _WORD = rf"[-+]?[A-Za-z0-9_./][{_LETTERS}]*"
@@ -32,21 +32,22 @@ _LINE = re.compile(
 _ITEMS = re.compile(_ITEM)
 
 _Step = tuple[int, str | None]
-"""A column and the key there, or None for the dash of a list item."""
+"""A column, and the key that starts there. The key is None for the dash of a list item."""
 _Line = tuple[tuple[_Step, ...], bool, Any]
-"""The steps of a line from left to right, whether a value follows them, and the value. No steps: at most a comment."""
+"""The steps of a line from left to right, whether a value follows, and the value. An empty line or comment has no steps."""
 
 
 class _UnsupportedError(Exception):
-    """Text in another style, or with a mistake."""
+    """Raised for YAML that this parser does not support, and for syntax errors."""
 
 
 def fast_value(text: str, max_values: int) -> dict[str, object] | list[object] | None:
-    """Return the value of a text with one document, or None if the text needs its tree. Never raises.
+    """Return the value of a text with one document, or None if this parser does not support the text. Never raises.
 
-    A document of more than `max_values` keys, scalars, lists and mappings needs its tree, which reports the bound.
+    Also return None if the document may have more than `max_values` keys, scalars, lists and mappings. The other parser then
+    reports the bound.
     """
-    if len(text) > max_values and _count_at_most(text) > max_values:  # a value takes a character at least
+    if len(text) > max_values and _count_at_most(text) > max_values:  # a value takes at least one character
         return None
     try:
         return _read(text)
@@ -57,14 +58,14 @@ def fast_value(text: str, max_values: int) -> dict[str, object] | list[object] |
 def _count_at_most(text: str) -> int:
     """Return an upper bound of the number of values in a document in block style.
 
-    Each line has at most one key, each item follows a dash, a bracket or a comma, and the root is one more.
+    A line has at most one key, and a list item follows a dash, a bracket or a comma. The root is another value.
     """
     keys = text.count(": ") + text.count(":\n") + 1
     return 1 + 2 * keys + text.count("- ") + text.count("[") + text.count(",")
 
 
 def _read(text: str) -> dict[str, Any] | list[Any] | None:
-    """Follow the columns: a block is open as long as lines start at its column or right of it."""
+    """Return the value of a text, or None if it is empty. A block ends at the first line that starts left of its column."""
     root: Any = {}
     top: Any = root
     column = -1
@@ -124,7 +125,7 @@ def _parse(line: str) -> _Line:
             raise _UnsupportedError
         steps.append((match.start("key"), intern(key)))
     elif has_value != bool(steps):
-        raise _UnsupportedError  # a value on its own, or a dash without one
+        raise _UnsupportedError  # a value without key and dash, or a dash without value
     return tuple(steps), has_value, _parse_value(match)
 
 
@@ -138,7 +139,7 @@ def _parse_value(match: re.Match[str]) -> Any:
 
 
 def _parse_item(written: str) -> Any:
-    """Return the value of a scalar, in quotes or not."""
+    """Return the value of a scalar with or without quotes."""
     value = written[1:-1] if written[0] in "\"'" else resolve_plain(written)
     if value.__class__ is str:
         return intern(value)

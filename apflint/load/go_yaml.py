@@ -1,7 +1,7 @@
-"""Decodes the tree of a document as Kubernetes does, and collects what it complains about.
+"""Decodes the tree of a document as Kubernetes does, and collects duplicate keys and infinite numbers.
 
-Follows go-yaml v2 (`decode.go`): keys are compared before they become JSON keys, the merge key `<<` inserts keys like
-any other (so that overriding one is a duplicate), and the size that aliases may expand to is limited.
+Follows go-yaml v2 (`decode.go`). Keys are compared before they become JSON keys. A key that overrides a key from the merge key
+`<<` is a duplicate. The number of values from aliases is limited.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from apflint.load.tree import Limit, ParsedDocument
     from apflint.location import Path
 
-# go-yaml decode.go, allowedAliasRatio: the share of a document that may come from aliases, by the number of decoded values.
+# go-yaml decode.go, allowedAliasRatio: the share of decoded values that may come from aliases falls as their number grows.
 _LOW_COUNT, _HIGH_COUNT = 400_000, 4_000_000
 _HIGH_RATIO, _LOW_RATIO = 0.99, 0.10
 
 _Identity = tuple[type, Any]
-"""What go-yaml compares keys by: `1`, `1.0` and `"1"` are three keys."""
+"""Type and value of a key, with which go-yaml compares keys: `1`, `1.0` and `"1"` are different keys."""
 
 
 class Duplicate(NamedTuple):
-    """A key that occurs twice in a mapping: `key` is the later one, `first` the earlier."""
+    """A key that occurs twice in a mapping. `first` is the earlier key, and `key` is the later key."""
 
     path: Path
     key: Scalar
@@ -37,30 +37,30 @@ class Duplicate(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """A decoded document."""
+    """The value of a decoded document, and the problems found while decoding."""
 
     value: object
     duplicates: tuple[Duplicate, ...]
     not_finite: tuple[Path, ...]
-    """Paths of .inf and .nan, which JSON cannot represent."""
+    """Paths of the values `.inf` and `.nan`, which JSON cannot represent."""
 
 
 def decode(node: Node) -> Decoded:
-    """Return the value of a tree. Raises ParseError if go-yaml or apflint rejects the whole document."""
+    """Decode the tree of a document. Raises ParseError if go-yaml or apflint rejects the whole document."""
     decoder = _Decoder()
     value = decoder.decode(node)
     return Decoded(value, tuple(decoder.duplicates), tuple(decoder.not_finite))
 
 
 def decode_document(document: ParsedDocument) -> Decoded:
-    """Return the value of a document, None if it is empty. Raises ParseError if it cannot be read."""
+    """Decode a document. The value of an empty document is None. Raises ParseError if the document cannot be read."""
     if document.error is not None:
         raise document.error
     return Decoded(document.value, (), ()) if document.root is None else decode(document.root)
 
 
 class _Decoder:
-    """Any error ends the decoding, so the state is not restored after one."""
+    """Decodes one document. An error ends the decoding, so methods do not restore their state after an error."""
 
     def __init__(self) -> None:
         self.duplicates: list[Duplicate] = []
@@ -70,7 +70,7 @@ class _Decoder:
         self.decoded = 1  # the document node itself
         self.aliased = 0
         self.expanding: set[Node] = set()
-        """Targets of the aliases that are being expanded."""
+        """Nodes whose aliases are currently being expanded."""
 
     def decode(self, node: Node) -> Any:
         self._count(node)
@@ -127,7 +127,7 @@ class _Decoder:
 
     def _merge(self, merge: tuple[int, Scalar, Node], decoded: dict[str, Any], seen: dict[_Identity, Scalar]) -> None:
         _, key, value = merge
-        # go-yaml merges a list of mappings from its end, so that the first one takes precedence.
+        # go-yaml merges a list of mappings from its end, so that the first mapping takes precedence.
         for source in reversed(value.items) if isinstance(value, Sequence) else [value]:
             mapping = resolve_alias(source)
             if not isinstance(mapping, Mapping):

@@ -7,15 +7,15 @@ import re
 from apflint.budgets import MAX_HELM_TEMPLATES
 from apflint.load.source import STDIN, Source
 
-# Helm writes it right below a document's `---`; anywhere else it is a comment of the user.
+# Helm writes this line directly below the `---` of a document. Elsewhere, it is a comment of the user.
 _SOURCE_LINE = re.compile(r"(?:\A|(?<=^---\n)|(?<=^---\r\n))# Source: (\S[^\r\n]*)", re.MULTILINE)
 _LAST_MARKER = re.compile(r"^---\s*\Z", re.MULTILINE)
 
 
 def split_helm_output(text: str) -> list[Source] | None:
-    """Return one source for each template in the output of `helm template`, or None for other text.
+    """Return one source for each template file in the output of `helm template`, or None for other text.
 
-    A template that renders several documents is one source with all of them, in order.
+    If a template file renders several documents, its source contains all of them in order.
     """
     ranges = find_helm_templates(text)
     if not ranges:
@@ -27,10 +27,10 @@ def split_helm_output(text: str) -> list[Source] | None:
 
 
 def find_helm_templates(text: str) -> dict[str, list[tuple[int, int]]]:
-    """Return where each template of a chart is in the output of `helm template`; empty for other text.
+    """Return the ranges of each template file in the output of `helm template`. Empty for other text.
 
-    A template has start and end of each range below one of its `# Source: FILE` lines, in order. Templates may alternate,
-    because Helm sorts documents by kind.
+    A range is the start and end of the text below a `# Source: FILE` line. A template file may have several ranges, because
+    Helm sorts documents by kind.
     """
     matches = list(_SOURCE_LINE.finditer(text))
     if not 0 < len(matches) <= MAX_HELM_TEMPLATES:

@@ -1,6 +1,6 @@
-"""Parses JSON (RFC 8259) to the same trees as YAML: `5.0` is not an integer here, and `yes` is invalid.
+"""Parses JSON (RFC 8259) to the same trees as YAML. Unlike in YAML, `5.0` is not an integer, and `yes` is invalid.
 
-Several values after each other are several documents, as kubectl reads them.
+As in kubectl, several values in a text are several documents.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _BOUNDARY = re.compile(r"\}\s*\n(?=\{)")
 _SPECIAL = re.compile(r"(?<![0-9])[0-9]{400}|\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _PIECE_CHARACTERS = 16 * 1024
 _SMALL_CHARACTERS = int(min(MAX_DEPTH, MAX_VALUES))
-"""A nested value takes at least a character, so a value of this length is within the bounds. Files may have a million of them."""
-_MAX_DIGITS = 400  # longer numbers exceed the range of floats; Go rejects them
+"""Values of at most this length are within the bounds, because each nested value takes at least one character."""
+_MAX_DIGITS = 400  # Go rejects longer numbers, because they exceed the range of floats
 
 
 def parse_documents(
     text: str, is_wanted: Callable[[int, int, object], bool] = lambda _start, _end, _value: True
 ) -> Iterator[ParsedDocument]:
-    """Yield the values in a text for which `is_wanted(start, end, value)` is true. Never raises.
+    """Yield the documents in a text for which `is_wanted(start, end, value)` is true. Never raises.
 
-    A value that cannot be read ends where a line that starts with `{` follows a `}`: that never occurs within a value, and
-    nearly always between two values. Ordinary values have no tree.
+    An invalid value ends before the next line that starts with `{` after a `}`. This sequence never occurs inside a valid
+    value, and nearly always between two values. Most documents have a value and no tree (see `_decode`).
     """
     at, documents_left = _skip_space(text, 0), int(MAX_DOCUMENTS)
     while at < len(text):
-        # In pieces, because an error of Python's decoder counts the lines before it: a text of a million mistakes would
-        # take hours.
+        # The text is decoded in pieces, because each error of Python's decoder counts all lines before it. A million errors
+        # in one piece would take hours.
         stop = _find_boundary(text, at + _PIECE_CHARACTERS)
         piece, base = text[at:stop], at
         while at < stop:
@@ -62,7 +62,7 @@ def parse_documents(
 
 
 def parse_tree(text: str, start: int, end: int) -> Node:
-    """Return the tree of the value that starts at `start` and ends at `end` at the latest. Raises ParseError."""
+    """Return the tree of the value that starts at `start` and ends at or before `end`. Raises ParseError if it is invalid."""
     root = _TreeBuilder(text, end).build(start, 0)
     if end - start > MAX_DOCUMENT_CHARACTERS:
         raise ParseError(f"more than {MAX_DOCUMENT_CHARACTERS:,} characters in one document", start, limit="apflint")
@@ -70,7 +70,7 @@ def parse_tree(text: str, start: int, end: int) -> Node:
 
 
 def _find_boundary(text: str, at: int) -> int:
-    """Return where the next line starts with `{` after a `}`, or the end of the text."""
+    """Return the start of the next line that begins with `{` after a `}`, or the end of the text."""
     match = _BOUNDARY.search(text, at)
     return match.end() if match else len(text)
 
@@ -84,7 +84,7 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _read_document(text: str, start: int, stop: int, value: Any) -> ParsedDocument:
-    """Return a document with its value, or with its tree if the value is None."""
+    """Return a document with its value. If the value is None, return it with its tree or its error instead."""
     try:
         root = parse_tree(text, start, stop) if value is None else None
     except ParseError as error:
@@ -93,9 +93,9 @@ def _read_document(text: str, start: int, stop: int, value: Any) -> ParsedDocume
 
 
 def _scan(text: str, at: int) -> tuple[Any, int]:
-    """Return the value at an offset and its end, or None and 0 if it is invalid or too long.
+    """Return the value at an offset and the end offset of the value, or None and 0 if the value is invalid or too long.
 
-    Twice as fast as `_decode`, for the other objects of a large file.
+    This is twice as fast as `_decode`, and suffices for objects that are not APF objects.
     """
     if len(text) - at > MAX_DOCUMENT_CHARACTERS and _find_boundary(text, at) - at > MAX_DOCUMENT_CHARACTERS:
         return None, 0
@@ -107,10 +107,10 @@ def _scan(text: str, at: int) -> tuple[Any, int]:
 
 
 def _decode(text: str, at: int) -> Any:
-    """Return the value at an offset by Python's decoder, fifty times as fast as the tree; None if it needs the tree.
+    """Return the value at an offset with Python's JSON decoder, or None if only `parse_tree` reads the value correctly.
 
-    It does if Python reads it differently from Go or does not report what apflint reports: duplicate keys, NaN, infinite
-    numbers, unpaired surrogates, deep nesting.
+    Examples are duplicate keys, NaN, infinite numbers, unpaired surrogates and deep nesting: Python does not report them, or
+    reads them differently from Go. Python's decoder is fifty times as fast as `parse_tree`.
     """
     try:
         value, end = _DECODER.raw_decode(text, at)
@@ -144,7 +144,7 @@ _DECODER = JSONDecoder(object_pairs_hook=_decode_object, parse_float=_decode_flo
 
 
 def _is_within_bounds(value: Any) -> bool:
-    """Whether a value is within `MAX_VALUES` and `MAX_DEPTH`."""
+    """Return whether a value is within `MAX_VALUES` and `MAX_DEPTH`."""
     values_left: int = MAX_VALUES
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH):
@@ -195,7 +195,7 @@ class _TreeBuilder:
         return Scalar(at, at + length, value if value.isascii() else _SURROGATE.sub("\ufffd", value))
 
     def _collection(self, node: Mapping | Sequence, depth: int) -> Node:
-        """Read the entries of an object or an array that starts where `node` does."""
+        """Add the entries of the JSON object or array that starts at `node.start` to `node`, and return it."""
         closing = "}" if isinstance(node, Mapping) else "]"
         at = _skip_space(self.text, node.start + 1)
         while self.text[at : at + 1] != closing:
@@ -211,7 +211,7 @@ class _TreeBuilder:
         return node
 
     def _key(self, at: int) -> tuple[Scalar, int]:
-        """Return a key and the offset of its value."""
+        """Return the key at an offset, and the offset of its value."""
         if self.text[at : at + 1] != '"':
             raise ParseError("expected a key in double quotes", at)
         self.values_left -= 1
@@ -222,7 +222,7 @@ class _TreeBuilder:
         return key, _skip_space(self.text, colon + 1)
 
     def _next(self, node: Mapping | Sequence, at: int, closing: str) -> int:
-        """Return the offset after a comma, or of the closing bracket."""
+        """Return the offset of the next entry, after a comma, or the offset of the closing bracket."""
         text = self.text
         character = text[at : at + 1]
         if character == closing:

@@ -1,4 +1,4 @@
-"""Cheap text search, before parsing, for whether a document may contain an APF object, and of what kind it is otherwise."""
+"""Cheap text searches before parsing: whether a document may contain an APF object, and the kind of other objects."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _CONTENT = re.compile(r"^[ \t]*[^\s#-]", re.MULTILINE)
 
 
 class Prefilter:
-    """Searches a text for words of APF. Each part of the text is searched once, however many documents it has."""
+    """Searches a text for the API group and kinds of APF. Remembers the last hit, so that all searches read the text once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._from, self._next = 0, -1  # no sign in between
+        self._from, self._next = 0, -1  # no hit in between
 
     def may_contain_apf(self, start: int, end: int) -> bool:
         """Return whether `text[start:end]` may contain an APF object."""
@@ -31,26 +31,26 @@ class Prefilter:
 
 
 def mentions_apf(text: str, start: int, end: int) -> bool:
-    """Whether `text[start:end]` contains the API group or one of its kinds."""
+    """Return whether `text[start:end]` contains the API group or a kind of APF."""
     return any(text.find(word, start, end) >= 0 for word in _WORDS)
 
 
 def find_kind(text: str, start: int, end: int) -> str | None:
-    """Return the kind on a line at the left margin of a YAML document, or None if there is none."""
+    """Return the kind from the first `kind:` at the start of a line in a YAML document, or None if there is no such line."""
     match = _KIND.search(text, start, end)
     return match.group(1) if match else None
 
 
 def has_content(text: str, start: int, end: int) -> bool:
-    """Whether `text[start:end]` contains anything except comments and markers."""
+    """Return whether `text[start:end]` contains anything except comments and document markers."""
     return _CONTENT.search(text, start, end) is not None
 
 
 def find_other_kind(text: str, start: int, end: int) -> str | None:
-    """Return the kind of an unreadable document that is certainly not an APF object, or None.
+    """Return the kind of an unreadable document that is not an APF object, or None if it may be an APF object.
 
-    An example is a ClusterRole that names the API group. Kind and apiVersion must be at the left margin, and the text must not
-    contain an apiVersion of APF: an APF object may be broken anywhere.
+    An example is a ClusterRole that mentions the API group. `kind` and `apiVersion` must be at the start of lines. The text must
+    not contain an apiVersion of APF anywhere, because the syntax error may hide the structure.
     """
     kind = find_kind(text, start, end)
     if kind is None or kind in (*KINDS, *LISTS, "List") or not _API_VERSION.search(text, start, end):

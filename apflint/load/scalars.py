@@ -1,8 +1,8 @@
-"""What a YAML scalar means to Kubernetes.
+"""Decodes YAML scalars as Kubernetes does.
 
-kube-apiserver and kubectl read YAML with go-yaml v2 (`sigs.k8s.io/yaml/goyaml.v2`, `resolve.go`): YAML 1.1 plus the single
-letters y and n as booleans, without sexagesimal numbers and dates, which stay strings. The result is converted to JSON,
-where a float with an integral value is an integer.
+kube-apiserver and kubectl read YAML with go-yaml v2 (`sigs.k8s.io/yaml/goyaml.v2`, `resolve.go`). It follows YAML 1.1, with two
+differences: the letters y and n are booleans, and sexagesimal numbers and dates are strings. The result is converted to JSON,
+in which a float with an integral value is an integer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORDS: dict[str, tuple[str, Any]] = {
     **{word: (_FLOAT, float("-inf")) for word in ("-.inf", "-.Inf", "-.INF")},
 }
 _NON_STRING_STARTS = frozenset("yYnNtTfFoO~.+-0123456789")
-"""First characters of plain scalars that may be something else than a string."""
+"""First characters of all plain scalars that are not strings, and of some strings."""
 
 # Go's strconv.ParseInt and ParseUint with base 0, after underscores are removed.
 _INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]+|0|[1-9][0-9]*)\Z")
@@ -42,27 +42,30 @@ _FIRST_WITH_EXPONENT = 1e21  # Go writes this float as 1e+21, which no integer f
 
 
 class ScalarError(Exception):
-    """A tag that does not fit its scalar: go-yaml fails, so the API server answers 400."""
+    """Raised if a tag does not fit its scalar. go-yaml then fails, and the API server answers 400."""
 
 
 def resolve_plain(text: str) -> object:
-    """Return the value of an untagged plain scalar: str, bool, int, float or None."""
+    """Return the value of a scalar without quotes and tag: str, bool, int, float or None."""
     if text and text[0] not in _NON_STRING_STARTS:
         return text
     return _to_json(_resolve(text)[1])
 
 
 def resolve_key(text: str) -> object:
-    """Return the value of a plain key, as go-yaml compares it: `1` and `1.0` are two keys, though both become "1"."""
+    """Return the value with which go-yaml compares a key without quotes.
+
+    The keys `1` and `1.0` differ, although both become the JSON key "1".
+    """
     if text and text[0] not in _NON_STRING_STARTS:
         return text
     return _resolve(text)[1]
 
 
 def resolve_tagged(tag: str, text: str) -> object:
-    """Return the value of a scalar with a tag. A tag that YAML does not define leaves a string, and runs nothing.
+    """Return the value of a scalar with a tag. With an unknown tag, the value is a string.
 
-    Raises ScalarError.
+    Raises ScalarError if the tag does not fit the scalar.
     """
     if tag == _BINARY:
         return _decode_base64(text)
@@ -82,7 +85,7 @@ def resolve_tagged(tag: str, text: str) -> object:
 
 
 def json_key(value: object) -> str | None:
-    """Return the JSON key of a YAML key (`yes: 1` has the key "true"), or None if Kubernetes rejects the key."""
+    """Return the JSON key of a decoded YAML key ("true" for `yes`), or None if Kubernetes rejects the key."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -93,7 +96,7 @@ def json_key(value: object) -> str | None:
 
 
 def shorten(text: str) -> str:
-    """Return text of a manifest for a message, cut if it is long."""
+    """Shorten text from a manifest for a message, to at most 60 characters."""
     return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[: _MAX_SHOWN_CHARACTERS - 1] + "…"
 
 
@@ -118,7 +121,7 @@ def _resolve(text: str) -> tuple[str, Any]:
 
 
 def _resolve_float(text: str, digits: str) -> tuple[str, Any]:
-    """Return a number, or the text if it exceeds the range of floats: there Go's ParseFloat fails."""
+    """Return the tag and the value of a number. Beyond the range of floats, it is a string, because Go's ParseFloat fails."""
     number = float(digits)
     return (_STR, text) if isinf(number) else (_FLOAT, number)
 
@@ -127,19 +130,19 @@ def _parse_integer(digits: str) -> int:
     body = digits.lstrip("+-")
     if body[0] == "0" and body.isdigit():
         return int(digits, 8)
-    # Longer than any 64-bit number: go-yaml reads it as a float, and parsing it takes Python quadratic time.
+    # go-yaml reads integers of more than 64 bits as floats. Python would take quadratic time to parse long integers.
     return int(digits, 0) if len(body) < 32 or body[0] == "0" else 2**64
 
 
 def _to_json(value: Any) -> Any:
-    """Return a value after its conversion to JSON: a float with an integral value is an integer (`1e2` is 100)."""
+    """Convert a value as JSON does: a float with an integral value becomes an integer (`1e2` becomes 100)."""
     if isinstance(value, float) and abs(value) < _FIRST_WITH_EXPONENT and value.is_integer():
         return int(value)
     return value
 
 
 def _float_key(value: float) -> str:
-    """Format as sigs.k8s.io/yaml does (`convertToJSONableObject`), except for what a 32-bit float would lose."""
+    """Format a float key as sigs.k8s.io/yaml does (`convertToJSONableObject`), but without rounding it to 32 bits."""
     if not isfinite(value):
         return ".nan" if value != value else f"{'-' if value < 0 else ''}.inf"  # noqa: PLR0124  # NaN
     short = f"{value:g}"
@@ -147,7 +150,7 @@ def _float_key(value: float) -> str:
 
 
 def _decode_base64(text: str) -> str:
-    import base64  # hardly any manifest has binary values
+    import base64  # not at start, because few manifests have binary values
     import binascii
 
     try:

@@ -15,14 +15,14 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class Source:
-    """The text of an input. Offsets are in code points; lines are those of editors, so CRLF and CR end them, too."""
+    """The text of an input. Offsets count code points. As in editors, LF, CRLF and CR end a line."""
 
     def __init__(self, name: str, text: str, *, rendered: bool = False) -> None:
         self.name = name
-        """As findings show it: a path, or `<stdin>`."""
+        """Name that findings show: a path, or `<stdin>`."""
         self.text = text
         self.rendered = rendered or name == STDIN
-        """Whether a tool printed the text, so that the order of its documents is not the user's choice."""
+        """Whether a tool rendered the text. Then the order of its documents is not a choice of the user."""
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -30,18 +30,18 @@ class Source:
         return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Return 1-based line and column of an offset."""
+        """Return the line and the column of an offset. Both start at 1."""
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
     def span(self, start: int, end: int) -> Span:
-        """Return the span of `text[start:end]`."""
-        if end > start and self.text[end - 1 : end + 1] == "\r\n":  # the line ends before both
+        """Return the lines and columns of `text[start:end]`."""
+        if end > start and self.text[end - 1 : end + 1] == "\r\n":  # the range must not end between CR and LF
             end -= 1
         return Span(*self.position(start), *self.position(max(start, end)))
 
     def line(self, number: int) -> str:
-        """Return the text of a 1-based line without its end, or "" past the last line."""
+        """Return the text of a line without its line end, or "" if there is no such line. Lines count from 1."""
         if not 1 <= number <= len(self.line_starts):
             return ""
         start = self.line_starts[number - 1]

@@ -1,4 +1,4 @@
-"""Explains YAML syntax errors, and points where a person would: libyaml reports where it stopped, often lines later."""
+"""Explains YAML syntax errors, and locates their cause. libyaml only reports where it stopped, often lines later."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _EXPLANATIONS = {
         "start a new document with `---`",
     ),
 }
-"""Message and help by the start of libyaml's message."""
+"""Message and help of apflint, by the beginning of libyaml's message."""
 
 
 def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> ParseError:
-    """Return the error of a parser that was given `text[base:end]`; its marks are offsets in code points."""
+    """Return a ParseError that explains the error of a YAML parser whose input was `text[base:end]`."""
     located = _locate(error, text, base, end)
     line = text[_line_start(text, base, located.start) : _line_end(text, located.start, end)].strip()
     if len(line) > 2 and set(line) == {"*"}:
@@ -73,7 +73,7 @@ def _locate(error: YAMLError, text: str, base: int, end: int) -> ParseError:
     problem, context = getattr(error, "problem", None), getattr(error, "context", None)
     position = getattr(error, "position", None)
     if isinstance(position, int):
-        # A ReaderError has the offset in bytes of what the parser was given, which is UTF-8.
+        # The position of a ReaderError counts bytes of the input of the parser, which is UTF-8.
         before = text[base:end].encode("utf-8", "replace")[:position]
         return ParseError("control characters are not allowed", base + len(before.decode("utf-8", "ignore")))
     at = _offset(error, "problem_mark", base)
@@ -87,7 +87,7 @@ def _locate(error: YAMLError, text: str, base: int, end: int) -> ParseError:
 
 
 def _locate_start(problem: str, context: str, text: str, base: int, began: int, at: int, end: int) -> ParseError | None:
-    """Return an error at the start of the quote, alias, key or bracket that went wrong later, or None."""
+    """Return an error at the start of the quote, alias, key or bracket that caused it, or None if none of them did."""
     if "quoted scalar" in context and "found unexpected" in problem:
         return ParseError(f"{problem} {context}", began)
     if "scanning an alias" in context or "scanning an anchor" in context:
@@ -102,7 +102,10 @@ def _locate_start(problem: str, context: str, text: str, base: int, began: int, 
 
 
 def _is_left_open(text: str, base: int, began: int, at: int, end: int) -> bool:
-    """Whether the bracket is missing, rather than a comma inside it: the text continues no deeper than it began."""
+    """Return whether a closing bracket is missing, and not a comma inside of the brackets.
+
+    The bracket is missing if the text ends, or if a later line is indented no deeper than the line of the opening bracket.
+    """
     if not text[at:end].strip():
         return True
     opened, stopped = _line_start(text, base, began), _line_start(text, base, at)
@@ -144,7 +147,7 @@ def _line_start(text: str, base: int, offset: int) -> int:
 
 
 def _line_end(text: str, offset: int, end: int) -> int:
-    """Return the end of the text on a line, at least one character after `offset`."""
+    """Return the offset at which the text of a line ends, without trailing space, but at least `offset + 1`."""
     match = _LINE_END.search(text, offset, end)
     stop = match.start() if match else end
     return offset + max(1, len(text[offset:stop].rstrip()))

@@ -1,7 +1,6 @@
-"""Recognizes text that is not a manifest yet: Helm and Go templates, shell scripts, Terraform, Markdown, patches.
+"""Recognizes text that contains or generates manifests: Helm and Go templates, shell scripts, Terraform, Markdown, patches.
 
-Used only for text that is not a manifest as it stands. A template that is valid YAML is checked as it is, because that is
-what the API server would get.
+A template that is valid YAML is checked like a manifest, because the API server might receive it unchanged.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ class Template(NamedTuple):
     """A template at `text[start:end]`."""
 
     what: str
-    """`a shell script`"""
+    """Description for a message, such as `a shell script`."""
     help: str
-    """How to get manifests from it."""
+    """Advice on how to get manifests from the template."""
     start: int
     end: int
 
@@ -39,7 +38,10 @@ _VARIABLE = re.compile(r"\$\{[^${}\n]*\}|\$\([^$()\n]*\)|\$[A-Za-z_][A-Za-z0-9_]
 
 
 def recognize_file(name: str, text: str) -> Template | None:
-    """Return the template that a whole text is, or None: by the extension of its name, or a shell script by its first line."""
+    """Return the template if a whole file is a template, or None if it is not.
+
+    The extension of the name identifies Terraform and Markdown. The first line of the text identifies a shell script.
+    """
     for extensions, (what, help_) in _FILE_FORMATS.items():
         if name.lower().endswith(extensions):
             match = _APF_WORDS.search(text)
@@ -49,7 +51,7 @@ def recognize_file(name: str, text: str) -> Template | None:
 
 
 def recognize_template(text: str, start: int, end: int) -> Template | None:
-    """Return the template in `text[start:end]`, which is not valid YAML, or None."""
+    """Return the template in `text[start:end]`, which is not valid YAML, or None if it is not a known kind of template."""
     if match := _GO.search(text, start, end):
         return Template("a Helm or Go template", "render it: helm template CHART | apflint check -", *match.span())
     if match := _HEREDOC.search(text, start, end):
@@ -60,22 +62,22 @@ def recognize_template(text: str, start: int, end: int) -> Template | None:
 
 
 def find_placeholder(value: str) -> str | None:
-    """Return the placeholder in a value (`$apf_api_version`, `{{ .Values.name }}`), or None."""
+    """Return the first placeholder in a value, such as `$apf_api_version` or `{{ .Values.name }}`, or None if there is none."""
     match = _GO.search(value) or _VARIABLE.search(value)
     return match.group() if match else None
 
 
 def suggest_rendering(value: str) -> str | None:
-    """Return a question about the placeholder in a value, which a template should have replaced, or None."""
+    """Return a help text that asks about the placeholder in a value, or None if the value has no placeholder."""
     placeholder = find_placeholder(value)
     return f"is {quote(placeholder)} a placeholder? render the template before checking it" if placeholder else None
 
 
 def is_patch(value: dict[str, object]) -> bool:
-    """Whether a mapping with apiVersion and kind is a patch for such an object.
+    """Return whether a mapping with apiVersion and kind is a patch and not a complete object.
 
-    `$patch` is kustomize's and kubectl's directive; `patch` and `patchType` beside a kind are how OpenShift's
-    managed-cluster configuration writes them. Neither is a field of any Kubernetes object.
+    kustomize and kubectl use the directive `$patch`. OpenShift's managed-cluster configuration uses the fields `patch` and
+    `patchType`. No Kubernetes object has these fields.
     """
     if "$patch" in value or ("patch" in value and "spec" not in value):
         return True

@@ -1,4 +1,4 @@
-"""The tree of a parsed document: values with their positions, as offsets into the text."""
+"""The tree of a parsed document: nodes with their values, and their positions as offsets into the text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from apflint.location import Path
 
 Limit = Literal["server", "apflint"]
-"""Whose limit a document exceeds: that of the API server, which rejects it, or that of apflint."""
+"""Owner of the limit that a document exceeds: the API server, which then rejects the document, or apflint."""
 
 
 class Scalar:
-    """A string, number, boolean or null; `value` is what Kubernetes decodes it to."""
+    """A string, number, boolean or null. `value` is its value after decoding as in Kubernetes."""
 
     __slots__ = ("end", "start", "value")
 
@@ -36,9 +36,9 @@ class Mapping:
         self.flow = flow
         self.pairs: list[tuple[Scalar, Node]] = []
         self.merges: list[tuple[int, Scalar, Node]] = []
-        """The `<<` keys with their values, and the number of pairs before each: go-yaml evaluates them in order."""
+        """For each merge key `<<`: the number of pairs before it, the key, and its value. go-yaml evaluates them in order."""
         self.entries: dict[str | None, tuple[Scalar, Node]] | None = None
-        """Cache of `entries_of`."""
+        """The result of `entries_of`, or None before its first call."""
 
 
 class Sequence:
@@ -54,7 +54,7 @@ class Sequence:
 
 
 class Alias:
-    """`*name`, with the node that has the anchor `&name`."""
+    """An alias `*name`. `target` is the node with the anchor `&name`."""
 
     __slots__ = ("end", "start", "target")
 
@@ -68,7 +68,7 @@ Node = Scalar | Mapping | Sequence | Alias
 
 
 class ParseError(Exception):
-    """Text that is not valid YAML or JSON, or that Kubernetes or apflint does not read, at the offsets `start` to `end`."""
+    """Raised for text at the offsets `start` to `end` that is invalid YAML or JSON, or exceeds a limit."""
 
     def __init__(
         self,
@@ -84,29 +84,32 @@ class ParseError(Exception):
         self.end = start + 1 if end is None else end
         self.help = help
         self.limit = limit
-        """The limit that the document exceeds; None if the text is invalid."""
+        """Owner of the limit that the document exceeds, or None if the text is invalid."""
 
 
 class ParsedDocument(NamedTuple):
-    """A document of a YAML or JSON stream: `text[start:end]` contains it. It has a tree, a value or an error, or is empty."""
+    """A document in `text[start:end]` of a YAML or JSON stream. It has a tree, a value or an error, except if it is empty."""
 
     start: int
     end: int
     root: Node | None
     error: ParseError | None = None
     value: object = None
-    """The decoded value, if it was read without a tree."""
+    """The decoded value, if the parser did not build a tree. Otherwise None."""
 
 
 def resolve_alias(node: Node) -> Scalar | Mapping | Sequence:
-    """Return the node itself, or the one that an alias refers to."""
+    """Return the target if the node is an alias, otherwise the node itself."""
     while isinstance(node, Alias):
         node = node.target
     return node
 
 
 def entries_of(mapping: Mapping) -> dict[str | None, tuple[Scalar, Node]]:
-    """Return key and value by JSON key: of duplicate keys the last, and own keys before merged ones."""
+    """Return the effective entries of a mapping: key node and value node by JSON key.
+
+    Of duplicate keys, the last key is effective. Own keys override keys from the merge key `<<`.
+    """
     if mapping.entries is None:
         mapping.entries = entries = {json_key(key.value): (key, value) for key, value in mapping.pairs}
         for _, _, merged in mapping.merges:
@@ -119,7 +122,7 @@ def entries_of(mapping: Mapping) -> dict[str | None, tuple[Scalar, Node]]:
 
 
 def find_child(node: Node, step: str | int) -> tuple[Scalar | None, Node] | None:
-    """Return the key (None in a list) and the value one step below a node, or None if there is no such child."""
+    """Return the key node (None in a list) and the value node of a child, or None if there is no such child."""
     node = resolve_alias(node)
     if isinstance(node, Sequence):
         return (None, node.items[step]) if isinstance(step, int) and step < len(node.items) else None
@@ -127,7 +130,10 @@ def find_child(node: Node, step: str | int) -> tuple[Scalar | None, Node] | None
 
 
 def walk(node: Node, path: Path) -> tuple[int, Scalar | None, Node]:
-    """Follow `path` as far as the tree goes. Returns the number of steps, the key of the last (None in a list), and the node."""
+    """Follow `path` to its node, or to the last node that exists.
+
+    Return the number of steps followed, the key of that node (None for a root or list item), and the node.
+    """
     key: Scalar | None = None
     for depth, step in enumerate(path):
         child = find_child(node, step)

@@ -1,8 +1,8 @@
 """Parses YAML to one tree for each document.
 
-The events come from libyaml (PyYAML's C parser, which is closest to go-yaml), or from PyYAML's own parser if it was built
-without libyaml. The trees are built here, because no loader keeps the positions of keys and values, and the values as
-Kubernetes decodes them.
+The events come from libyaml, PyYAML's C parser, because it is closest to go-yaml. If PyYAML was built without libyaml, they come
+from its Python parser. The trees are built here, because no YAML loader keeps both the positions of keys and values, and the
+values as Kubernetes decodes them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from apflint.load.tree import Alias, Mapping, Node, ParsedDocument, ParseError, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# A document marker: `---` at the start of a line and a blank after it (libyaml's scanner.c, IS_BLANKZ; a YAML 1.1 line
-# may end with NEL, LS or PS as well). Neither quotes nor block scalars can contain one.
+# A document marker is `---` at the start of a line, followed by a space, a line end, or the end of the text (libyaml's
+# scanner.c, IS_BLANKZ). YAML 1.1 lines may also end with NEL, LS or PS. No scalar can contain a marker, even in quotes.
 _MARKER = re.compile("---(?=[ \t\r\n\x85\u2028\u2029]|\\Z)(?<![^\r\n\x85\u2028\u2029]---)")
 _NON_SPECIFIC_TAG = re.compile(r"(?:&\S+\s+)?!(?=\s)")
 
@@ -29,8 +29,8 @@ def parse_documents(
 ) -> Iterator[ParsedDocument]:
     """Yield the documents of a stream for which `is_wanted(start, end)` is true. Never raises.
 
-    With `values`, a document in block style has a value and no tree, which takes a third of the time. A document that
-    cannot be read does not affect the next ones.
+    With `values`, documents in block style have a value and no tree, which takes a third of the time. An error in a document
+    does not affect the following documents.
     """
     for number, (start, end) in enumerate(split_documents(text)):
         if number == MAX_DOCUMENTS:
@@ -49,21 +49,21 @@ def parse_documents(
 
 
 def too_many_documents(text: str, start: int, is_wanted: Callable[..., bool]) -> Iterator[ParsedDocument]:
-    """Yield the rest of a text beyond `MAX_DOCUMENTS` as one document with an error, if it is wanted."""
+    """Yield the rest of a text, after `MAX_DOCUMENTS` documents, as one document with an error. Ask `is_wanted` first."""
     if is_wanted(start, len(text)):
         error = ParseError(f"more than {MAX_DOCUMENTS:,} documents in one file", start, limit="apflint")
         yield ParsedDocument(start, len(text), None, error)
 
 
 def parse_tree(text: str, start: int, end: int) -> Node | None:
-    """Return the tree of the document in `text[start:end]`, or None if it is empty. Raises ParseError."""
+    """Return the tree of the document in `text[start:end]`, or None if it is empty. Raises ParseError if it is invalid."""
     if end - start > MAX_DOCUMENT_CHARACTERS:
         raise ParseError(f"more than {MAX_DOCUMENT_CHARACTERS:,} characters in one document", start, limit="apflint")
     return _TreeBuilder(text, start, end).build()
 
 
 def split_documents(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each document: from one marker to the next, with the directives before the marker."""
+    """Yield the start and end of each document. It starts at its marker `---`, or at the directives before its marker."""
     start = 0
     has_directives = "%YAML" in text or "%TAG" in text
     for marker in _MARKER.finditer(text):
@@ -75,7 +75,7 @@ def split_documents(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _start_of_directives(text: str, start: int, marker: int) -> int:
-    """Return the start of the directives (`%YAML 1.1`) and comments right before a marker, or the marker."""
+    """Return the offset of the first directive (`%YAML 1.1`) directly before a marker, or the offset of the marker."""
     first = marker
     line = marker
     while line > start:
@@ -89,7 +89,7 @@ def _start_of_directives(text: str, start: int, marker: int) -> int:
 
 
 def _make_parser(text: str) -> Any:
-    """Return an object whose method `get_event` returns the next event. Raises yaml.error.YAMLError, and so does the method."""
+    """Return a parser whose method `get_event` returns the next event. Both functions may raise yaml.error.YAMLError."""
     try:
         from yaml._yaml import CParser
     except ImportError:
@@ -129,7 +129,7 @@ class _TreeBuilder:
             if event is not None and event.__class__ is not events.StreamEndEvent:
                 raise ParseError("a second document without `---` before it", event.start_mark.index + self.base)
         except YAMLError as error:
-            from apflint.load.syntax_errors import explain_syntax_error  # most text has none
+            from apflint.load.syntax_errors import explain_syntax_error  # not at start, because most text has no errors
 
             raise explain_syntax_error(error, self.text, self.base, self.end) from error
         except UnicodeEncodeError as error:
@@ -176,7 +176,7 @@ class _TreeBuilder:
                     value = resolve_tagged(event.tag, value)
                 except ScalarError as error:
                     raise ParseError(str(error), start, end) from error
-        # libyaml reports `! yes` as a plain scalar without a tag; to go-yaml the tag is `!`, and the value a string.
+        # libyaml reports `! yes` as a plain scalar without a tag. In go-yaml, the tag is `!`, and the value is a string.
         elif event.implicit[0] and not (
             self.text[start : start + 1] in "!&" and _NON_SPECIFIC_TAG.match(self.text, start)
         ):
@@ -225,5 +225,5 @@ class _TreeBuilder:
         return node
 
     def _end(self, event: Any, node: Mapping | Sequence, last: Node) -> int:
-        """Return the end of a collection. To libyaml a block may end where the next thing starts, so take its last child."""
+        """Return the end offset of a collection. For a block, use its last child, because libyaml may report a later end."""
         return int(event.end_mark.index) + self.base if node.flow else max(last.end, node.start)
