@@ -34,7 +34,7 @@ class Basis(NamedTuple):
     built_in: int
     """Number of built-in objects of the release in the configuration; the manifests do not define these objects."""
     imagined: tuple[str, ...]
-    """A sentence for each missing mandatory object, which the server replaces by an imagined object."""
+    """A sentence for each mandatory object that is missing, so that the server imagines it."""
 
 
 class Explanation(NamedTuple):
@@ -70,7 +70,7 @@ class Explainer:
         self._flows: dict[tuple[int, str], Flow] = {}
 
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
-        """Return the explanation of a request. Only with `reasons`, it explains every FlowSchema that the server tries."""
+        """Return the explanation of a request. With `reasons`, it covers every FlowSchema that the server tries."""
         resolution = self._classify(request.digest)
         deadline = find_deadline(request.url, request.info)
         considered = explain_resolution(self._configuration, request.digest, resolution) if reasons else ()

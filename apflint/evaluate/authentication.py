@@ -32,13 +32,13 @@ _SERVICE_ACCOUNT = re.compile(
 
 
 def parse_service_account(user: str) -> tuple[str, str] | None:
-    """Return namespace and name of the service account `user`, or None if `user` is not a service account's valid name."""
+    """Return namespace and name of the service account with the user name `user`, or None if the user name is not valid."""
     match = _SERVICE_ACCOUNT.fullmatch(user)
     return None if match is None else (match[1], match[2])
 
 
 def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the groups of a user after authentication, and sentences on the groups that it adds or does not add.
+    """Return the groups that a user has after authentication, and sentences that explain added or missing groups.
 
     Every user gets `system:authenticated`, except users in `system:unauthenticated`, such as `system:anonymous`. Service
     accounts get two more groups. A node gets `system:nodes` if `groups` is empty, because every certificate of a kubelet
@@ -68,7 +68,7 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
 
 
 def single_user(subject: Subject) -> str | None:
-    """Return the name of the only user that a subject matches, or None if it may match several."""
+    """Return the name of the only user that a subject matches, or None if the subject may match several users."""
     account = subject.service_account
     if subject.kind == "ServiceAccount" and account is not None and account.name != ALL:
         return f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"

@@ -41,13 +41,13 @@ class Configuration(NamedTuple):
     order: tuple[FlowSchema, ...]
     """Effective FlowSchemas, in matching order."""
     dangling: tuple[FlowSchema, ...]
-    """FlowSchemas that the server skips because their priority level does not exist, in matching order."""
+    """FlowSchemas that the server skips because their priority level is not in `levels`, in matching order."""
     levels: Mapping[str, PriorityLevelConfiguration]
     """Effective priority levels by name."""
     unusable: Mapping[str, str]
     """Reasons why the server treats stored priority levels as absent, by name of the level. See `why_unusable`."""
     imagined: frozenset[tuple[Kind, str]]
-    """Kinds and names of missing mandatory objects. The server uses an imagined object (its term) instead of each."""
+    """Kinds and names of missing mandatory objects. The server imagines them: it uses them without storing them."""
 
 
 def build_configuration(user: Objects, builtin: Objects, *, defaults: bool = True) -> Configuration:

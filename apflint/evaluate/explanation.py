@@ -1,7 +1,7 @@
 """Explanations why a FlowSchema matches a request or does not, in words, with the path of the decisive field.
 
-If no rule matches, the explanation describes the failed conditions of the closest rule, which has the fewest, and may hint
-at near misses. `apflint.evaluate.match` decides whether a rule matches.
+If no rule matches, the explanation describes the closest rule: the rule with the fewest failed conditions. A hint is added
+if a condition nearly holds. `apflint.evaluate.match` decides whether a rule matches.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Condition = Literal["subject", "verb", "resource", "group", "namespace", "path"]
 MAX_LISTED_VALUES = 4
-"""Maximum number of values of a list that an explanation names; it only counts further values."""
+"""Maximum number of values of a list that an explanation names. Further values are only counted."""
 _HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "connect")
 
 
@@ -52,7 +52,7 @@ class Mismatch(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether a FlowSchema matches a request, and why."""
+    """The result of matching a FlowSchema with a request, and its explanation."""
 
     flow_schema: FlowSchema
     matched: bool
@@ -115,7 +115,7 @@ def describe_fallback(resolution: Resolution) -> str | None:
 
 
 def describe_imagined(configuration: Configuration) -> Iterator[str]:
-    """Yield a sentence for each missing mandatory object, which the server replaces by an imagined object."""
+    """Yield a sentence for each mandatory object that is missing, so that the server imagines it."""
     for kind, name in sorted(configuration.imagined):
         if kind == "PriorityLevelConfiguration":
             yield f'The priority level "{name}" is missing; the server imagines it.'
@@ -139,7 +139,7 @@ def describe_subject(subject: Subject) -> str:
 
 
 def quote_list(values: Sequence[str]) -> str:
-    """Return the first MAX_LISTED_VALUES values as a YAML list, with the number of further values: `["get", "list"]`."""
+    """Return a list in YAML syntax with at most MAX_LISTED_VALUES values: `["a", "b", "c", "d", and 2 more]`."""
     quoted = [f'"{value}"' for value in values]
     return f"[{_join_some(quoted)}]"
 
@@ -171,7 +171,7 @@ def _describe_part(schema: FlowSchema, part: MatchedBy) -> tuple[str, Path]:
 
 
 def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestDigest) -> tuple[Mismatch, ...]:
-    """Return the failed conditions of a rule that does not match: at least one, with a failed subject first."""
+    """Return the failed conditions of a rule that does not match. A failed subject is first. The result is not empty."""
     info, user = digest
     conditions: tuple[Condition, ...] = ("verb", "path")
     entries: Sequence[ResourcePolicyRule | NonResourcePolicyRule] = rule.non_resource_rules

@@ -20,7 +20,7 @@ BY_USER, BY_NAMESPACE = "ByUser", "ByNamespace"
 
 
 class Flow(NamedTuple):
-    """The requests of one FlowSchema with the same distinguisher. They share a hand of queues."""
+    """The requests of one FlowSchema with the same distinguisher. They wait in the same queues."""
 
     flow_schema: str
     method: str | None
@@ -32,13 +32,13 @@ class Flow(NamedTuple):
     hash: int | None
     """Hash of the flow, an unsigned integer of 64 bits; None if the level has fewer than 2 queues."""
     hand: tuple[int, ...] | None
-    """Queue numbers from 0, in the order of dealing (see `apflint.evaluate.shards`); None if the level has fewer than 2 queues."""
+    """Queue numbers from 0, in the order of dealing (`apflint.evaluate.shards`); None if the level has fewer than 2 queues."""
 
 
 def find_flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, namespace: str) -> Flow:
-    """Return the flow of a request by `user` in `namespace`, an empty string if the request has no namespace.
+    """Return the flow of a request by `user` in `namespace`.
 
-    The FlowSchema and the level must be those of the request's `Resolution`.
+    `namespace` is empty if the request has no namespace. `schema` and `level` must be from the `Resolution` of the request.
     """
     method = schema.spec.distinguisher_method
     response = None if level.spec.limited is None else level.spec.limited.limit_response
@@ -58,7 +58,7 @@ def find_distinguisher(schema: FlowSchema, user: str, namespace: str) -> str:
 
 
 def count_flows(schema: FlowSchema) -> int | None:
-    """Return the maximum number of flows that the requests of a FlowSchema can form, or None if it is unlimited."""
+    """Return the maximum number of flows that the requests of a FlowSchema can form, or None if the number is unlimited."""
     method = schema.spec.distinguisher_method
     if method == BY_USER:
         users = matched_users(schema)
@@ -70,7 +70,7 @@ def count_flows(schema: FlowSchema) -> int | None:
 
 
 def matched_users(schema: FlowSchema) -> set[str | None]:
-    """Return the names of the users that a FlowSchema matches, and None if a subject matches several users, such as a group."""
+    """Return the names of the users that a FlowSchema matches. The set contains None if a subject matches several users."""
     return {single_user(subject) for rule in schema.spec.rules for subject in rule.subjects}
 
 

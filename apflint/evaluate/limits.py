@@ -88,8 +88,9 @@ class LevelLimits(NamedTuple):
         """Return whether requests get at least as good service at this level as at another level of the configuration.
 
         An exempt level is as good as every other level, and a limited level is never as good as an exempt level. Of two
-        limited levels, this level must have at least as many nominal seats, attainable seats, and waiting requests of one
-        flow. It also needs a queue if the other level has a queue, and at least 2 queues if the other level has 2 or more.
+        limited levels, this level must have at least as many nominal seats and attainable seats, and let at least as many
+        requests of one flow wait. It also needs at least 1 queue if the other level has 1, and at least 2 queues if the other
+        level has more.
         """
         if self.is_exempt or other.is_exempt:
             return self.is_exempt
@@ -262,8 +263,9 @@ def allocate(required: int, items: Sequence[AllocationItem]) -> Allocation | Non
     """Distribute `required` seats to items, or return None if the server would report an error and keep the old limits.
 
     Every item gets the same proportion of its target, within its bounds (`computeConcurrencyAllocation` in conc_alloc.go).
-    Errors are: contradictory bounds, a target below the lower bound, and fewer (more) seats than the sum of all lower
-    (upper) bounds. The server searches the proportion step by step. This function bisects the sorted bounds.
+    Errors are: contradictory bounds, a target below the lower bound, `required` below the sum of all lower bounds, and
+    `required` above the sum of all upper bounds. The server searches the proportion step by step. This function bisects
+    the sorted bounds.
     """
     if required < 0 or any(not 0 <= item.lower <= item.target or item.upper < item.lower for item in items):
         return None

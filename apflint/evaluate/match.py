@@ -48,7 +48,7 @@ def matches_flow_schema(digest: RequestDigest, spec: FlowSchemaSpec) -> bool:
 
 
 def matches_policy_rule(digest: RequestDigest, policy_rule: PolicyRulesWithSubjects) -> bool:
-    """`matchesPolicyRule`: return whether a subject matches the user, and a resource or non-resource rule the request."""
+    """`matchesPolicyRule`: return whether a subject matches the user, and an item of the rule matches the request."""
     if not matches_a_subject(digest.user, policy_rule.subjects):
         return False
     if digest.request_info.is_resource_request:
@@ -119,7 +119,7 @@ def matches_non_resource_policy_rule(info: RequestInfo, policy_rule: NonResource
 
 
 def match_policy_rule_verb(policy_rule_verbs: Sequence[str], request_verb: str) -> bool:
-    """`matchPolicyRuleVerb`: return whether the rule has the verb or `*`."""
+    """`matchPolicyRuleVerb`: return whether the rule has the verb, or only `*`."""
     return contains_string(request_verb, policy_rule_verbs, ALL)
 
 
@@ -137,7 +137,7 @@ def match_policy_rule_non_resource_url(policy_rule_request_urls: Sequence[str], 
 
 
 def match_policy_rule_api_group(policy_rule_api_groups: Sequence[str], request_api_group: str) -> bool:
-    """`matchPolicyRuleAPIGroup`: return whether the rule has the API group or `*`."""
+    """`matchPolicyRuleAPIGroup`: return whether the rule has the API group, or only `*`."""
     return contains_string(request_api_group, policy_rule_api_groups, ALL)
 
 

@@ -30,7 +30,7 @@ _UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "
 _PART = r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 _DURATION = re.compile(rf"[+-]?(?:0|(?:{_PART})+)", re.ASCII)
 _MAX_SECONDS = 2.0**63 / 1e9
-"""Go durations must be shorter, because a duration is an int64 of nanoseconds."""
+"""A Go duration is an int64 of nanoseconds, so it must be shorter than this."""
 ADJUSTMENT_SECONDS = 10
 """Interval at which the server adjusts the current limits of all levels (`borrowingAdjustmentPeriod`)."""
 
@@ -39,7 +39,7 @@ Reason = Literal["queue-full", "concurrency-limit", "time-out", "cancelled"]
 
 
 class Deadline(NamedTuple):
-    """What the query parameter `timeout` of a request means for its deadline."""
+    """The effect of the query parameter `timeout` of a request."""
 
     wait_seconds: float
     """Maximum time in a queue, from Kubernetes 1.28 on."""
@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
 
     result: Literal["dispatched", "queued", "rejected"]
     when: str
-    """A sentence on when this outcome happens. In every case, one of the outcomes of a level happens."""
+    """A sentence that says when this outcome happens. The outcomes of a level cover all cases."""
     status: int | None = None
     """HTTP status of the rejection, or None if the request is not rejected."""
     reason: Reason | None = None

@@ -1,4 +1,4 @@
-"""Parser for the attributes of a request in its HTTP method and URL. kube-apiserver parses them before any other step.
+"""Parser that determines the attributes of a request from its HTTP method and URL, as kube-apiserver does first of all.
 
 Source: `RequestInfoFactory.NewRequestInfo` in staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go, with
 the prefixes `api` (no group) and `apis`; compared with recordings of kube-apiserver 1.36.2.
@@ -38,7 +38,7 @@ _LABEL_SELECTOR = rf"(?:{_REQUIREMENT}(?: , {_REQUIREMENT})*)?"
 LONG_RUNNING_VERBS = frozenset(("watch", "proxy"))
 LONG_RUNNING_SUBRESOURCES = frozenset(("attach", "exec", "proxy", "log", "portforward"))
 LONG_RUNNING_PATH = "/debug/pprof/"
-"""Beginning of the paths of profiles. Like the verbs and subresources above, they mark long-running requests.
+"""Prefix of the paths of profiles. Like the verbs and subresources above, the prefix marks long-running requests.
 
 Source: `BuildGenericConfig` in pkg/controlplane/apiserver/config.go and
 `BasicLongRunningRequestCheck` in staging/src/k8s.io/apiserver/pkg/server/filters/longrunning.go."""
@@ -158,7 +158,7 @@ def parse_query(query: str) -> dict[str, str]:
 
 
 def _target(url: str) -> tuple[str, str]:
-    """Return the decoded path and the raw query of a URL, as Go's `url.ParseRequestURI`. Raises UserError for status 400."""
+    """Return the decoded path and the raw query of a URL, as Go's `url.ParseRequestURI`. Raises UserError if Go fails."""
     target = url
     if not url.startswith("/") and url != "*":
         absolute = _ABSOLUTE.match(url)
@@ -214,7 +214,7 @@ def _decodes(values: dict[str, str]) -> bool:
 
 
 def exact_field_match(selector: str, field: str) -> str | None:
-    """Return the value that a field selector requires for `field`, or None if it has no such term or is malformed."""
+    """Return the value that a field selector requires for `field`, or None if the selector is malformed or requires no value."""
     # The server sorts the terms by bytes, as Python sorts strings, and uses the first term with `field` and = or ==.
     value: str | None = None
     for term in sorted(filter(None, _TERM.findall(selector))):

@@ -44,11 +44,11 @@ def _read_table() -> tuple[Resource, ...]:
 
 
 RESOURCES = _read_table()
-"""Resources of about Kubernetes 1.36, without alpha resources. kubectl uses the first of resources with the same name."""
+"""Resources of about Kubernetes 1.36, without alpha resources. If resources have the same name, kubectl uses the first."""
 
 
 def find_resources(text: str) -> tuple[Resource, ...]:
-    """Return the resources with a plural, singular or short name or kind, in any letter case. kubectl uses the first resource."""
+    """Return the resources whose plural, singular, short name or kind is `text`, in any letter case. kubectl uses the first."""
     return _resources_by_word().get(text.lower(), ())
 
 

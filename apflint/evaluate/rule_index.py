@@ -51,16 +51,16 @@ class IndexedSubject(NamedTuple):
 
 
 class ValueIndex(Generic[_T]):
-    """An index of items by the values of one field. The chosen field has the shortest lists of items per value."""
+    """An index of items by the values of one field: the field whose longest list of items for one value is the shortest."""
 
     def __init__(self, rows: Sequence[tuple[_T, Sequence[Values]]]) -> None:
-        """Index the items of `rows`: pairs of an item and the values that the item covers in each field. Keeps their order."""
+        """Index the items of `rows`, in order. A row is an item and the values that the item covers in each field."""
         longest, self.field = min(
             (_longest_list(covered), at) for at, covered in enumerate(zip(*(fields for _, fields in rows), strict=True))
         )
         self.by_value: dict[str, list[_T]] = {}
         self.others: list[_T] = []
-        """Items that cover all values of the field. All items if in every field, most items cover the same value."""
+        """Items that cover all values of the field. All items, if the longest list has more than half of the items."""
         for item, fields in rows:
             values = fields[self.field] if longest <= len(rows) / 2 else None
             if values is None:
@@ -75,7 +75,10 @@ class ValueIndex(Generic[_T]):
 
 
 def _longest_list(covered: Sequence[Values]) -> int:
-    """Return the maximum number of items that cover the same value of a field, or of all items if they have many values."""
+    """Return the maximum number of items that cover the same value of a field.
+
+    If the items have so many values that an index would be too large, return the number of all items.
+    """
     counts = Counter(chain.from_iterable(values for values in covered if values is not None))
     if counts.total() > _MAX_COPIES * len(covered):
         return len(covered)
@@ -181,7 +184,10 @@ class RuleIndex:
 
 
 def matched_values(info: RequestInfo) -> tuple[str, ...]:
-    """Return verb, API group, resource and namespace, or verb, first path segment and path of a non-resource request."""
+    """Return the values with which rules are compared.
+
+    Resource requests have verb, API group, resource and namespace. Other requests have verb, first path segment and path.
+    """
     if info.is_resource_request:
         return info.verb, info.api_group, rs_join(info.resource, info.subresource), info.namespace
     return info.verb, _first_segment(info.path), info.path

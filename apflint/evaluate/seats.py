@@ -128,14 +128,14 @@ def is_listed_from_cache(
 
 
 def is_watch_list(resource_version: str = "", *, send_initial_events: bool = False) -> bool:
-    """Return whether a watch starts with the existing objects. Then it takes the seats of a list from the cache, not 1 seat."""
+    """Return whether a watch starts with the existing objects. Such a watch takes as many seats as a list from the cache."""
     return send_initial_events or resource_version in ("", "0")
 
 
 def estimate_mutating_seats(watchers: int, level_max_seats: int) -> Seats:
     """Return the seats of a create, update, patch or delete request if `watchers` watchers are notified of the change.
 
-    Up to 9 watchers need no final seats. If the level allows fewer seats than needed, the request holds them longer.
+    Up to 9 watchers need no final seats. If the level allows fewer seats than needed, the request holds the seats longer.
     Requests for deletecollection or tokens of service accounts always take 1 seat.
     """
     if watchers < WATCHERS_PER_SEAT:

@@ -2,8 +2,8 @@
 
 The queues of a level are a deck of cards. The server deals each flow a hand of queues, by a hash of the flow's name. Each
 request waits in the queue of this hand with the least estimated work. An elephant is a flow with so many requests that it
-fills all queues of its hand. A mouse, any other flow, is squished if elephants fill all queues of its hand. Sources: KEP-1040
-"Queue assignment", `util/shufflesharding/shufflesharding.go` (NewDealer, DealIntoHand) and
+fills all queues of its hand. A mouse is any other flow. Elephants squish a mouse if they fill all queues of its hand. Sources:
+KEP-1040 "Queue assignment", `util/shufflesharding/shufflesharding.go` (NewDealer, DealIntoHand) and
 `util/flowcontrol/apf_filter.go` (computeFlowHash).
 """
 
@@ -53,7 +53,7 @@ def why_no_dealer(queues: int, hand_size: int) -> str | None:
 
 
 def is_admitted(queues: int, hand_size: int) -> bool:
-    """Return whether the API server accepts a level with these values. Defaults must already be set."""
+    """Return whether the API server accepts a level with these values. Defaults must replace absent values before."""
     return queues <= MAX_QUEUES and why_no_dealer(queues, hand_size) is None
 
 
@@ -170,11 +170,11 @@ def compute_documented_table(elephants: tuple[int, ...] = DOCUMENTED_ELEPHANTS) 
 
 
 def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) -> tuple[Sharding, ...]:
-    """Return pairs with which elephants squish a mouse with at most `probability`, the pair with the fewest queues first.
+    """Return pairs for which the probability that elephants squish a mouse is at most `probability`.
 
-    `elephants` is the number of elephants. For each hand size, the number of queues is the smallest that achieves the
-    probability, with at most `max_queues` queues and 60 hash bits. Pairs are omitted if a smaller hand size needs as many
-    queues or fewer. Raises UserError for values out of range.
+    The pair with the fewest queues is first. `elephants` is the number of elephants. For each hand size, the number of queues
+    is the smallest that achieves the probability, with at most `max_queues` queues and 60 hash bits. Pairs are omitted if a
+    smaller hand size needs as many queues or fewer. Raises UserError for values out of range.
     """
     if not 0 < probability <= 1:
         raise UserError(f"the probability must be greater than 0 and at most 1, not {probability:g}")

@@ -1,6 +1,6 @@
 """Data model of a suite of policy tests, and the comparison of destinations with requirements.
 
-A suite is a file with a list of expectations. An expectation about all requests with certain values is a property.
+A suite is a file with a list of expectations. A property is an expectation about a set of requests.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Example(NamedTuple):
 
 
 class Property(NamedTuple):
-    """An expectation with the key `never` or `always`, about all requests that `requests` matches and `excluded` does not."""
+    """An expectation with the key `never` or `always`, about the requests that match `requests` but no rule in `excluded`."""
 
     kind: Literal["never", "always"]
     requests: PolicyRulesWithSubjects

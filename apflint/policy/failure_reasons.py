@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apflint.proofs.one_configuration import Analysis
 
 _MAX_BLOCKERS = 12
-"""Maximum number of FlowSchemas that an explanation names as the cause why another FlowSchema is unreachable."""
+"""Maximum number of FlowSchemas to name that make another FlowSchema unreachable."""
 _MAX_EXPLAINED = 3
 """Maximum number of FlowSchemas to explain for an unreachable priority level."""
 

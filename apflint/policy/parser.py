@@ -260,7 +260,7 @@ def _parse_requirement(fields: Fields, path: Path, keys: tuple[str, ...]) -> Req
 
 
 class Fields:
-    """Reads the values of a document by path, and collects mistakes. To report a value is to add a mistake."""
+    """Reads the values of a document by path, and collects mistakes. Methods that report a value add a mistake."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -312,7 +312,7 @@ class Fields:
         return ""
 
     def strings(self, path: Path, *, may_be_empty: bool = False) -> dict[Path, str]:
-        """Return the string or the list of strings at `path`, by the path of each string. Report other values."""
+        """Return the string at `path`, or all strings of a list, by the path of each string. Report other values."""
         if self.value(path) == []:
             self.reject(path, "the list is empty: remove it, or add an item")
         texts = {item: self.string(item, may_be_empty=may_be_empty) for item in self.items(path)}

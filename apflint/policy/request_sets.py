@@ -1,7 +1,7 @@
 """Sets of requests in policy tests: parser and descriptions of the values of `never`, `always` and `except`.
 
-A set of requests is represented by a FlowSchema rule that matches the requests. Its keys are fields of FlowSchema rules,
-except `subject`. A key that is omitted does not restrict the set.
+A set of requests is represented by a FlowSchema rule that matches the requests. All keys except `subject` are fields of
+such rules. A key that is omitted does not restrict the set.
 """
 
 from __future__ import annotations

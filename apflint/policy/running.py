@@ -1,8 +1,8 @@
 """Runner of policy tests: compares the expectations of suites with configurations, and describes the results.
 
-A property is an expectation about all requests with certain values. The runner proves properties in batches, with one formula
-per batch. Each formula contains the objects of the configuration, so large batches save time. But the formula grows with
-every name in the properties, and so does the time of each proof. So a batch has about as many names as the configuration.
+A property is an expectation about a set of requests. The runner proves properties in batches, with one formula per batch.
+Each formula contains the objects of the configuration, so large batches save time. But each formula and the time of each
+proof grow with the number of names in the properties. So a batch has about as many names as the configuration.
 """
 
 from __future__ import annotations

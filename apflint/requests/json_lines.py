@@ -142,7 +142,7 @@ def _split_list(value: JsonValue) -> Iterator[JsonValue]:
 
 
 def require_object(value: object, what: str) -> dict[str, object]:
-    """Return `value`. Raises UserError, with the subject `what`, if it is not a JSON object."""
+    """Return `value` if it is a JSON object. Raises UserError with a message about `what` for other values."""
     if not isinstance(value, dict):
         raise UserError(f"{what} must be a JSON object, not {_describe_type(value)}")
     return value

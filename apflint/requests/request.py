@@ -24,7 +24,7 @@ METHOD_OF_VERB = {
     "delete": "DELETE",
     "deletecollection": "DELETE",
 }
-"""HTTP method by the verb of a resource request."""
+"""HTTP method for each verb of resource requests."""
 VERBS = tuple(METHOD_OF_VERB)
 """Verbs of resource requests."""
 
@@ -59,7 +59,7 @@ def make_resource_info(
 ) -> RequestInfo:
     """Return the attributes of a resource request. If `version` is empty, the path is empty.
 
-    A request for one Namespace object has this namespace as its own namespace, as on the server.
+    A request for the Namespace object `foo` has the namespace `foo`, as on the server.
     """
     is_named = bool(name) and (bool(subresource) or requires_name(verb))
     is_namespace = resource == "namespaces" and not group

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.resources import Resource
 
 _VERB_WITHOUT_NAME = {"get": "list", "delete": "deletecollection"}
-"""Verb that the server uses instead, if a request has no name (`requestinfo.go`)."""
+"""Verb that the server uses instead of `get` or `delete`, if a request has no name (`requestinfo.go`)."""
 _KUBECTL_COMMANDS = {
     "post": "create",
     "put": "update",
@@ -188,7 +188,7 @@ def check_verb(verb: str) -> None:
 
 
 def check_target(verb: str, what: str) -> None:
-    """Raise UserError if `what` is not a path, and a resource request with this verb and resource cannot be parsed."""
+    """Raise UserError if `what` is neither a path nor a resource that a request with this verb can have."""
     if not what.startswith("/"):
         _parse_resource(_parse_verb(verb), what, "", "default")
 
