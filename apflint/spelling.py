@@ -22,15 +22,12 @@ _MIN_MISSPELLING_SIMILARITY = 0.82
 _MIN_LEAD = 0.08
 """Minimum difference in similarity between the intended word and the second most similar word.
 
-For example, the similarity of `nonResourceRule` is 0.97 to `nonResourceRules`, and 0.86 to `resourceRules`.
+`nonResourceRule`, for example, has a similarity of 0.97 to `nonResourceRules`, and of 0.86 to `resourceRules`.
 """
 
 
 def find_similar(word: str, known: Iterable[str], maximum: int = 1) -> tuple[str, ...]:
-    """Return at most `maximum` known words that resemble `word`, the most similar word first.
-
-    Upper and lower case are equal, and so are `_` and `-`.
-    """
+    """Return at most `maximum` known words that resemble `word`, most similar first. Ignores case, and treats `_` as `-`."""
     return _find_similar(word, tuple(known), maximum) if len(word) <= _MAX_WORD_LENGTH else ()
 
 
@@ -59,10 +56,7 @@ def measure_similarity(word: str, other: str) -> float:
 
 
 def measure_distance(word: str, other: str) -> int:
-    """Return the minimum number of letters to insert, remove, replace or swap with their neighbor to get `other`.
-
-    This is the optimal string alignment distance.
-    """
+    """Return how many letters to insert, remove, replace or swap with a neighbor (optimal string alignment distance)."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(word, 1):
@@ -82,10 +76,7 @@ def did_you_mean(word: str, known: Iterable[str], maximum: int = 1) -> str | Non
 
 
 def suggest(word: str, known: Iterable[str], maximum: int = 1) -> str:
-    """Return ` Did you mean "x"?`, or an empty string if no known word resembles `word`.
-
-    The caller appends this sentence to the message of a UserError.
-    """
+    """Return the sentence ` Did you mean "x"?` for the end of a message, or "" if no known word resembles `word`."""
     question = did_you_mean(word, known, maximum)
     return f" D{question[1:]}" if question else ""
 

@@ -1,7 +1,4 @@
-"""Finds entries of mappings (a key and its value) in the tree of a YAML text, and the lines of an entry in the text.
-
-Paths start at the root of the tree. Offsets are indices into the text.
-"""
+"""Finds entries of mappings (a key and its value) and their lines in a YAML text. Paths start at the root of the tree."""
 
 from __future__ import annotations
 
@@ -114,10 +111,7 @@ def entry_lines_end(text: str, key: Scalar, value: Node, column: int) -> int:
 
 
 def comments_start(text: str, line: int, column: int) -> int:
-    """Return the start of the comment lines directly above the line that starts at `line`, or `line` if there are none.
-
-    Only comment lines that are indented by `column` spaces count.
-    """
+    """Return the start of the comments with indentation `column` directly above the line at offset `line`, or else `line`."""
     while line:
         previous = line_start(text, line - (2 if text.startswith("\r\n", line - 2) else 1))
         comment = _COMMENT_LINE.match(text, previous)

@@ -28,10 +28,7 @@ class NotReplacedError(Exception):
 
 
 def decode(data: bytes) -> tuple[str, Encoding]:
-    """Return the text of a file without its byte order mark, and the encoding of the file.
-
-    Raises UnicodeDecodeError if the bytes are not valid in this encoding.
-    """
+    """Return text (without byte order mark) and encoding of a file. Raises UnicodeDecodeError if the bytes are invalid."""
     encodings = (Encoding(mark, codec) for mark, codec in _BYTE_ORDER_MARKS if data.startswith(mark))
     encoding = next(encodings, Encoding(b"", "utf-8"))
     return data[len(encoding.mark) :].decode(encoding.codec), encoding

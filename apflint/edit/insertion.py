@@ -110,10 +110,7 @@ def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry
 
 
 def _insert_line(text: str, at: int, entry: _Entry, column: int) -> Edit:
-    """Return the edit that inserts an entry at an offset in block style.
-
-    The offset is the start of a line, or the end of a text whose last line has no line end.
-    """
+    """Return the edit that inserts an entry in block style at the start of a line, or after a last line without line end."""
     end = line_end(text)
     lines = " " * column + entry.write_lines(column, end)
     return Edit(at, at, f"{lines}{end}" if line_start(text, at) == at else f"{end}{lines}")

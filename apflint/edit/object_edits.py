@@ -35,10 +35,7 @@ _ORDER = (Set, Wrap, Insert, Nest, Remove, Rename)
 
 
 def locate(document: Document, operations: Iterable[Operation]) -> list[Operation]:
-    """Return operations on an object with paths from the root of its YAML document.
-
-    These paths differ from paths in the object if the document is a list of objects.
-    """
+    """Return operations on an object with paths from the root of its YAML document, which may be a list of objects."""
     return [operation._replace(path=(*document.prefix, *operation.path)) for operation in operations]
 
 
@@ -114,10 +111,7 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
 
 
 def _values(documents: Iterable[Document]) -> dict[int, dict[str, object]]:
-    """Return the value of each YAML document with APF objects, by start offset of the document.
-
-    The value is an APF object, or a list that may contain other objects as well.
-    """
+    """Return the value of each YAML document with APF objects, by start offset: an APF object, or a list with any objects."""
     values: dict[int, dict[str, object]] = {}
     for document in documents:
         if document.start not in values:

@@ -150,10 +150,7 @@ class Session:
                 await self._progress.wait_for(lambda: self._finished >= target)
 
     async def fix_document(self, result: DocumentResult) -> tuple[Edit, ...]:
-        """Return the edits that apply all safe fixes of a document.
-
-        Return an empty tuple if nothing can be fixed, or if the document changes while the fixes are applied.
-        """
+        """Return the edits that apply all safe fixes of a document, or () if nothing is fixed or the document changes."""
         document = self.documents.get(result.uri)
         text = await asyncio.get_running_loop().run_in_executor(self._executor, apply_safe_fixes, result)
         if text is None or self.documents.get(result.uri) is not document:

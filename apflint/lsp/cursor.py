@@ -1,4 +1,4 @@
-"""What is at the cursor in a document that is being typed: a field, a value, a priority level, a comment, or a gap."""
+"""Finds what is at the cursor while the user types: a field, a priority level, a suppression, or a place for new text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEVEL_FIELDS: dict[str, Path] = {
     "FlowSchema": ("spec", "priorityLevelConfiguration", "name"),
     "PriorityLevelConfiguration": ("metadata", "name"),
 }
-"""Path of the name of the priority level that an object references or defines, by kind."""
+"""Path of the name of a priority level, by kind of the object that references or defines the priority level."""
 
 _WORD = re.compile(r"[^\s:#,{}\[\]'\"]*")
 _REST_OF_LINE = re.compile(r"[^\r\n]*")
@@ -30,16 +30,17 @@ _RULE = re.compile(r"[^\s,\[\]]+")
 
 
 class EnclosingObject(NamedTuple):
-    """The object that a field belongs to: its path in the document, and its kind and API version as far as written."""
+    """The object that contains a field."""
 
     prefix: Path
+    """Path of the object in the document: empty, or the path of an item in a list of objects."""
     kind: str
-    """FlowSchema or PriorityLevelConfiguration, or an empty string if it is not written yet."""
+    """FlowSchema or PriorityLevelConfiguration, or an empty string if the kind is not typed yet."""
     api_version: str
 
     @property
     def version(self) -> str:
-        """The version without its group, or an empty string if it is not written yet."""
+        """The version without its group, or an empty string if the API group is not typed yet."""
         group, _, version = self.api_version.rpartition("/")
         return version if group == GROUP else ""
 
@@ -53,46 +54,46 @@ class FieldAtCursor(NamedTuple):
     start: int
     end: int
     level: str | None
-    """Name of the priority level that the value references or defines, or None if it is another field."""
+    """The value if it is the name of a priority level, or None for other values and for keys."""
 
 
 class InsertionPoint(NamedTuple):
-    """A place for a new key or value, which replaces `text[start:end]`."""
+    """A place at which a new key or value replaces `text[start:end]`."""
 
     path: Path
-    """Path of the mapping that gets a key, or of the value."""
+    """Path of the mapping to which a key is added, or path of the value."""
     is_key: bool
     start: int
     end: int
     entries: tuple[Entry, ...]
-    """The values of the document without the one that is being typed."""
+    """The entries of the document, except the incomplete entry at the cursor."""
     lead: str = ""
-    """Text to insert before the new text: a space if there is none behind the colon."""
+    """Text to insert before the new text: a space if the colon has no space behind it, or an empty string."""
     quote: str = ""
-    """The quote that is open, or an empty string."""
+    """The open quote before the new text, or an empty string."""
     has_colon: bool = False
-    """Whether a colon follows."""
+    """True if a colon follows the key."""
     is_line_empty: bool = False
-    """Whether the line contains nothing else: an item of a list needs a dash there."""
+    """True if the line contains no other text. On such a line, a new list item needs a dash."""
     in_flow: bool = False
-    """Whether it is in braces or brackets."""
+    """True if the place is in braces or brackets."""
 
 
 class SuppressionAtCursor(NamedTuple):
-    """A suppression comment at the cursor, in the word `text[start:end]`."""
+    """A suppression comment at the cursor. The cursor is in the word `text[start:end]`."""
 
     start: int
     end: int
     rules: tuple[str, ...] | None
-    """The other rules of the list, or None before the list."""
+    """The other rules in the brackets, or None if the cursor is before the brackets."""
     is_closed: bool
-    """Whether the list has its closing bracket."""
+    """True if there is a closing bracket."""
 
 
 def enclosing_object(entries: Sequence[Entry], path: Path) -> EnclosingObject | None:
-    """Return the object at or above `path`, or None if it is of another API group or kind.
+    """Return the innermost object that contains `path`, or None if this object is not (and cannot become) an APF object.
 
-    An object without a kind counts as long as it has no field that FlowSchema and PriorityLevelConfiguration lack.
+    An object without a complete kind may become an APF object if APF objects have all of its top-level fields.
     """
     scalars = scalars_by_path(entries)
     for depth in range(len(path), -1, -1):
@@ -109,7 +110,7 @@ def enclosing_object(entries: Sequence[Entry], path: Path) -> EnclosingObject | 
 
 
 def _may_become_apf(scalars: dict[Path, str], entries: Sequence[Entry], prefix: Path) -> bool:
-    """Return whether an object without a kind may become a FlowSchema or PriorityLevelConfiguration."""
+    """Return whether an object without a complete kind may become a FlowSchema or PriorityLevelConfiguration."""
     kind, version = scalars.get((*prefix, "kind"), ""), scalars.get((*prefix, "apiVersion"), "")
     depth = len(prefix)
     keys = {entry.path[depth] for entry in entries if len(entry.path) > depth and entry.path[:depth] == prefix}
@@ -121,7 +122,7 @@ def _may_become_apf(scalars: dict[Path, str], entries: Sequence[Entry], prefix: 
 
 
 def field_at(text: str, offset: int, *, json: bool = False) -> FieldAtCursor | None:
-    """Return the field of an object whose key or scalar is at an offset, or None if there is none."""
+    """Return the field of an APF object whose key or scalar is at an offset, or None if there is no such field."""
     entries = read_entries(text, offset, json=json)
     for entry in entries:
         is_key = entry.is_field and entry.key[0] <= offset <= entry.key[1]
@@ -136,7 +137,7 @@ def field_at(text: str, offset: int, *, json: bool = False) -> FieldAtCursor | N
 
 
 def insertion_point(text: str, offset: int, *, json: bool = False) -> InsertionPoint | None:
-    """Return what can be inserted at an offset, or None in comments, in block scalars and in documents that are too long."""
+    """Return the place for a new key or value at an offset, or None in comments, block scalars and too long documents."""
     lead = " " if text[offset - 1 : offset] == ":" and not json else ""
     typed = f"{text[:offset]}{lead}{CURSOR}{text[offset:]}"
     entries = read_entries(typed, offset, json=json)
@@ -170,12 +171,12 @@ def insertion_point(text: str, offset: int, *, json: bool = False) -> InsertionP
 
 
 def _find_cursor(entries: Iterable[Entry]) -> Entry | None:
-    """Return the entry with the cursor in its key or value, or None if the cursor is in a comment."""
+    """Return the entry whose key or value contains the cursor, or None if the cursor is in a comment."""
     return next((entry for entry in entries if CURSOR in f"{entry.name}{entry.text}"), None)
 
 
 def suppression_at(text: str, offset: int) -> SuppressionAtCursor | None:
-    """Return the suppression comment at an offset, or None elsewhere."""
+    """Return the suppression comment (complete or not) at an offset, or None if there is no such comment."""
     line = line_start(text, offset)
     line_end = offset + len(match_text(_REST_OF_LINE, text, offset))
     if document_at(text, offset) is None or not _is_in_comment(text, line, offset):
@@ -192,7 +193,7 @@ def suppression_at(text: str, offset: int) -> SuppressionAtCursor | None:
 
 
 def _is_in_comment(text: str, line: int, offset: int) -> bool:
-    """Return whether an offset is in a comment. In a scalar of several lines, a `#` does not start a comment."""
+    """Return whether an offset is in a comment. A `#` in a scalar of several lines does not start a comment."""
     if _COMMENT.search(text, line, offset) is None:
         return False
     return _find_cursor(read_entries(f"{text[:offset]}{CURSOR}{text[offset:]}", offset)) is None

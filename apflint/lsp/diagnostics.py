@@ -1,4 +1,4 @@
-"""Findings as diagnostics of an editor."""
+"""Converts findings to diagnostics of the Language Server Protocol."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SEVERITIES = {
 def create_diagnostic(
     finding: Finding, sources: Mapping[str, Source], uris: Mapping[str, str], encoding: Encoding
 ) -> types.Diagnostic:
-    """Return a finding as a diagnostic. `sources` and `uris` are those of all texts that were read, by file name."""
+    """Return a finding as a diagnostic. `sources` and `uris` contain the text and the URI of each checked file, by name."""
     help_ = [f"help: {finding.help}"] if finding.help else []
     related = [
         types.DiagnosticRelatedInformation(

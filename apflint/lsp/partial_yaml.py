@@ -1,9 +1,9 @@
-"""Structure of YAML and JSON that is being typed and may not parse.
+"""Finds the structure of YAML and JSON that is incomplete because the user is typing.
 
-The structure of a document is derived from its indentation. The reader supports block style with keys on one line, and
-flow style (braces and brackets, JSON included), which need not be closed or valid. It does not support anchors, aliases,
-merge keys, keys with `?`, and scalars of several lines other than block scalars (`|`, `>`): there it may find nothing, or
-too much.
+The structure follows from the indentation. Supported are block style with keys on one line, and flow style (braces and
+brackets, as in JSON), even if flow style is invalid or not closed. Not supported are anchors, aliases, merge keys, keys
+with `?`, and scalars of several lines except block scalars (`|`, `>`). In unsupported text, entries may be missing or
+wrong.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from apflint.location import Path
 
 CURSOR = "\ufdd0"
-"""Marks the cursor: a noncharacter, which no manifest contains. The word around it is a key even without a colon."""
+"""Marks the cursor: a Unicode noncharacter, which manifests do not contain. A word with this mark is a key without a colon."""
 _MAX_FLOW_DEPTH = 100
-"""Maximum nesting of braces and brackets. The memory for paths grows with its square."""
+"""Maximum nesting depth of braces and brackets. The memory for paths grows with the square of the depth."""
 
 _LINE = re.compile(r"(?<![^\r\n])[ \t]*(?P<content>[^ \t\r\n][^\r\n]*)")
 _DASH = re.compile(r"-(?:[ \t]+|\Z)")
@@ -36,7 +36,7 @@ _KEY = re.compile(
 _VALUE = re.compile(r""""(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\r\n]|'')*'?|(?:[^\s#]|(?<=\S)\#|[ \t]+(?=[^\s#]))*""")
 _BLOCK_SCALAR = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?\Z")
 _BLOCK_SCALAR_LINES = r"(?:(?:[ \t]*[\r\n])+[ \t]{%d,}[^\r\n]*)*"
-# A quote that is not closed ends with its line. Otherwise everything behind it would be read with quotes inverted.
+# An open quote ends with its line. Otherwise, quoted and unquoted text would be swapped in the rest of the document.
 _FLOW_TOKEN = re.compile(
     r"""(?P<newline>[\r\n]+[ \t]*) | (?P<comment>(?<![^\s,{}\[\]])\#[^\r\n]*)
     | (?P<colon>:(?=[\s{}\[\],"']|\Z)|(?<=["']):)  # JSON needs no space behind the colon
@@ -48,71 +48,71 @@ _FLOW_TOKEN = re.compile(
 
 
 class Entry(NamedTuple):
-    """A value in a document, and its key."""
+    """A value in a document with its key: an entry of a mapping, an item of a list, or the root of the document."""
 
     path: Path
     key: tuple[int, int]
-    """Start and end of the key; for a list item those of its dash, or its start twice."""
+    """Start and end of the key. For a list item: start and end of the dash, or twice the start of an item in brackets."""
     value: tuple[int, int]
-    """Start and end of a scalar; the start of a list or mapping twice; the end of the key if the value is missing."""
+    """Start and end of a scalar. For a list or mapping: twice its start. For a missing value: twice the end of the key."""
     text: str | None
-    """The scalar without its quotes; None for a list or a mapping."""
+    """The scalar without its quotes, an empty string for a missing value, or None for a list or mapping."""
 
     @property
     def is_field(self) -> bool:
-        """Whether it has a key, unlike the document and list items."""
+        """Return whether the value has a key. List items and the root of the document do not have keys."""
         return bool(self.path) and isinstance(self.path[-1], str)
 
     @property
     def name(self) -> str:
-        """The key without its quotes, the index of a list item, or an empty string for the document."""
+        """The key without its quotes, the index of a list item, or an empty string for the root of the document."""
         return str(self.path[-1]) if self.path else ""
 
 
 def document_at(text: str, offset: int, *, json: bool = False) -> tuple[int, int] | None:
-    """Return start and end of the document around an offset, or None if it is too long."""
+    """Return start and end of the document that contains an offset, or None if the document is too long to complete."""
     documents = [(0, len(text))] if json else split_documents(text)
     start, end = next(extent for extent in documents if offset < extent[1] or extent[1] == len(text))
     return (start, end) if end - start <= MAX_COMPLETION_CHARACTERS else None
 
 
 def read_entries(text: str, offset: int, *, json: bool = False) -> list[Entry]:
-    """Return the values of the document around an offset, in the order of the text; none if the document is too long.
+    """Return the entries of the document that contains an offset, in the order of the text.
 
-    Lists and mappings come before their content.
+    Lists and mappings come before their content. The result is empty if the document is too long.
     """
     document = document_at(text, offset, json=json)
     return _Reader(text, *document).entries if document is not None else []
 
 
 def scalars_by_path(entries: Sequence[Entry]) -> dict[Path, str]:
-    """Return the scalars by their paths."""
+    """Return the text of each scalar by its path."""
     return {entry.path: entry.text for entry in entries if entry.text is not None}
 
 
 @dataclass
 class _Collection:
-    """A mapping or list that contains the current place."""
+    """A mapping or list that contains the current position of the reader."""
 
     path: Path
     is_list: bool
     column: int = -1
-    """Column of its keys or dashes, in block style."""
+    """Column of the keys or dashes in block style, counted from 0. In flow style: -1."""
     index: int = -1
     last: Path = ()
-    """Path of its last value."""
+    """Path of the last value that was read."""
     expects_value: bool = False
-    """Whether a key and a colon precede, in flow style."""
+    """True in flow style after a key and a colon."""
 
     def start_value(self, key: str | None = None) -> Path:
-        """Return the path of the value of a key or, without a key, of the next item of a list."""
+        """Return the path of the value of `key`. Without a key, return the path of the next item of the list."""
         self.index += key is None
         self.last = (*self.path, self.index if key is None else key)
         return self.last
 
 
 class _Reader:
-    """Reads a document line by line. `open` are the block collections that contain the current line, outermost first."""
+    """Reads a document line by line. `open` are the mappings and lists in block style around the current line, outermost first."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self.text = text
@@ -125,7 +125,7 @@ class _Reader:
                 stop = self._read_line(line.start(), line.start("content"), line.end())
 
     def _read_line(self, start: int, at: int, end: int) -> int:
-        """Read the line `text[start:end]` with content from `at` on. Return where its value ends, maybe on a later line."""
+        """Read the line `text[start:end]`, whose content starts at `at`. Return the end of its value, maybe on a later line."""
         if self.text[at] == "#" or (at == start and self.text.startswith(("---", "...", "%"), at)):
             return end
         while dash := _DASH.match(self.text, at, end):
@@ -150,7 +150,7 @@ class _Reader:
         return end
 
     def _find_collection(self, column: int, *, is_list: bool) -> _Collection:
-        """Return the collection with keys or dashes at a column. Dashes may be below the first letter of their key."""
+        """Return the mapping (or list) with keys (or dashes) at a column. Dashes may have the same column as their key."""
         stack = self.open
         while stack and (stack[-1].column > column or (stack[-1].column == column and stack[-1].is_list > is_list)):
             stack.pop()
@@ -163,7 +163,7 @@ class _Reader:
         self.entries.append(Entry(path, (start, end), (end, end), ""))
 
     def _read_value(self, start: int, end: int, column: int) -> int:
-        """Read the value of the last entry, whose key or dash is at `column`. Return where it ends."""
+        """Read the value of the last entry, whose key or dash is at `column`. Return the end of the value."""
         entry = self.entries.pop()
         if self.text[start : start + 1] in ("{", "[") and start < end:
             self.entries.append(entry._replace(value=(start, start), text=None))
@@ -176,9 +176,9 @@ class _Reader:
         return start + len(scalar)
 
     def _read_flow(self, start: int, column: int) -> int:
-        """Read the braces or brackets of the last entry, whose key or dash is at `column`. Return where they end.
+        """Read the braces or brackets of the last entry, whose key or dash is at `column`. Return the end of the value.
 
-        Braces that are not closed end before a line that is indented by `column` or less.
+        If the closing brace is missing, the value ends before the next line that is indented by `column` or less.
         """
         stack: list[_Collection] = []
         for token in _FLOW_TOKEN.finditer(self.text, start, self.end):
@@ -208,7 +208,7 @@ class _Reader:
         return self.end
 
     def _add_to_flow(self, collection: _Collection, start: int, end: int, text: str | None) -> None:
-        """Add a scalar, or a list or mapping (None), as an item, as the value of the last key, or as a key."""
+        """Add a scalar, or a nested collection if `text` is None: as an item, as the value of the last key, or as a key."""
         if collection.is_list:
             entry = Entry(collection.last, (start, start), (start, end), text)
         elif collection.expects_value:
@@ -220,13 +220,13 @@ class _Reader:
 
 
 def match_text(pattern: re.Pattern[str], text: str, start: int, end: int = sys.maxsize) -> str:
-    """Return what a pattern matches at `start`, or an empty string."""
+    """Return the text that a pattern matches at `start`, or an empty string if the pattern does not match."""
     match = pattern.match(text, start, end)
     return match.group() if match is not None else ""
 
 
 def _unquote(text: str) -> str:
-    """Remove the quotes of a scalar or key. Escapes other than those of quotes and slashes stay."""
+    """Return a scalar or key without its quotes. Escaped quotes and slashes are unescaped, but other escapes stay."""
     if text[:1] == "'":
         return text[1:].removesuffix("'").replace("''", "'")
     if text[:1] == '"':

@@ -1,4 +1,4 @@
-"""Names of priority levels, and their description in Markdown."""
+"""Lists the names of priority levels, and describes a priority level in Markdown."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MAX_FLOW_SCHEMAS = 8
 
 
 def list_level_names(effective: Effective) -> list[str]:
-    """Return the names of all priority levels, user-defined ones first."""
+    """Return the names of all priority levels: user-defined priority levels first, then built-in priority levels."""
     built_in = builtin.list_names(effective.release, "PriorityLevelConfiguration")
     own = {level.name for level in effective.priority_levels if level.name} | set(effective.configuration.levels)
     return [*sorted(own - built_in), *sorted(built_in)]
 
 
 def describe_level(effective: Effective, name: str) -> str:
-    """Describe a priority level in Markdown: its type, seats, queues and FlowSchemas, and whether it is built in."""
+    """Return a description of a priority level in Markdown: type, seats, queues, FlowSchemas, and whether it is built in."""
     release = effective.release.name
     is_built_in = name in builtin.list_names(effective.release, "PriorityLevelConfiguration")
     limits = effective.limits.level(name)

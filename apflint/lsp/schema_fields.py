@@ -1,4 +1,4 @@
-"""Fields of manifests, from the JSON Schemas: description, type, default, typical values, whether they are required."""
+"""Describes fields of manifests from the JSON Schemas: description, type, default, typical values, required or optional."""
 
 from __future__ import annotations
 
@@ -34,51 +34,51 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
     "LimitedPriorityLevelConfiguration": ("limitResponse",),
     "LimitResponse": ("type",),
 }
-"""Fields without which the API server rejects the object, by type, in the order in which people write them.
+"""Required fields by type, in the order in which people write the fields. The schemas do not contain this information.
 
-The schemas only describe what the server can decode. Not rejected, but useless: a FlowSchema without rules matches nothing,
-and only kubectl requires apiVersion and kind. Source: pkg/apis/flowcontrol/validation/validation.go."""
+The API server rejects objects without these fields, except: `rules` (a FlowSchema without rules matches nothing), and
+`apiVersion` and `kind` (required by kubectl). Source: pkg/apis/flowcontrol/validation/validation.go."""
 
 _UNIONS: dict[str, tuple[str, dict[str, str]]] = {
     "Subject": ("kind", SUBJECT_FIELDS),
     "PriorityLevelConfigurationSpec": ("type", {"Limited": "limited", "Exempt": "exempt"}),
     "LimitResponse": ("type", {"Queue": "queuing", "Reject": ""}),
 }
-"""Unions by type: the discriminator, and for each of its values the member that excludes the other members."""
+"""Unions by type: the name of the discriminator field, and the only permitted member for each value of this field."""
 _OPTIONAL_MEMBER = "exempt"
 _SERVER_FIELD_SUFFIX = "leave it out."
-"""End of the description of a field that only the API server writes."""
+"""Suffix of the descriptions of fields that only the API server writes."""
 
 
 class Field(NamedTuple):
-    """A field, the items of a list, or an object."""
+    """A field of an object, the items of a list, or a whole object."""
 
     name: str
     type_name: str
-    """Name in the API of the type of its value, `object` for an object, and an empty string for other types."""
+    """Type in the Kubernetes API (such as `FlowSchemaSpec`), `object` for a whole object, or "" if the type has no name."""
     schema: Schema
     definitions: dict[str, Schema]
     required: bool = False
 
     @property
     def description(self) -> str:
-        """What the field means."""
+        """The meaning of the field, or an empty string."""
         return str(self.schema.get("description", ""))
 
     @property
     def type(self) -> str:
-        """`string`, `integer`, `boolean`, `array` or `object`, or an empty string for any type."""
+        """The JSON type: `string`, `integer`, `boolean`, `array` or `object`, or an empty string for any type."""
         types = self.schema.get("type", "")
         return str(types[0] if isinstance(types, list) else types)
 
     @property
     def values(self) -> tuple[str, ...]:
-        """All valid values, or some typical ones."""
+        """All valid values, or some typical values."""
         return tuple(self.schema.get("examples", ()))
 
     @property
     def facts(self) -> str:
-        """The type, whether the field is required, and the default, such as `list of strings, required`."""
+        """A summary of the type, `required` and the default, such as `list of strings, required`."""
         items = self.child(0)
         facts = [f"list of {items.type}s" if items is not None else self.type]
         facts += ["required"] if self.required else []
@@ -86,7 +86,7 @@ class Field(NamedTuple):
         return ", ".join(filter(None, facts))
 
     def child(self, step: str | int) -> Field | None:
-        """Return a field of the value or, for an index, the items; None if there is none."""
+        """Return the field with the name `step`, or the items of the list if `step` is an index. Return None if absent."""
         fields, others = self.schema.get("properties", {}), self.schema.get("additionalProperties")
         part = self.schema.get("items") if isinstance(step, int) else fields.get(step, others)
         if not isinstance(part, dict):
@@ -96,10 +96,10 @@ class Field(NamedTuple):
         return Field(str(step), type_name, schema, self.definitions, step in _REQUIRED.get(self.type_name, ()))
 
     def list_missing(self, present: Mapping[str, str | None]) -> list[Field]:
-        """Return the fields that a mapping may have in addition to those `present` (name -> scalar or None).
+        """Return the fields that can be added to a mapping. `present` contains the existing fields (name -> scalar or None).
 
-        Required fields come first, in the order in which people write them. Fields that only the API server writes are left
-        out, and so are members of a union that another field excludes.
+        Required fields come first, in the order in which people write the fields. The result omits fields that only the API
+        server writes, and union members that the discriminator field excludes.
         """
         order = list(_REQUIRED.get(self.type_name, ()))
         hidden = set(present)
@@ -119,12 +119,12 @@ class Field(NamedTuple):
 
 
 def effective_version(version: str, release: Release) -> str:
-    """Return the version, or the newest one of the release if the version does not exist."""
+    """Return `version` if this API version exists, or else the newest API version of the release."""
     return version if any(version == life.name for life in API_VERSIONS) else release.newest_version
 
 
 def find_field(kind: str, version: str, release: Release, path: Path) -> Field | None:
-    """Return the field at `path` of an object, or None if it does not exist."""
+    """Return the field at `path` of an object, or None if objects of this kind and version do not have the field."""
     try:
         schema = schema_for_release(kind, effective_version(version, release), release.minor)
     except LookupError:

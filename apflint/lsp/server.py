@@ -1,4 +1,4 @@
-"""The language server: its protocol, its life cycle, and the documents and directories that an editor reports."""
+"""The language server: handles the life cycle, and notifications about documents and directories from the editor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WATCHED_FILES = ("**/*.{yaml,yml,json}", "**/apflint.toml", "**/.apflint.toml",
 
 
 class _Protocol(LanguageServerProtocol):
-    """The protocol of pygls. Requests with invalid parameters, and requests after `shutdown`, get an error as an answer."""
+    """The protocol of pygls, but requests with invalid parameters and requests after `shutdown` get an error response."""
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         if "jsonrpc" in data and "method" in data:
@@ -50,14 +50,14 @@ class Server(LanguageServer):
     """The server of one editor."""
 
     def __init__(self) -> None:
-        # pygls splits lines differently from editors, so that changes of parts would go to wrong places.
+        # pygls splits lines differently from editors, so it would apply partial changes at wrong positions.
         whole_documents = types.TextDocumentSyncKind.Full
         super().__init__("apflint", __version__, whole_documents, protocol_cls=_Protocol, max_workers=2)
         self.session = Session(self)
         self.was_shut_down = False
 
     def document_at(self, params: PositionParams) -> tuple[Document | None, int]:
-        """Return the document and the offset that a request is about. The document is None if it is not YAML or JSON."""
+        """Return the document and the offset of a request. The document is None if it is neither YAML nor JSON."""
         document = self.session.documents.get(params.text_document.uri)
         offset = offset_at(document.source, params.position, self.session.encoding) if document is not None else 0
         return document, offset
@@ -73,12 +73,12 @@ class Server(LanguageServer):
 
 
 server = Server()
-"""Features register with it by decorator; see `apflint.lsp.features`."""
+"""The server. Modules in `apflint.lsp.features` register their functions with its decorator `feature`."""
 
 
 @server.feature(types.INITIALIZE)
 def initialize(ls: Server, _params: types.InitializeParams) -> None:
-    """Store the position encoding and the directories that are open."""
+    """Store the position encoding and the directories that are open in the editor."""
     encoding = str(getattr(ls.workspace.position_encoding, "value", ls.workspace.position_encoding))
     ls.session.encoding = cast("Encoding", encoding)  # pygls chooses one of the three
     ls.session.folders = _list_paths(ls.workspace.folders or [ls.workspace.root_uri or ""])
@@ -86,7 +86,7 @@ def initialize(ls: Server, _params: types.InitializeParams) -> None:
 
 @server.feature(types.INITIALIZED)
 def initialized(ls: Server, _params: types.InitializedParams) -> None:
-    """Ask the editor to watch files, and check the open directories."""
+    """Ask the editor to report changes of files, and check the open directories."""
     if ls.capability("workspace.did_change_watched_files.dynamic_registration", default=False):
         watchers = [types.FileSystemWatcher(glob) for glob in _WATCHED_FILES]
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
@@ -97,33 +97,33 @@ def initialized(ls: Server, _params: types.InitializedParams) -> None:
 
 @server.feature(types.SHUTDOWN)
 def shutdown(ls: Server, _params: None) -> None:
-    """Remember that the editor ended the session."""
+    """Record that the editor ended the session, so that the exit code is 0."""
     ls.was_shut_down = True
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
 def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
-    """Open a document."""
+    """Add a document that the editor has opened."""
     document = params.text_document
     ls.session.open_document(document.uri, document.language_id, document.version, document.text)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
 def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-    """Replace the text of a document."""
+    """Replace the text of a document that the user has edited."""
     document = params.text_document
     ls.session.change_document(document.uri, document.version, params.content_changes[-1].text)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
 def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-    """Close a document."""
+    """Remove a document that the editor has closed."""
     ls.session.close_document(params.text_document.uri)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
 def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
-    """Read settings and files again if a manifest or a settings file was saved."""
+    """Schedule a check that reads settings and files from disk again, if a manifest or a settings file was saved."""
     uri = params.text_document.uri
     if uri in ls.session.documents or uri.endswith(".toml"):
         ls.session.schedule_check(reread=True)
@@ -131,13 +131,13 @@ def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
 
 @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
 def did_change_watched_files(ls: Server, _params: types.DidChangeWatchedFilesParams) -> None:
-    """Read settings and files again."""
+    """Schedule a check that reads settings and files from disk again."""
     ls.session.schedule_check(reread=True)
 
 
 @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
 def did_change_workspace_folders(ls: Server, _params: types.DidChangeWorkspaceFoldersParams) -> None:
-    """Open and close directories."""
+    """Update the list of open directories, and schedule a check."""
     ls.session.folders = _list_paths(ls.workspace.folders)
     ls.session.schedule_check(reread=True)
 

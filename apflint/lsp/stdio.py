@@ -1,4 +1,4 @@
-"""The server on standard input and output: takes the streams, bounds the length of messages, and reports the exit code."""
+"""Runs the language server on standard input and output, limits the length of messages, and returns the exit code."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _MAX_HEADER_BYTES = 4096
 _MAX_SHOWN_BYTES = 60
 _SWITCH_INTERVAL_SECONDS = 0.001
-"""Time that a check in its thread may delay the answer to a request."""
+"""Interval at which Python switches threads. The thread of a check delays a response by at most about this time."""
 _NOTE = "This is the language server: an editor starts it, and talks to it on standard input. Ctrl-C ends it."
 
 
 def run() -> int:
-    """Serve the editor on standard input and output.
+    """Run the server on standard input and output, and return the exit code.
 
-    Return 0 if the editor ended the session, 1 if it disconnected, 2 if it announced a message that is too long. Raises
+    The exit code is 0 if the editor ended the session, 1 if the editor disconnected, and 2 if a message is too long. Raises
     UserError if standard input is closed.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # pygls would wait for a thread that waits for standard input
@@ -49,9 +49,9 @@ def run() -> int:
 
 
 def _take_streams() -> tuple[MessageReader, BinaryIO]:
-    """Move the streams of the protocol away from descriptors 0 and 1.
+    """Return the streams of the protocol on new file descriptors, and free the descriptors 0 and 1.
 
-    Otherwise a file such as /dev/stdin in the settings would consume messages, and anything printed would corrupt them.
+    Otherwise, a path such as /dev/stdin in the settings would consume messages, and printed text would corrupt messages.
     """
     input_, output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDONLY)
@@ -62,16 +62,16 @@ def _take_streams() -> tuple[MessageReader, BinaryIO]:
 
 
 class MessageReader:
-    """A binary stream as pygls reads it, which ends at a message that is too long."""
+    """A binary stream with the methods that pygls needs. The stream ends before a message that is too long."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._has_reported = False
         self.is_broken = False
-        """Whether reading ended early."""
+        """True if the stream ended because of a message that is too long."""
 
     def readline(self) -> bytes:
-        """Return the next header line, or nothing at the end of the stream."""
+        """Return the next header line, or an empty string at the end of the stream."""
         line = self._stream.readline(_MAX_HEADER_BYTES)
         if line.strip() and not line.startswith(b"Content-"):
             shown = line[:_MAX_SHOWN_BYTES].decode("utf-8", "replace").strip()
@@ -79,7 +79,7 @@ class MessageReader:
         return line
 
     def read(self, size: int) -> bytes:
-        """Return the body of a message, or nothing if it is too long."""
+        """Return the body of a message, or an empty string if the body is longer than MAX_MESSAGE_BYTES."""
         if size <= MAX_MESSAGE_BYTES:
             return self._stream.read(size)
         self._report(f"Content-Length {size} is greater than {MAX_MESSAGE_BYTES:,}; the language server ends")
@@ -87,7 +87,7 @@ class MessageReader:
         return b""
 
     def _report(self, problem: str) -> None:
-        """Print the first problem. Further ones are usually the same mistake."""
+        """Print a problem to standard error, but only the first. Further problems usually have the same cause."""
         if not self._has_reported:
             self._has_reported = True
             sys.stderr.write(f"apflint: {sanitize(problem)}\n")

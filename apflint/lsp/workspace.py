@@ -1,7 +1,7 @@
-"""Checks of the directories that an editor has open, with the texts of open documents in place of their files.
+"""Checks the directories that are open in an editor, with the texts of open documents in place of their files.
 
-A directory is checked as `apflint check` does when started there. Patterns in settings and file names in findings are
-relative to the current directory, so a check changes into its directory. All checks belong to one thread.
+A directory is checked as by `apflint check` in this directory. Patterns in settings and file names in findings are relative
+to the current directory, so a check changes the current directory. Therefore, all checks must run in one thread.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class DirectoryResult(NamedTuple):
-    """Result of checking one directory, or one untitled document with the files of a directory as context."""
+    """Result of a check of one directory, or of one untitled document with the files of a directory as context."""
 
     directory: str
     options: Options
@@ -49,47 +49,47 @@ class DirectoryResult(NamedTuple):
 
 
 class DocumentResult(NamedTuple):
-    """Result of checking one open document."""
+    """Result of a check of one open document."""
 
     uri: str
     directory: DirectoryResult
     source: Source
-    """The text, with the file name of findings."""
+    """The text. The name of the source is the file name in findings."""
     findings: Sequence[Finding]
     diagnostics: Sequence[types.Diagnostic]
-    """Diagnostics of the first findings, in the same order."""
+    """Diagnostics of the first findings, in the order of `findings`."""
     uris: Mapping[str, str]
-    """URIs of all texts that were read with it, by the file name in findings."""
+    """URIs of all texts in the same check, by the file name in findings."""
 
 
 class WorkspaceResult(NamedTuple):
-    """Result of checking everything that is open."""
+    """Result of a check of all open directories and documents."""
 
     effective: Effective
-    """What the cluster of the first directory would have, for documents that have not been checked yet."""
+    """Effective configuration of the cluster that the first directory describes. Used for documents without a result."""
     documents: Mapping[str, DocumentResult]
-    """Results by URI, for open documents."""
+    """Results of open documents, by URI."""
     diagnostics: Mapping[str, list[types.Diagnostic]]
-    """Diagnostics by URI, for files that are not open as well."""
+    """Diagnostics of all files, open or not, by URI."""
     notes: tuple[str, ...]
-    """Messages for the user, such as about files that cannot be read."""
+    """Messages for the user, for example about files that cannot be read."""
 
 
 class WorkspaceChecker:
-    """Checks all directories that are open. Keeps what was read of each."""
+    """Checks all open directories. Keeps the parsed files of each directory for the next check."""
 
     def __init__(self) -> None:
         self._checkers: dict[tuple[str, bool], DirectoryChecker] = {}
         self._uris: dict[str, str] = {}
-        """URIs by real path, as the editor spells them, for documents that are or were open."""
+        """URIs of all documents that are or were open, by real path. The editor may spell URIs differently from apflint."""
 
     def check(
         self, folders: Iterable[str], documents: Mapping[str, str], encoding: Encoding, *, reread: bool
     ) -> WorkspaceResult:
-        """Check all directories, and the documents outside of them.
+        """Check the directories `folders`, and open documents outside of these directories.
 
-        `documents` are the texts by URI, empty for a document that cannot contain an APF object. `reread` updates settings
-        and files from the disk.
+        `documents` contains the texts of open documents by URI. The text is empty if a document cannot contain an APF object.
+        If `reread` is true, settings and files are read from disk again.
         """
         folders = list(map(os.path.realpath, folders))
         texts: dict[tuple[str, bool], dict[str, str]] = {(folder, False): {} for folder in folders}
@@ -128,7 +128,7 @@ class WorkspaceChecker:
         notes: list[str],
         encoding: Encoding,
     ) -> WorkspaceResult:
-        """Combine the results of directories. Each file is reported by the innermost directory that contains it."""
+        """Combine the results of directories. Findings of a file come from the innermost open directory that contains the file."""
         documents: dict[str, DocumentResult] = {}
         diagnostics: dict[str, list[types.Diagnostic]] = {}
         for result in results:
@@ -156,15 +156,15 @@ class WorkspaceChecker:
         return WorkspaceResult(effective, documents, diagnostics, tuple(dict.fromkeys(notes)))
 
     def _find_uri(self, directory: str, name: str) -> str:
-        """Return the URI of a file or untitled document by its name in findings."""
+        """Return the URI of a file or untitled document. `name` is the file name in findings."""
         path = os.path.join(directory, name)
         return name if is_untitled(name) else self._uris.get(os.path.realpath(path)) or uri_from_path(path)
 
 
 def apply_safe_fixes(document: DocumentResult) -> str | None:
-    """Return the text of a document with its safe fixes applied, or None if nothing is fixed.
+    """Return the text of a document with its safe fixes applied, or None if nothing was fixed.
 
-    Other texts do not change. Fixes that cannot be applied are left out, as in `apflint fix`.
+    Only this document is fixed; other files serve as context. Fixes that cannot be applied are omitted, as in `apflint fix`.
     """
     from apflint.edit.fixing import apply_fixes
 
@@ -178,39 +178,40 @@ def apply_safe_fixes(document: DocumentResult) -> str | None:
     os.chdir(checked.directory)
     try:
         data = document.source.text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # the text contains a lone surrogate
         return None
     result = apply_fixes({name: data}, check)
     return result.inputs[name].decode() if result.fixed else None
 
 
 def _find_innermost(path: str, folders: Iterable[str]) -> str | None:
-    """Return the longest of the directories that contain a file, or None if none of them does."""
+    """Return the innermost directory of `folders` that contains a file, or None if no directory contains the file."""
     containing = (folder for folder in folders if path.startswith(folder.rstrip(os.sep) + os.sep))
     return max(containing, key=len, default=None)
 
 
 class DirectoryChecker:
-    """Checks one directory. With `only_open`, only open documents are checked and no other file."""
+    """Checks one directory. If `only_open` is true, files that are not open in the editor are not checked."""
 
     def __init__(self, directory: str, only_open: bool = False) -> None:
         self.directory = directory
         self.notes: list[str] = []
-        """Messages for the user about settings that are invalid and files that cannot be read."""
+        """Messages for the user about invalid settings and about files that cannot be read."""
         self._only_open = only_open
         self._settings: Settings | None = None
         self._options = Options()
         self._files: dict[str, tuple[str, bytes]] = {}
-        """Name in findings and content of each file, by real path."""
+        """File name in findings and content of each file, by real path."""
         self._context: dict[str, tuple[str, bytes]] = {}
         self._patches = Patches()
         self._loaded: dict[str, tuple[str | bytes, Loaded]] = {}
-        """Content and its tree, by name."""
+        """Content and parsed content of each file or document, by file name in findings."""
 
     def check(self, texts: Mapping[str, str], untitled: Mapping[str, str], *, reread: bool) -> list[DirectoryResult]:
-        """Check the directory with `texts` (by real path) in place of files, then each of the `untitled` (by URI).
+        """Check the directory, then each untitled document. Return the results in this order.
 
-        Without `reread`, settings and files are those of the previous check. Raises OSError if the directory is gone.
+        `texts` contains the texts of open files by real path, and `untitled` the texts of untitled documents by URI. If
+        `reread` is false, settings and files of the previous check are used. Raises OSError if the directory does not exist.
         """
         os.chdir(self.directory)
         if reread or self._settings is None:
@@ -232,7 +233,7 @@ class DirectoryChecker:
         return results
 
     def _read_directory(self) -> Settings:
-        """Read the settings and the files. Invalid settings are reported, and the last valid ones stay in use."""
+        """Read the settings and the files. Invalid settings are reported in `notes`, and the last valid settings are used."""
         self.notes = []
         settings = self._settings or Settings()
         try:
@@ -259,7 +260,7 @@ class DirectoryChecker:
         return {os.path.realpath(file.path): file.content for file in files if file.may_hold_apf}
 
     def _load(self, name: str, content: str | bytes, previous: Mapping[str, tuple[str | bytes, Loaded]]) -> Loaded:
-        """Load a file or an open document, unless it has not changed since the previous check."""
+        """Return a file or an open document in parsed form. Parse the content only if it changed since the previous check."""
         loaded = previous.get(name)
         if loaded is None or loaded[0] != content:
             new = load(name, content) if isinstance(content, bytes) else load_text(Source(name, content))

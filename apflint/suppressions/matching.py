@@ -130,10 +130,7 @@ def _report_unused(suppressions: Iterable[Suppression], max_findings_per_rule: i
 
 
 def _remove(suppressions: Sequence[Suppression]) -> Fix:
-    """Return a fix that removes an annotation, or suppressions from their comment.
-
-    The whole comment is removed if it contains no other suppressions.
-    """
+    """Return a fix that removes an annotation, or suppressions of a comment. A comment without suppressions is removed."""
     place, comment = suppressions[0].place, suppressions[0].comment
     if comment is None:
         return Fix(f"remove the annotation {quote(place.path[-1])}", safe=True, operations=(Remove(place.path),))

@@ -64,9 +64,9 @@ class Suppression(NamedTuple):
 
 
 def parse_suppressions(loaded: Loaded) -> tuple[list[Suppression], list[Problem]]:
-    """Return the valid suppressions of an input, and the problems of the invalid suppressions (APF902).
+    """Return the valid suppressions of an input, and a problem (APF902) for each invalid suppression.
 
-    Only the first `MAX_SUPPRESSIONS` suppressions are parsed. If there are more, the problems include this fact.
+    If there are more than `MAX_SUPPRESSIONS` suppressions, the others are ignored, and this is another problem.
     """
     suppressions: list[Suppression] = []
     problems: list[Problem] = []

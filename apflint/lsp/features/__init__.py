@@ -1,1 +1,1 @@
-"""The requests of an editor: each module answers one kind and registers with the server by decorator."""
+"""Handlers of requests from the editor. The modules register their functions with the server by its decorator."""

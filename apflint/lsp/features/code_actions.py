@@ -1,4 +1,4 @@
-"""Code actions: apply the fix of a finding, apply all safe fixes of a file, suppress a finding with a comment."""
+"""Code actions: apply the fix of a finding, apply all safe fixes of a file, or suppress a finding with a comment."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _IGNORE = re.compile(r"(?<!#)#+[ \t]*apflint:[ \t]*ignore[ \t]*\[(?P<ids>[^\]\r\
 
 
 class Action(NamedTuple):
-    """Edits of a text, and the findings that they are about."""
+    """A code action: edits of a text, and the findings that the edits fix or suppress."""
 
     title: str
     is_safe: bool
-    """Whether editors may prefer it: the edits do not change the meaning of an object."""
+    """True if the edits do not change the meaning of an object. Editors may prefer safe actions."""
     edits: tuple[Edit, ...]
     findings: tuple[Finding, ...]
 
@@ -77,7 +77,7 @@ async def resolve_code_action(ls: Server, action: types.CodeAction) -> types.Cod
 
 
 def quick_fixes(findings: Iterable[Finding]) -> list[Action]:
-    """Return the fixes of findings that the text permits. A fix shared by several findings is one action."""
+    """Return an action for each fix that the text permits. Findings with equal edits share one action."""
     from apflint.edit.fix_edits import edits_of
 
     actions: dict[tuple[Edit, ...], Action] = {}
@@ -97,7 +97,10 @@ def quick_fixes(findings: Iterable[Finding]) -> list[Action]:
 
 
 def suppression_comments(source: Source, findings: Iterable[Finding]) -> Iterator[Action]:
-    """Yield an action for each rule and line that adds a comment to suppress the rule, if a comment is possible there."""
+    """Yield an action for each rule and line with findings. The action adds a suppression comment for the rule to the line.
+
+    Lines on which such a comment is impossible or has no effect get no action.
+    """
     by_rule: dict[tuple[str, int], list[Finding]] = {}
     for finding in findings if not source.name.endswith(".json") else ():
         if finding.rule not in SUPPRESSION_RULES:
@@ -110,19 +113,22 @@ def suppression_comments(source: Source, findings: Iterable[Finding]) -> Iterato
 
 
 def _add_to_comment(source: Source, rule: str, line: int) -> Edit | None:
-    """Return the edit that adds a rule to the comment of a line, or a comment to a line without one."""
+    """Return the edit that adds a rule to the suppression comment of a line, or adds such a comment to the line.
+
+    Return None if the line has another comment.
+    """
     start = source.line_starts[line - 1]
     text = source.line(line)
     if (comment := _IGNORE.search(text)) is not None:
         at = start + comment.end("ids")
         return Edit(at, at, f", {rule}" if comment["ids"].strip() else rule)
     if re.search(r"(?:^|\s)#", text):
-        return None  # it would become a part of the other comment
+        return None  # the suppression would become a part of the other comment
     return Edit(start + len(text.rstrip()), start + len(text), f"  # apflint: ignore[{rule}]")
 
 
 def _suppresses(source: Source, edit: Edit, rule: str, at: int) -> bool:
-    """Return whether the edit makes a comment that applies to offset `at`. Within a block scalar it would be text."""
+    """Return whether, after an edit, a comment suppresses `rule` at offset `at`. In a block scalar, a comment is just text."""
     document = document_at(source.text, edit.start)
     if document is None:
         return False
@@ -138,7 +144,7 @@ def _suppresses(source: Source, edit: Edit, rule: str, at: int) -> bool:
 
 
 def _is_requested(params: types.CodeActionParams, kind: str) -> bool:
-    """Return whether the editor wants actions of a kind: all kinds by default, and `source` includes `source.fixAll`."""
+    """Return whether the editor requests actions of a kind. The default is all kinds, and `source` includes `source.fixAll`."""
     only = params.context.only
     return only is None or any(f"{kind}.".startswith(f"{getattr(wanted, 'value', wanted)}.") for wanted in only)
 
@@ -168,7 +174,7 @@ def _code_action(ls: Server, current: DocumentResult, action: Action) -> types.C
 
 
 def _workspace_edit(ls: Server, current: DocumentResult, changes: Iterable[Edit]) -> types.WorkspaceEdit:
-    """Return edits of a document, with the version they apply to if the editor supports versions."""
+    """Return edits of a document in the form of the protocol, with the document version if the editor supports versions."""
     source, uri, encoding = current.source, current.uri, ls.session.encoding
     edits = [types.TextEdit(range_at(source, edit.start, edit.end, encoding), edit.new) for edit in changes]
     if not ls.capability("workspace.workspace_edit.document_changes", default=False):

@@ -1,4 +1,4 @@
-"""Completion of fields, values, names of priority levels, and rule ids in suppression comments."""
+"""Completes fields, values, names of priority levels, and rule ids in suppression comments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Proposal(NamedTuple):
 
 @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=_TRIGGER_CHARACTERS))
 def list_completions(ls: Server, params: types.CompletionParams) -> types.CompletionList | None:
-    """Return the proposals for the cursor, in their order. Editors filter them by the text behind a dash."""
+    """Return the proposals for the cursor, in order. For a new list item, editors filter by the text behind the dash."""
     document, offset = ls.document_at(params)
     if document is None or not (document.may_hold_apf or len(document.text) <= MAX_NEW_DOCUMENT_CHARACTERS):
         return None
@@ -75,7 +75,7 @@ def list_completions(ls: Server, params: types.CompletionParams) -> types.Comple
 def complete(
     text: str, offset: int, effective: Effective, *, json: bool = False, rules: Collection[str] = ()
 ) -> list[Proposal]:
-    """Return proposals for an offset, the best first. `rules` have findings in the document, so they come first."""
+    """Return proposals for an offset, best proposals first. `rules` are rules with findings in the document."""
     if not json and (suppression := suppression_at(text, offset)) is not None:
         return list(_complete_suppression(suppression, rules))
     point = insertion_point(text, offset, json=json)
@@ -100,7 +100,7 @@ def _complete_suppression(suppression: SuppressionAtCursor, rules: Collection[st
 
 
 class _ProposalWriter:
-    """Writes proposals in the style of their place: with or without quotes and a dash."""
+    """Writes proposals in the style of the surrounding text: with or without quotes and a dash."""
 
     def __init__(
         self, text: str, point: InsertionPoint, owner: EnclosingObject, effective: Effective, *, json: bool
@@ -147,7 +147,7 @@ class _ProposalWriter:
                 )
 
     def _propose_items_of_list_above(self) -> Iterator[Proposal]:
-        """Propose items of an empty list whose key is on the line above: its dashes need not be indented."""
+        """Propose items if the key of an empty list is above the cursor. Dashes may have the same column as this key."""
         above = [entry for entry in self.point.entries if entry.key[1] <= self.point.start]
         if self.on_own_line and above and above[-1].text == "" and above[-1].path[:-1] == self.point.path:
             path = above[-1].path[len(self.owner.prefix) :]
@@ -156,7 +156,7 @@ class _ProposalWriter:
                 yield from self._propose_items(path)
 
     def _propose_items(self, path: Path) -> Iterator[Proposal]:
-        """Propose new items of a list, with their dashes."""
+        """Propose new items of a list. Each proposal begins with a dash."""
         item = (*path, -1)
         field = self._find_field(item)
         is_object = field is not None and field.type == "object"
@@ -189,7 +189,7 @@ class _ProposalWriter:
                     yield self._value(value)
 
     def _other_items(self, path: Path) -> set[str]:
-        """Return the other items of the list that `path` is an item of."""
+        """Return the other items of the list that contains the item at `path`."""
         siblings = (*self.owner.prefix, *path[:-1])
         return {entry.text for entry in self.point.entries if entry.path[:-1] == siblings and entry.text is not None}
 
@@ -198,7 +198,7 @@ class _ProposalWriter:
         return self._proposal(value or '""', kind, self.point.lead + self._write(value), detail, documentation)
 
     def _write(self, value: str) -> str:
-        """Write a string with the quotes that it needs here."""
+        """Return a string with the quotes that are needed at the cursor."""
         if not self.point.quote:
             return json.dumps(value, ensure_ascii=False) if self.json else write_string(value)
         inner = json.dumps(value, ensure_ascii=False)[1:-1] if self.point.quote == '"' else value.replace("'", "''")

@@ -1,4 +1,4 @@
-"""Hover: explains the field, priority level or rule at the cursor, and the rules with findings there."""
+"""Hover: explains the field, priority level or rule at the cursor, and the rules with findings at the cursor."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Explanation(NamedTuple):
 
 @server.feature(types.TEXT_DOCUMENT_HOVER)
 def show_hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
-    """Explain what is at the cursor."""
+    """Explain the field, priority level or rule at the cursor. Return None if there is nothing to explain."""
     document, offset = ls.document_at(params)
     if document is None or not document.may_hold_apf:
         return None
@@ -52,7 +52,7 @@ def show_hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
 def explain(
     text: str, offset: int, effective: Effective, *, json: bool = False, rules: Iterable[str] = ()
 ) -> Explanation | None:
-    """Return an explanation of what is at an offset, followed by summaries of `rules`, or None if there is nothing."""
+    """Explain the field, priority level or rule at an offset, then summarize `rules`. Return None if neither exists."""
     explanation = _explain_comment(text, offset) if not json else None
     explanation = explanation or _explain_field_or_level(text, offset, effective, json=json)
     summaries = "\n\n".join(map(_summarize_rule, dict.fromkeys(rules)))
@@ -82,10 +82,10 @@ def _explain_field_or_level(text: str, offset: int, effective: Effective, *, jso
         return Explanation(describe_level(effective, at.level), at.start, at.end)
     path = at.path
     while path and isinstance(path[-1], int):
-        path = path[:-1]  # items of a list are explained by the list
+        path = path[:-1]  # the description of a list also explains its items
     kind, version = at.owner.kind, effective_version(at.owner.version, effective.release)
     field = find_field(kind, version, effective.release, path)
-    if field is None or not field.description:  # a label or annotation
+    if field is None or not field.description:  # for example, a label or an annotation
         return None
     head = f"**{escape_markdown(field.name)}**: {field.facts}"
     if field.values and field.type != "array":

@@ -1,4 +1,4 @@
-"""Definitions and references of priority levels, and the objects of a file."""
+"""Finds definitions and references of priority levels, and lists the objects of a file as symbols."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _SYMBOL_KINDS = {
 
 @server.feature(types.TEXT_DOCUMENT_DEFINITION)
 async def find_definitions(ls: Server, params: types.DefinitionParams) -> list[types.Location]:
-    """Return where manifests define the priority level at the cursor. Built-in levels are defined nowhere."""
+    """Return the locations at which manifests define the priority level at the cursor. Built-in levels have no location."""
     return await _find_level(ls, params, "PriorityLevelConfiguration")
 
 
 @server.feature(types.TEXT_DOCUMENT_REFERENCES)
 async def find_references(ls: Server, params: types.ReferenceParams) -> list[types.Location]:
-    """Return where FlowSchemas reference the priority level at the cursor."""
+    """Return the locations at which FlowSchemas reference the priority level at the cursor."""
     definitions = ("PriorityLevelConfiguration",) if params.context.include_declaration else ()
     return await _find_level(ls, params, *definitions, "FlowSchema")
 
 
 @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
 async def list_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
-    """Return the objects of a file in order."""
+    """Return the objects of a file as symbols, in the order of the file."""
     current = await ls.session.checked_result(params.text_document.uri)
     if current is None:
         return []
@@ -49,7 +49,7 @@ async def list_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[t
 
 
 async def _find_level(ls: Server, params: PositionParams, *kinds: str) -> list[types.Location]:
-    """Return where objects of the kinds, in this order, name the priority level at the cursor."""
+    """Return the locations at which objects of `kinds`, in this order, name the priority level at the cursor."""
     document, offset = ls.document_at(params)
     if document is None or not document.may_hold_apf:
         return []
