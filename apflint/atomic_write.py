@@ -1,4 +1,4 @@
-"""Writes a file in one step, so that a reader never sees half of it."""
+"""Writes a file in one step, so that a reader never sees an incomplete file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 
 def write_atomically(path: str, data: bytes, verify: Callable[[], None] = lambda: None) -> None:
-    """Replace the content of a file, or create the file. If that fails, the file is unchanged.
+    """Replace the content of a file, or create the file. If writing fails, the file is unchanged.
 
-    A symbolic link stays, and its target is written. Permissions are kept, and the owner if the system permits it. A device
-    or a pipe is written to directly. `verify` is called as late as possible, and may raise an exception to keep the file.
-    Raises OSError, and ValueError for a path with a NUL character.
+    If `path` is a symbolic link, the target of the link is replaced. Permissions are kept, and the owner if the system
+    permits it. Devices and pipes are written to directly.
+
+    `verify` is called just before the replacement, and may raise an exception to prevent the replacement. Raises
+    OSError if the file cannot be written, and ValueError if the path contains a NUL character.
     """
     path = os.path.realpath(path)
     try:
@@ -56,9 +58,10 @@ def _copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
 
 @contextmanager
 def _delay_termination() -> Iterator[None]:
-    """Delay SIGTERM and SIGHUP until the body is done: otherwise they leave its temporary file behind.
+    """Delay SIGTERM and SIGHUP until the body ends, because they would leave its temporary file behind.
 
-    Signals that are ignored or have a handler keep it. In a thread, which gets no signals, this does nothing.
+    Signals that are ignored or have a handler are not delayed. Threads other than the main thread do not receive
+    signals, so nothing is delayed there.
     """
     received: list[int] = []
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]

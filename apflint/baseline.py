@@ -1,7 +1,7 @@
-"""Baselines: the known findings of a project, which are hidden.
+"""Baselines: the known findings of a project, which `apflint check` hides.
 
-An entry identifies its finding by rule, object, field and value, not by line or file. A manifest may be moved and formatted,
-and a value that is changed to another wrong one is reported.
+A baseline entry identifies a finding by rule, object, field and value, not by line or file. The finding stays hidden if
+the manifest is moved or formatted. If the value changes to another wrong value, the finding is reported.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1
 _MAX_VALUE_CHARACTERS = 200
-"""A longer value is a list on one line, and its start identifies it."""
+"""Maximum length of `Entry.value`. A longer value is a list on one line, which the start of the list identifies."""
 
 
 class Entry(NamedTuple):
-    """What identifies a finding."""
+    """A baseline entry: what identifies a finding."""
 
     rule: str
     object: str
-    """`FlowSchema/name`, or the file if the finding is not about an object."""
+    """`FlowSchema/name`, or the name of the file if the finding is not about an object."""
     field: str
     value: str
-    """As it is written, without quotes; the key if the value takes several lines."""
+    """The value as written in the manifest, without quotes. If the value has several lines, the key instead."""
 
 
 class Comparison(NamedTuple):
-    """A report without the findings in a baseline."""
+    """The result of comparing a report with a baseline. `report` does not contain the findings in the baseline."""
 
     report: Report
     stale: tuple[Entry, ...]
-    """Entries without a finding."""
+    """Entries of the baseline whose findings the report does not contain."""
 
 
 def make_entry(finding: Finding, report: Report) -> Entry:
-    """Return the entry of a finding."""
+    """Return the baseline entry for a finding. The value is read from the sources of the report."""
     if finding.object is None:
         return Entry(finding.rule, finding.file, finding.field, "")
     source, span = report.sources[finding.file], finding.span
@@ -54,7 +54,7 @@ def make_entry(finding: Finding, report: Report) -> Entry:
 
 
 def render_baseline(report: Report, kept: Counter[Entry]) -> str:
-    """Return a baseline with the findings of a report and `kept` entries: JSON in ASCII, sorted, one entry a line."""
+    """Return a baseline in JSON with the findings of a report and the `kept` entries, sorted, with one entry on each line."""
     counts = Counter(make_entry(finding, report) for finding in report.findings) + kept
     lines = [json.dumps({**entry._asdict(), "count": count}) for entry, count in sorted(counts.items())]
     inner = ",".join(f"\n  {line}" for line in lines)
@@ -63,7 +63,7 @@ def render_baseline(report: Report, kept: Counter[Entry]) -> str:
 
 
 def parse_baseline(text: str, name: str) -> Counter[Entry]:
-    """Return the entries of a baseline with their counts. Raises UserError, with `name`, if it is not a baseline."""
+    """Return the entries of a baseline with their counts. Raises UserError, with `name`, if the text is not a baseline."""
     error = UserError(
         f"{name}: this is not a baseline. Use a file that --write-baseline created; to create one, name a new file."
     )
@@ -88,9 +88,10 @@ def parse_baseline(text: str, name: str) -> Counter[Entry]:
 def hide_known_findings(
     report: Report, known: Counter[Entry], rules: Collection[str], objects: Collection[str] | None = None
 ) -> Comparison:
-    """Remove as many of each finding as a baseline has. `rules` are those that ran; entries of other rules are not stale.
+    """Remove known findings from a report. An entry with the count n hides at most n findings.
 
-    `objects` are those that the run has read, as in `Entry.object`; entries of others are not stale. None means all.
+    `rules` are the rules that ran, and `objects` the files and objects that were read, as in `Entry.object` (None means
+    all). Entries of other rules and objects are not stale.
     """
     remaining = Counter(known)
     kept: list[Finding] = []

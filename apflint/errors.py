@@ -1,7 +1,7 @@
-"""Exceptions for mistakes of the user. Every other exception is a bug in apflint and is reported as an internal error."""
+"""The exception for mistakes of the user. All other exceptions, except OSError, are bugs in apflint."""
 
 from __future__ import annotations
 
 
 class UserError(Exception):
-    """A mistake in the arguments, settings or input files. The message says what is wrong and what to do about it."""
+    """Raised for a mistake in arguments, settings or input files. The message says what is wrong and how to fix it."""

@@ -1,4 +1,4 @@
-"""The command line: parses arguments, calls the other packages, prints their results, and exits.
+"""The command line of apflint: parses arguments, calls the other packages, prints results, and exits.
 
-`main.main` is the entry point. Each module of `commands` defines a command: its options, help, examples and body.
+`apflint.cli.main.main` is the entry point. A module of `apflint.cli.commands` defines the command of the same name.
 """

@@ -26,35 +26,35 @@ if TYPE_CHECKING:
     from typer._click import Command, Context
 
 COMMANDS = tuple(sorted(module.name for module in pkgutil.iter_modules(commands.__path__)))
-"""All commands. Each is a module of the package `commands`."""
+"""Names of all commands. The module of the same name in the package `commands` defines the command."""
 PANELS = ("Lint", "Analyze", "Edit", "Editors and shells")
-"""Panels of `--help`, in their order."""
+"""Groups of commands in `apflint --help`, in this order."""
 COMPLETION_VARIABLE = "_APFLINT_COMPLETE"
-"""Environment variable with which shells request completions. Source: typer."""
+"""Environment variable that a shell sets to request completions. typer defines the name."""
 
 
 class _Program(TyperGroup):
-    """The apflint program. Imports the module of a command when the command is needed."""
+    """The program `apflint`: a group of commands. Imports the module of a command when the command is needed."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands: dict[str, Any] = dict.fromkeys(COMMANDS)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002  # typer's signature
-        """Return a command, or None for an unknown name."""
+        """Return the command of this name, or None if the name is unknown."""
         if cmd_name in COMMANDS and self.commands[cmd_name] is None:
             self.commands[cmd_name] = _load_command(cmd_name)
         return self.commands.get(cmd_name)
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002  # typer's signature
-        """Return the names of all commands in the order of `--help`, which needs only their summaries."""
+        """Return the names of all commands in the order of `--help`. Does not import the modules of the commands."""
         for name in COMMANDS:
             self.commands[name] = self.commands[name] or _read_summary(name)
         return sorted(COMMANDS, key=lambda name: PANELS.index(self.commands[name].rich_help_panel))
 
 
 def _read_summary(name: str) -> Command:
-    """Return a command with its panel and help only, from its source: importing all commands takes 0.3 s."""
+    """Return a command with only panel and help text, parsed from its source. Importing all commands takes 0.3 s."""
     with open(os.path.join(*commands.__path__, f"{name}.py"), encoding="utf-8") as file:
         module = ast.parse(file.read())
     for node in module.body:
@@ -75,10 +75,10 @@ def _load_command(name: str) -> Command:
 
 
 class _StrictCommand(TyperCommand):
-    """A command that rejects empty values and repeated options, which are mistakes in scripts."""
+    """A command that rejects empty values and repeated options. Both are usually mistakes in scripts."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises UsageError for an empty value, and for an option that is given twice."""
+        """Parse the arguments. Raises UsageError or UserError for values and options that are probably mistakes."""
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
         _reject_options_named_like_files(args)
@@ -93,14 +93,14 @@ class _StrictCommand(TyperCommand):
         return rest
 
     def invoke(self, ctx: Any) -> int:
-        """Run the body of the command, and return the exit code. typer would turn a closed pipe into exit code 1."""
+        """Run the command, and return the exit code. Handles exceptions, because typer exits with 1 for a closed pipe."""
         return run_and_report_errors(partial(super().invoke, ctx))
 
     def _reject_empty_values(self, ctx: Context) -> None:
         for parameter in self.params:
             value = ctx.params.get(parameter.name or "")
             is_empty = value == "" or (isinstance(value, list | tuple) and "" in value)
-            if is_empty and parameter.default != "":  # an anonymous flow has an empty distinguisher
+            if is_empty and parameter.default != "":  # --distinguisher may be empty, as in its default
                 name = parameter.opts[0] if parameter.param_type_name == "option" else "an argument"
                 ctx.fail(f"{name} is empty. Is a variable not set?")
 
@@ -116,7 +116,7 @@ def _reject_options_named_like_files(arguments: list[str]) -> None:
     """Raise UserError for an option before `--` that is also the name of an existing file.
 
     pre-commit and `xargs` append the file names of a repository to a command. A file named `--config=x.yaml` would
-    change what is checked, and one named `--report=json=/x` would overwrite another file.
+    change what is checked. A file named `--report=json=/x` would overwrite another file.
     """
     for argument in takewhile(lambda argument: argument != "--", arguments):
         if len(argument) > 1 and argument[0] == "-" and "\0" not in argument and os.path.lexists(argument):
@@ -127,7 +127,7 @@ def _reject_options_named_like_files(arguments: list[str]) -> None:
 
 
 def examples(*lines: tuple[str, str]) -> str:
-    """Return the end of a help page: command lines that can be pasted into a shell, each after its purpose."""
+    """Return the examples at the end of a help page. `lines` are pairs of a purpose and a shell command."""
     return "\n\n".join(("Examples:", *(f"# {purpose}\n{command}" for purpose, command in lines))).replace("[", r"\[")
 
 
@@ -160,11 +160,11 @@ def program(
         typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Options before the command."""
+    """Define the options that precede the name of a command."""
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line, and return the exit code."""
+    """Parse the arguments with typer, run the command, and return the exit code."""
     return run_and_report_errors(partial(_run, arguments))
 
 
@@ -180,7 +180,7 @@ def _run(arguments: list[str]) -> int:
     except typer.Abort:
         return ExitCode.INTERRUPTED
     except Exception as error:
-        # typer has its own copy of click, whose classes are private: usage errors are recognized by their attributes.
+        # The exceptions of typer's copy of click are private, so usage errors are recognized by their attributes.
         if not hasattr(error, "format_message"):
             raise
         context = getattr(error, "ctx", None)

@@ -1,4 +1,4 @@
-"""Checks manifests and prints the report: the body of `apflint check`, which also runs without typer (`fast_path`)."""
+"""The body of `apflint check`: checks manifests and prints the report. Also runs without typer (`fast_path`)."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from apflint.inputs.manifests import InputFile
 
 MAX_STALE_ENTRIES = 5
-"""Maximum number of stale baseline entries to name."""
+"""Maximum number of stale entries that a message names. The finding of a stale baseline entry no longer exists."""
 
 
 class CheckRun(NamedTuple):
-    """What to check."""
+    """Manifests to check, and options of the check."""
 
     selection: Selection
     options: Options
     require_objects: bool = False
-    """Whether to fail if there are no FlowSchemas and no priority levels."""
+    """Whether to exit with 2 if the manifests contain no FlowSchemas and no priority levels."""
 
 
 class Output(NamedTuple):
-    """What to print, and the severity threshold for exit code 1."""
+    """Format and options of the output, and the lowest severity that causes exit code 1 (`fail_on`)."""
 
     format: str
     fail_on: str
@@ -58,11 +58,11 @@ class Output(NamedTuple):
     report_files: tuple[ReportFile, ...] = ()
     exit_zero: bool = False
     fix_command: str = "apflint fix"
-    """Command that the summary suggests, or "" after fixing."""
+    """Command that the summary suggests for fixable findings, or "" if fixes have already been applied."""
 
 
 def check_paths(paths: tuple[str, ...], *, force_exclude: bool) -> int:
-    """Check files with the settings of the project, and print the report. Return the exit code."""
+    """Check `paths`, or the current directory, with the settings of the project. Print the report, and return the exit code."""
     settings = resolve_settings()
     selection = Selection(paths or (".",), settings.exclude, force_exclude, context=settings.context)
     return run_check(CheckRun(selection, settings.to_options()), Output(settings.format, settings.fail_on))
@@ -82,7 +82,11 @@ def run_check(run: CheckRun, output: Output) -> int:
 
 
 def check_selection(run: CheckRun, errors: list[str], named: list[str] | None = None) -> Report:
-    """Check the selected manifests. Messages about unreadable files are appended to `errors`, names of explicit files to `named`."""
+    """Check the selected manifests, and return the report.
+
+    Messages about unreadable files are appended to `errors`. Names of files that the user named are appended to
+    `named`.
+    """
     selection, options = run.selection, run.options
     skipped: list[Skipped] = []
     context = [file.content for file in read_context(selection, errors)] if selection.context else []
@@ -105,14 +109,14 @@ def check_selection(run: CheckRun, errors: list[str], named: list[str] | None = 
 
 
 def note_files_without_objects(named: Iterable[str], report: Report) -> None:
-    """Print the names of explicitly named files that contain no FlowSchema or PriorityLevelConfiguration."""
+    """Print notes on the files in `named` that contain no FlowSchema, no PriorityLevelConfiguration and no findings."""
     known = {*report.files_with_objects, *(finding.file for finding in report.findings)}
     for note in describe_files_without_objects([name for name in named if name not in known]):
         print_note(note)
 
 
 def _hide_known_findings(report: Report, path: str, run: CheckRun) -> Report:
-    """Leave out the findings that a baseline has, and print its stale entries."""
+    """Return the report without the findings in the baseline file `path`, and print a note on stale entries."""
     from apflint.inputs.baseline_file import hide_known_findings
 
     compared = hide_known_findings(report, path, run.selection.paths, run.options)
@@ -128,13 +132,13 @@ def _hide_known_findings(report: Report, path: str, run: CheckRun) -> Report:
 
 
 def print_report(report: Report, output: Output, errors: Iterable[str], *, require_objects: bool = False) -> int:
-    """Print a report and errors, and write the report files. Return the exit code."""
+    """Print a report and the messages in `errors`, and write the report files. Return the exit code."""
     how = style(output.color, quiet=True, verbose=output.verbose, statistics=output.statistics)
     errors = [*errors]
     if output.report_files or output.format == "github":
         from apflint.cli.report_files import append_job_summary, write_report_files
 
-        # First, because the reader of the output may stop early.
+        # Files are written first, because printing fails if the reader of the output has closed the pipe.
         errors += write_report_files(
             report, output.report_files, Style(verbose=output.verbose, statistics=output.statistics)
         )
@@ -153,7 +157,7 @@ def print_report(report: Report, output: Output, errors: Iterable[str], *, requi
 
 
 def exit_code_of(report: Report, output: Output) -> int:
-    """Return the exit code for the findings of a report."""
+    """Return 1 if a finding has the severity `output.fail_on` or higher. Return 0 otherwise, and with `exit_zero`."""
     if output.fail_on == "never" or output.exit_zero:
         return ExitCode.OK
     counted = SEVERITIES[: [*SEVERITIES].index(output.fail_on) + 1]  # type: ignore[arg-type]  # options and settings are checked
@@ -162,7 +166,7 @@ def exit_code_of(report: Report, output: Output) -> int:
 
 
 def _print_summary(report: Report, output: Output) -> None:
-    """Print the summary on standard error. For formats for machines, print only that there was nothing to check."""
+    """Print the summary on standard error. For machine-readable formats, print only a note if no objects were found."""
     if output.format in ("text", "concise"):
         how = style(output.color, sys.stderr, verbose=output.verbose)
         gap = "\n" if report.findings and output.format == "text" and not output.statistics else ""

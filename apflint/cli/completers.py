@@ -1,4 +1,4 @@
-"""Values that shells offer for options and arguments."""
+"""Completion functions: each function returns the values that a shell suggests for an incomplete option or argument."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Candidate = str | tuple[str, str]
-"""A value, or a value and its description."""
+"""A suggested value, or a suggested value and its description."""
 
 
 def complete_releases(incomplete: str) -> list[str]:
-    """Complete `1.36`."""
+    """Complete a Kubernetes release, such as `1.36`. The newest release comes first."""
     return _matching((release.name for release in reversed(RELEASES)), incomplete)
 
 
 def complete_api_versions(incomplete: str) -> list[str]:
-    """Complete `v1beta3`."""
+    """Complete an API version, such as `v1beta3`."""
     return _matching((version.name for version in API_VERSIONS), incomplete)
 
 
 def complete_configuration(incomplete: str) -> list[str]:
-    """Complete `defaults:1.36`. Without candidates, shells complete files."""
+    """Complete a built-in configuration, such as `defaults:1.36`. Without a match, the shell completes file names."""
     from apflint.inputs.apf_configuration import BUILT_IN_PREFIX
 
     return _matching((f"{BUILT_IN_PREFIX}{release.name}" for release in reversed(RELEASES)), incomplete)
@@ -38,7 +38,7 @@ def complete_rule(incomplete: str) -> list[Candidate]:
 
 
 def complete_rules(incomplete: str) -> list[Candidate]:
-    """Complete the last of several rules, separated by commas."""
+    """Complete the last rule in a list of rules that are separated by commas."""
     earlier, comma, last = incomplete.rpartition(",")
     return [(f"{earlier}{comma}{value}", description) for value, description in _rules() if value.startswith(last)]
 
@@ -52,19 +52,19 @@ def _rules() -> Iterator[tuple[str, str]]:
 
 
 def complete_formats(incomplete: str) -> list[str]:
-    """Complete a format of `apflint check`."""
+    """Complete an output format of `apflint check`."""
     from apflint.output.findings import FORMATS
 
     return _matching(FORMATS, incomplete)
 
 
 def complete_report(incomplete: str) -> list[str]:
-    """Complete the format in `FORMAT=FILE`."""
+    """Complete the format in a value of `--report`, which is `FORMAT=FILE`."""
     return [f"{name}=" for name in complete_formats(incomplete)]
 
 
 def complete_request(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete the verb, which is the first word of a request."""
+    """Complete the verb, which is the first word of a request. Later words are not completed."""
     from apflint.requests.request import VERBS
 
     return [] if ctx.params.get("words") else _matching(VERBS, incomplete)

@@ -1,4 +1,4 @@
-"""Prints or writes edited files, for `fix` and `migrate`."""
+"""Writes edited files, or prints the edits as patches, for the commands `fix` and `migrate`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def print_remark(message: str) -> None:
-    """Print a line on standard error that may start with the name of a file."""
+    """Print a message about a file on standard error. The message starts with the file name, not with `apflint:`."""
     sys.stderr.write(f"{sanitize_path(message)}\n")
 
 
 def print_edited(name: str, path: str, before: bytes, after: bytes, named: Sequence[str], *, diff: bool) -> str | None:
-    """Print the edits as a patch, or write the file; for standard input, print the result. Return a message if that fails.
+    """Write the edited file, or print a patch if `diff` is true. Return a message if the file is not written.
 
-    `named` are the paths of the command line.
+    Edited standard input (`path` is `-` or `/dev/stdin`) is printed. `named` are the paths on the command line.
     """
     if diff:
         if after != before:
@@ -38,7 +38,7 @@ def print_edited(name: str, path: str, before: bytes, after: bytes, named: Seque
 
 
 def _print_patch(name: str, before: bytes, after: bytes) -> None:
-    """Print a patch. It is exact in a file or a pipe, and sanitized on a terminal and in the log of a CI system."""
+    """Print a patch. The patch is sanitized on a terminal and in a CI log, and unchanged in a file or a pipe."""
     lines = render_patch(name, before, after)
     if sys.stdout.isatty():
         lines = map(sanitize, lines)
@@ -48,7 +48,7 @@ def _print_patch(name: str, before: bytes, after: bytes) -> None:
 
 
 def _write(path: str, before: bytes, after: bytes, named: Sequence[str]) -> str | None:
-    """Replace the content of a file. Return the reason if it is not replaced."""
+    """Replace the content of a file. Return the reason if the content is not replaced, otherwise None."""
     real = os.path.realpath(path)
     below = (f"{os.path.realpath(directory).rstrip('/')}/" for directory in named)
     if path not in named and os.path.islink(path) and not real.startswith(tuple(below)):

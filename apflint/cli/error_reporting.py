@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_MESSAGE_CHARACTERS = 10_000
-"""A message may quote the user's input."""
+"""Maximum length of a printed message. Messages that quote long input are truncated."""
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
-"""Errors of standard output, if the exception has no file name."""
+"""Error numbers of an OSError without a file name that mean that standard output cannot be written."""
 
 
 def run_and_report_errors(command: Callable[[], int | None]) -> int:
-    """Run a command and return its exit code, which is 0 for None. Exceptions become one line on standard error.
+    """Run a command and return its exit code. If the command returns None, the exit code is 0.
 
-    UserError is a mistake of the user; any other exception is a bug in apflint.
+    Exceptions are printed as one line on standard error. Any exception except UserError, OSError and KeyboardInterrupt
+    is a bug in apflint. Such exceptions are reported as internal errors, or raised if APFLINT_DEBUG is set.
     """
     try:
         exit_code = command() or ExitCode.OK
@@ -32,7 +33,7 @@ def run_and_report_errors(command: Callable[[], int | None]) -> int:
         return print_error(str(error))
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:  # the reader of the output has finished, as in `| head`
+    except BrokenPipeError:  # the reader of the output has closed the pipe, as in `| head`
         _discard_output()
         return ExitCode.OK
     except OSError as error:
@@ -48,13 +49,13 @@ def run_and_report_errors(command: Callable[[], int | None]) -> int:
 
 
 def print_error(message: str) -> ExitCode:
-    """Print a message as one line on standard error and return the exit code for errors."""
+    """Print a message, as `print_note` does, and return `ExitCode.ERROR`. Long messages are truncated."""
     print_note(message if len(message) <= MAX_MESSAGE_CHARACTERS else f"{message[:MAX_MESSAGE_CHARACTERS]}...")
     return ExitCode.ERROR
 
 
 def print_note(message: str) -> None:
-    """Print a message as one line on standard error."""
+    """Print a sanitized message as one line on standard error, after the prefix `apflint:`."""
     from apflint.output.sanitize import sanitize
 
     sys.stderr.write(f"apflint: {sanitize(message)}\n")
@@ -67,12 +68,12 @@ def _report_os_error(error: OSError) -> ExitCode:
     if error.errno in _OUTPUT_ERRORS:
         _discard_output()
         return print_error(f"cannot write to standard output: {reason}")
-    if error.errno == errno.ENOENT:  # of os.getcwd: other calls name a file
+    if error.errno == errno.ENOENT:  # raised by os.getcwd, because all other calls name a file
         return print_error("the current directory no longer exists")
     return print_error(reason)
 
 
 def _discard_output() -> None:
-    """Redirect the rest of the output, so that Python does not report an error when it exits."""
+    """Redirect standard output to the null device, so that Python does not report a failed flush when it exits."""
     with suppress(ValueError):  # standard output is not a file, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

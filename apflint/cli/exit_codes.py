@@ -6,12 +6,12 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every command."""
+    """Exit codes. They mean the same for all commands."""
 
     OK = 0
     FINDINGS = 1
-    """Findings at or above --fail-on, a failed test, a difference, or a refused edit."""
+    """Findings of the severity --fail-on or higher, a failed test, a difference, or a refused edit."""
     ERROR = 2
     """Wrong usage, invalid settings, unreadable input, or an internal error."""
     INTERRUPTED = 130
-    """Ctrl-C."""
+    """The user pressed Ctrl-C."""

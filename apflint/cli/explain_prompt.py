@@ -1,4 +1,4 @@
-"""Interactive prompts of `apflint explain`: ask for a request step by step, answer it, and ask for another."""
+"""The interactive mode of `apflint explain`: asks for the values of a request, prints the explanation, and repeats."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from apflint.requests.request import Request
 
     Ask = Callable[["Prompt", str], str]
-    """Asks for one value; the second argument is the default. Returns the value.
+    """Function that asks for the value of a prompt. The second argument is the default value. Returns the value.
 
-    Raises EOFError or KeyboardInterrupt if the user wants to leave."""
+    Raises EOFError (Ctrl-D) or KeyboardInterrupt (Ctrl-C) if the user leaves.
+    """
 
 COMMON_USERS = (
     ANONYMOUS,
@@ -47,50 +48,53 @@ COMMON_USERS = (
 COMMON_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, "system:masters", NODES, SERVICE_ACCOUNTS)
 COMMON_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 COMMON_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3")
-"""Values of every cluster. Source: Kubernetes documentation, "Using RBAC Authorization" and "Kubernetes API health endpoints"."""
+"""Users, groups, namespaces and paths of every cluster.
+
+Source: Kubernetes documentation, "Using RBAC Authorization" and "Kubernetes API health endpoints".
+"""
 
 CLEAR = "-"
-"""Typed to empty a value. Enter keeps the default."""
+"""Input that makes a value empty. Empty input (Enter) keeps the default value."""
 
 WELCOME = "Which request? Tab completes, the arrow keys edit and recall, Ctrl-D leaves."
 NEXT_REQUEST = f"Another request? Enter keeps the value in brackets, {CLEAR} empties it, Ctrl-D leaves."
 
 
 class Vocabulary(NamedTuple):
-    """Suggested values without wildcards and characters that a terminal cannot show, sorted."""
+    """Values that the prompts suggest, sorted. Values with wildcards or unprintable characters are omitted."""
 
     users: tuple[str, ...]
     groups: tuple[str, ...]
     namespaces: tuple[str, ...]
     resources: tuple[str, ...]
-    """Resources with their group and subresources, and paths."""
+    """Resources with API group (`deployments.apps`), their subresources (`deployments.apps/scale`), and URL paths."""
 
 
 class Prompt(NamedTuple):
-    """A value to ask for."""
+    """The prompt for a value."""
 
     label: str
     hint: str
-    """Shown if there is no default."""
+    """Text that is shown if there is no default value."""
     suggestions: tuple[str, ...] = ()
     required_message: str = ""
-    """What to print if nothing is typed; empty if the value is optional."""
+    """Message if the value is empty, or "" if the value is optional."""
 
 
 class Draft(NamedTuple):
-    """The values of a request, which are the defaults of the next one."""
+    """The values of a request as the user typed them. They are the defaults of the next request."""
 
     user: str = ""
     groups: str = ""
     verb: str = ""
     target: str = ""
-    """Resource or path."""
+    """A resource, such as `pods`, or a URL path."""
     namespace: str = ""
     name: str = ""
 
 
 def converse(explainer: Explainer, draft: Draft, style: Style) -> int:
-    """Ask and answer until Ctrl-D or Ctrl-C. Return the exit code."""
+    """Ask for requests and explain them, until the user presses Ctrl-D or Ctrl-C. Return the exit code."""
     try:
         answer_requests(open_prompts(style), explainer, draft, style, sys.stdout.write)
     except EOFError:
@@ -100,7 +104,7 @@ def converse(explainer: Explainer, draft: Draft, style: Style) -> int:
 
 
 def open_prompts(style: Style) -> Ask:
-    """Return the function that asks for values on the terminal. Each prompt has its own history."""
+    """Return the function that asks for values on the terminal. Each prompt has its own input history."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.output import ColorDepth
 
@@ -118,7 +122,7 @@ def open_prompts(style: Style) -> Ask:
 
 
 def complete_last_word(suggestions: Sequence[str]) -> Completer:
-    """Complete the last of several values, which are separated by commas. The best matches come first."""
+    """Return a completer for the last value in a list that is separated by commas. The best matches come first."""
     from prompt_toolkit.completion import FuzzyCompleter, WordCompleter
 
     word = r"[^\s,]*"
@@ -128,7 +132,7 @@ def complete_last_word(suggestions: Sequence[str]) -> Completer:
 def answer_requests(
     ask: Ask, explainer: Explainer, draft: Draft, style: Style, write: Callable[[str], object]
 ) -> NoReturn:
-    """Ask and answer until `ask` raises an exception."""
+    """Ask for requests, and write their explanations, until `ask` raises an exception."""
     vocabulary = collect_vocabulary(explainer.known.configuration)
 
     def show(text: str) -> None:
@@ -147,9 +151,9 @@ def answer_requests(
 
 
 def ask_for_request(ask: Ask, draft: Draft, vocabulary: Vocabulary, show: Callable[[str], object] = str) -> Draft:
-    """Ask for all values of a request. The values of `draft` are the defaults, unless they no longer fit.
+    """Ask for the values of a request. A value of `draft` is the default if it fits the previous answers.
 
-    Each value is checked when it is given: `show` receives the mistake, and the prompt is repeated.
+    If a value is invalid, pass the error message to `show` and repeat the prompt.
     """
 
     def ask_valid(prompt: Prompt, default: str, check: Callable[[str], object] = str) -> str:
@@ -174,7 +178,7 @@ def ask_for_request(ask: Ask, draft: Draft, vocabulary: Vocabulary, show: Callab
         target = ask_valid(target_prompt, target, partial(check_target, VERBS[0] if is_method else verb))
         if target.startswith("/") or not is_method:
             break
-        # Only the user knows which of the two is wrong.
+        # Either the verb or the target is wrong, so ask for both again.
         show(f'"{verb}" is an HTTP method, and "{target}" is not a path. Verbs for resources are {", ".join(VERBS)}.')
     new = Draft(user, groups, verb, target, draft.namespace)
     if target.startswith("/"):
@@ -203,7 +207,7 @@ def _check_namespace(name: str) -> None:
 
 
 def _check_name(name: str) -> None:
-    """Source: `IsValidPathSegmentName` in staging/src/k8s.io/apimachinery/pkg/api/validation/path/name.go."""
+    """Raise UserError for an invalid object name. Source: `IsValidPathSegmentName` in apimachinery/pkg/api/validation/path."""
     if name in (".", "..") or "/" in name or "%" in name:
         raise UserError(f'"{name}" is not a valid name of an object: it must not be "." or "..", or contain "/" or "%"')
 
@@ -220,13 +224,13 @@ def parse_draft(draft: Draft) -> Request:
 
 
 def _may_be_namespaced(target: str) -> bool:
-    """Return whether to ask for a namespace: for all resources except those known to be cluster-scoped."""
+    """Return False if the resource is known to be cluster-scoped, and True for any other resource."""
     known = infer_resource(target.partition("/")[0]).known
     return known is None or known.namespaced
 
 
 def collect_vocabulary(configuration: Configuration) -> Vocabulary:
-    """Collect the names in the FlowSchemas of a configuration, and those of every cluster."""
+    """Collect the values to suggest: names in the FlowSchemas of a configuration, and names in every cluster."""
     users, groups, namespaces = {*COMMON_USERS}, {*COMMON_GROUPS}, {*COMMON_NAMESPACES}
     targets = {*COMMON_PATHS, *(resource.qualified_name for resource in RESOURCES)}
     targets |= {f"{resource.qualified_name}/{name}" for resource in RESOURCES for name in resource.subresources}
@@ -254,6 +258,6 @@ def collect_vocabulary(configuration: Configuration) -> Vocabulary:
 
 
 def _qualify(resource: str, group: str) -> str:
-    """Return `deployments.apps/scale` for `deployments/scale` and `apps`."""
+    """Add the API group to a resource: `deployments/scale` and `apps` become `deployments.apps/scale`."""
     name, slash, subresource = resource.partition("/")
     return f"{name}.{group}{slash}{subresource}" if group else resource

@@ -1,4 +1,4 @@
-"""Runs the command line of the pre-commit hook without an option parser: importing typer takes a third of such a run."""
+"""Runs the command line of the pre-commit hook without typer, because importing typer takes a third of the run time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def find_fast_path(arguments: list[str]) -> Callable[[], int] | None:
-    """Return the command for `check [--force-exclude] [--] PATH...` or `--version`, or None if typer must parse it."""
+    """Return a function that runs `--version` or `check [--force-exclude] [--] PATH...`, or None if typer is needed."""
     if "_APFLINT_COMPLETE" in os.environ:
         return None
     if arguments == ["--version"]:
@@ -33,7 +33,7 @@ def find_fast_path(arguments: list[str]) -> Callable[[], int] | None:
 
 
 def print_version() -> int:
-    """Print the version."""
+    """Print the version of apflint, and return the exit code."""
     from apflint import __version__
 
     sys.stdout.write(f"apflint {__version__}\n")

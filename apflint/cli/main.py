@@ -9,21 +9,21 @@ from typing import Any, NoReturn
 
 
 def main() -> NoReturn:
-    """Run the command line of this process, and exit with its exit code (`exit_codes`)."""
+    """Run the command line of this process (`sys.argv`), and exit with one of the exit codes in `exit_codes`."""
     try:
         import gc
 
-        # A run is short and creates few reference cycles. Collecting them at every 700 new objects costs 5% of a small run.
+        # A run is short and creates few reference cycles. Collecting them after every 700 new objects costs 5% of a small run.
         gc.set_threshold(100_000, 20, 20)
         _prepare_streams()
         exit_code = run(sys.argv[1:])
-    except KeyboardInterrupt:  # before the command started
+    except KeyboardInterrupt:  # raised before the command started
         exit_code = 130
     _exit(exit_code)
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line, and return the exit code."""
+    """Run the command with these arguments, and return the exit code. Import typer only if the command needs typer."""
     from apflint.cli.fast_path import find_fast_path
 
     if (command := find_fast_path(arguments)) is not None:
@@ -38,8 +38,9 @@ def run(arguments: list[str]) -> int:
 def _prepare_streams() -> None:
     """Make standard output and standard error safe to write to.
 
-    A character that the terminal's encoding lacks becomes an escape. Messages that cannot be written to standard error (a
-    full disk, a closed pipe) are dropped. Writing to a closed standard output fails, and its descriptor is not reused.
+    Characters that the encoding of a stream does not support are written as escapes. Messages are dropped if standard
+    error cannot be written, for example to a full disk or a closed pipe. If standard output is closed, writing raises
+    OSError.
     """
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _reopen_closed_streams()
@@ -54,7 +55,7 @@ def _prepare_streams() -> None:
 
 
 class _LossyFile(io.FileIO):
-    """A file that loses data that cannot be written."""
+    """An output file that drops data if writing fails."""
 
     def write(self, data: Any) -> int:
         try:
@@ -64,12 +65,15 @@ class _LossyFile(io.FileIO):
 
 
 def _reopen_closed_streams() -> None:
-    """Open the standard streams that were closed (`>&-`), in the wrong direction, so that reading and writing fail."""
+    """Open the null device in place of each closed standard stream (`>&-`), so that no other file gets its number.
+
+    Standard input is opened for writing and standard output for reading, so that using these streams fails.
+    """
     for number, flag in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, flag)  # gets the lowest free number
+            os.open(os.devnull, flag)  # the system assigns the lowest free number, which is `number`
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # open until the process ends
     if sys.stderr is None:
@@ -77,9 +81,9 @@ def _reopen_closed_streams() -> None:
 
 
 def _exit(exit_code: int) -> NoReturn:
-    """End the process without freeing its memory, which takes a tenth of a small run and a quarter of a large one.
+    """End the process without freeing its memory, as mypy does. Freeing takes 10% to 25% of the run time.
 
-    mypy does the same. If there are threads or exit callbacks, wait for them.
+    If there are other threads or exit callbacks, end normally, which waits for the threads and runs the callbacks.
     """
     import atexit
 

@@ -1,6 +1,7 @@
-"""Options and arguments of several commands: type, parser, completion, help panel and help text.
+"""Options and arguments that several commands share: type, parser, completion, help panel and help text.
 
-Commands refer to them as `options.Kubernetes`, and define options of their own with `option`.
+A command uses a shared option as the type of a parameter, such as `options.Kubernetes`. An option of a single command
+is defined with `option`.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ RULES = "Rules"
 SETTINGS = "Settings"
 
 MAX_SEATS = 2**31 - 1
-"""Maximum seats of an API server: its flags are 32-bit integers."""
+"""Maximum seats of an API server. The flags that set the seats are 32-bit integers."""
 
 
 class _OptionSettings(TypedDict, total=False):
-    """Parameters of `typer.Option` that options use."""
+    """Keyword arguments of `option`, which are passed to `typer.Option`."""
 
     metavar: str
     show_default: str
@@ -46,7 +47,7 @@ class _OptionSettings(TypedDict, total=False):
 
 
 def option(panel: str, text: str, *names: str, **settings: Unpack[_OptionSettings]) -> OptionInfo:
-    """Return a typer option with a help text in a panel."""
+    """Return a typer option with the help text `text`. `--help` shows the option in the panel `panel`."""
     return cast("OptionInfo", typer.Option(*names, help=text, rich_help_panel=panel, **settings))
 
 
@@ -55,7 +56,7 @@ def _rules_option(text: str) -> OptionInfo:
 
 
 def parse_release(text: str) -> Release:
-    """Parse `1.36`. Raises typer.BadParameter for an unknown release."""
+    """Parse a Kubernetes release, such as `1.36`. Raises typer.BadParameter for an unknown release."""
     try:
         return releases.parse_release(text)
     except UserError as error:
@@ -63,9 +64,10 @@ def parse_release(text: str) -> Release:
 
 
 def parse_seats(text: str) -> int:
-    """Parse `600`, or `400+200`: the values of --max-requests-inflight and --max-mutating-requests-inflight.
+    """Parse the seats of an API server: an integer, or the values of both inflight flags, such as `400+200`.
 
-    Raises typer.BadParameter for anything else, and for seats with which kube-apiserver does not start.
+    The flags are --max-requests-inflight and --max-mutating-requests-inflight. Raises typer.BadParameter for other
+    text, and for seats below 1 or above `MAX_SEATS`.
     """
     match = re.fullmatch(r"(\d{1,20})(?:\+(\d{1,20}))?", text.strip(), re.ASCII)
     seats = int(match[1]) + int(match[2] or 0) if match else 0
@@ -78,7 +80,7 @@ def parse_seats(text: str) -> int:
 
 
 def parse_selectors(values: Iterable[str]) -> tuple[RuleSelector, ...]:
-    """Parse the rules of a repeatable option, which are separated by commas, too. Raises UserError for an unknown rule."""
+    """Parse lists of rules that are separated by commas, such as `APF1,APF305`. Raises UserError for an unknown rule."""
     from apflint.rule_selection import parse_selector
 
     words = (word.strip() for value in values for word in value.split(","))
@@ -86,14 +88,15 @@ def parse_selectors(values: Iterable[str]) -> tuple[RuleSelector, ...]:
 
 
 def join_paths(*paths: list[str] | None) -> tuple[str, ...]:
-    """Return the paths of arguments and of -f, or the current directory."""
+    """Return the paths of the arguments and of the options -f, or the current directory if no path is given."""
     return tuple(chain(*filter(None, paths))) or (".",)
 
 
 def join_settings(config: str | None, isolated: bool, **options: object) -> Settings:
-    """Return the effective settings. `options` are named like fields of `Settings`; absent ones are None, false or empty.
+    """Return the effective settings of the command line and the settings file.
 
-    Raises UserError as `resolve_settings` does.
+    `options` maps fields of `Settings` to values of the command line. The value of an absent option is None, false or
+    empty. Raises UserError and OSError as `resolve_settings` does.
     """
     from apflint.settings.patterns import Patterns
     from apflint.settings.resolution import resolve_settings

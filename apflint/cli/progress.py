@@ -1,4 +1,4 @@
-"""Progress on standard error, for runs that take longer than a second on a terminal."""
+"""Shows progress on standard error, for runs that take longer than a second on a terminal."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DELAY_SECONDS = 1.0
+"""Time until progress is shown, and between two updates."""
 
 
 class Progress:
-    """What a run is doing."""
+    """The current activity of a run, which is shown on the terminal."""
 
     def __init__(self, label: str) -> None:
         self.label = label
 
     def track(self, files: Sequence[T]) -> Iterator[T]:
-        """Yield the files while showing how many are read, then show that they are analyzed."""
+        """Yield the files, and set the label to the number of the current file. In the end, set it to `Analyzing`."""
         for number, file in enumerate(files, 1):
             self.label = f"Reading file {number} of {len(files)}"
             yield file
@@ -32,7 +33,10 @@ class Progress:
 
 @contextmanager
 def show_progress(label: str) -> Iterator[Progress]:
-    """Show what a run is doing, starting after one second, if standard error is a terminal. Erase the line at the end."""
+    """Show the label and the elapsed time on standard error, from the first second on. Erase the line at the end.
+
+    Nothing is shown if standard error is not a terminal. The caller may change the label.
+    """
     progress = Progress(label)
     if not (sys.stderr and sys.stderr.isatty()):
         yield progress
@@ -50,7 +54,7 @@ def show_progress(label: str) -> Iterator[Progress]:
 
 
 def _show(progress: Progress, done: Event) -> None:
-    """Write the label and the seconds, once a second, until the work is done."""
+    """Write the label and the elapsed seconds, once a second, until `done` is set."""
     started = time.monotonic()
     end = ""
     while not done.wait(DELAY_SECONDS):

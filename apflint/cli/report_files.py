@@ -1,4 +1,4 @@
-"""Reports in files, beside the printed one: `--report FORMAT=FILE`, and the job summary on GitHub."""
+"""Writes reports to files, in addition to the printed report: `--report FORMAT=FILE`, and GitHub's job summary."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 JOB_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 MAX_JOB_SUMMARY_BYTES = 1 << 20
-"""GitHub does not show a larger summary at all."""
+"""Maximum size of a job summary. GitHub does not show larger summaries."""
 
 
 class ReportFile(NamedTuple):
-    """The value of `--report`."""
+    """A value of `--report`: the format of a report, and the file to write."""
 
     format: str
     file: str
 
 
 def parse_format(name: str) -> str:
-    """Return the name of a format. Raises typer.BadParameter for an unknown one."""
+    """Return the name of an output format unchanged. Raises typer.BadParameter for an unknown format."""
     if name not in FORMATS:
         raise typer.BadParameter(f'unknown format "{name}": use {join_words(FORMATS)}')
     return name
@@ -55,9 +55,9 @@ def parse_report_file(text: str) -> ReportFile:
 
 
 def check_report_files(report_files: Sequence[ReportFile], selection: Selection) -> None:
-    """Raise UserError if two reports have one file, or if a report would replace a file that this run reads.
+    """Raise UserError if two reports have the same file, or if a report would replace an input of this run.
 
-    An earlier report in JSON is not an input, even if it lies in a directory that is read.
+    A report may replace an earlier report in JSON, even if the file is in an input directory.
     """
     real_paths = [_real_path(report_file.file) for report_file in report_files]
     inputs = {
@@ -80,7 +80,7 @@ def check_report_files(report_files: Sequence[ReportFile], selection: Selection)
 
 
 def _real_path(path: str) -> str:
-    return path if "\0" in path else os.path.realpath(path)  # writing the report reports a NUL
+    return path if "\0" in path else os.path.realpath(path)  # a NUL is reported when the report is written
 
 
 def _is_earlier_report(path: str) -> bool:
@@ -93,7 +93,7 @@ def _is_earlier_report(path: str) -> bool:
 
 
 def write_report_files(report: Report, report_files: Sequence[ReportFile], style: Style) -> list[str]:
-    """Write the reports, and return a message for each that could not be written."""
+    """Write the report files. Return a message for each file that could not be written."""
     errors = []
     for report_file in report_files:
         try:
@@ -105,10 +105,10 @@ def write_report_files(report: Report, report_files: Sequence[ReportFile], style
 
 
 def append_job_summary(report: Report) -> list[str]:
-    """Append the report in Markdown to the job summary if GitHub provides one, and return a message if that fails.
+    """Append the report in Markdown to the job summary, if there is a job summary. Return a message if writing fails.
 
-    An empty line separates the report from the output of other commands of the step. If that output leaves no room, nothing
-    is appended: GitHub would not show any of it.
+    An empty line separates the report from earlier output in the summary. If the summary has too little room left,
+    nothing is appended, because GitHub would not show the summary at all.
     """
     path = os.environ.get(JOB_SUMMARY_VARIABLE)
     if not path:

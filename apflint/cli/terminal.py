@@ -1,4 +1,4 @@
-"""What the terminal is like: width, colors, links, and whether it is the log of a CI system."""
+"""Detects the terminal: its width, whether to use colors and links, and whether the output goes to a CI log."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 _NARROWEST = 40
 _CI_VARIABLES = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION")
-"""Variables that CI systems set. Most set CI; the others belong to GitHub, GitLab, Azure Pipelines and TeamCity."""
+"""Environment variables that CI systems set: most systems, GitHub, GitLab, Azure Pipelines, and TeamCity."""
 
 
 def style(color: str, stream: TextIO | None = None, **flags: bool) -> Style:
-    """Return the style of text for a stream, by default standard output. `flags` are fields of `Style`.
+    """Return the style of output to a stream: width, colors and links. The default stream is standard output.
 
-    `color` is auto, always or never; auto depends on NO_COLOR, FORCE_COLOR and the terminal.
+    `color` is auto, always or never. With auto, NO_COLOR, FORCE_COLOR and the terminal decide. `flags` are other fields
+    of `Style`.
     """
     stream = stream or sys.stdout
     terminal = stream.isatty()
@@ -29,9 +30,9 @@ def style(color: str, stream: TextIO | None = None, **flags: bool) -> Style:
 
 
 def is_ci_log() -> bool:
-    """Return whether standard output goes to the log of a CI system, which interprets some lines as commands.
+    """Return whether standard output goes to the log of a CI system. Such logs interpret some lines as commands.
 
-    Output that is redirected to a regular file does not.
+    If standard output is redirected to a regular file, it does not go to the log.
     """
     if all(os.environ.get(name, "").lower() in ("", "0", "false") for name in _CI_VARIABLES):
         return False

@@ -1,1 +1,1 @@
-"""Input files: which ones to read, and their bytes."""
+"""Input files: finds the files to read, and reads their bytes."""

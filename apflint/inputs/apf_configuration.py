@@ -1,4 +1,4 @@
-"""Reads manifests as the configuration of a cluster, for the commands that evaluate them."""
+"""Reads manifests as the APF configuration of a cluster, for commands such as `explain` and `limits`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
     Warn = Callable[[str], object]
-    """Receives warnings about manifests that are not used unchanged."""
+    """Receives warnings about manifests that apflint skips, and about rejected manifests that it uses."""
 
 BUILT_IN_PREFIX = "defaults:"
-"""`defaults:1.33` stands for the built-in objects of that release."""
+"""Prefix of a name for built-in objects: `defaults:1.33` means the built-in objects of Kubernetes 1.33."""
 _DUPLICATE = "APF402"
+"""Rule that reports objects that are defined twice."""
 
 
 class ClusterOptions(NamedTuple):
-    """Options about a cluster. The settings of the project apply if a value is None."""
+    """Options that describe a cluster. If a value is None, the value in the settings of the project applies."""
 
     kubernetes: Release | None = None
     server_concurrency: int | None = None
@@ -45,9 +46,10 @@ class ClusterOptions(NamedTuple):
 
 
 def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> Effective:
-    """Read the user's manifests as a cluster would have them, and warn about objects that the API server rejects.
+    """Return the configuration of a cluster that has the manifests in `paths`.
 
-    Raises UserError for invalid settings, or a path that cannot be read.
+    Calls `warn` for manifests that are not used or that the API server rejects. Raises UserError for invalid settings,
+    and for a path that cannot be read.
     """
     command_line = {"kubernetes": options.kubernetes, "server_concurrency": options.server_concurrency}
     settings = resolve_settings(command_line, options.config, isolated=options.isolated)
@@ -77,7 +79,10 @@ def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> E
 
 
 def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Effective:
-    """Read a path as `read_cluster` does, or `defaults:1.33`: the configuration of a new cluster of that release."""
+    """Return the configuration in a path, or of a new cluster for a name such as `defaults:1.33`.
+
+    Raises UserError as `read_cluster` does, and for an unknown release.
+    """
     if not name.startswith(BUILT_IN_PREFIX):
         return read_cluster((name,), options, warn)
     kubernetes = parse_release(name.removeprefix(BUILT_IN_PREFIX))
@@ -85,7 +90,7 @@ def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Effect
 
 
 def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -> None:
-    """Warn about manifests that no cluster can have, and say whether the answer includes them."""
+    """Warn about templates, rejected objects and duplicates, and say whether apflint uses these objects."""
     if not known.workspace.manifests and not known.workspace.problems:
         return
     findings = report(loaded, known, Options(rules=(*rules_of("validation"), _DUPLICATE), suppressions=False)).findings
@@ -113,7 +118,7 @@ def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -
 
 
 def _describe(findings: list[Finding]) -> str:
-    """Name the object of the first finding with its places, and count the others."""
+    """Describe findings: the object of the first finding with its places, and the number of other findings."""
     first, *others = findings
     what = f'{first.object.kind} "{first.object.name}"' if first.object else "a document"
     places = [f"{first.file}:{first.span.line}"]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def read_baseline(path: str) -> Counter[Entry]:
-    """Return the entries of a baseline.
+    """Return the entries of a baseline file, with their counts.
 
-    Raises UserError for a missing file and for a file that is not a baseline, and OSError for one that cannot be opened.
+    Raises UserError if the file is missing or is not a baseline. Raises OSError if the file cannot be opened.
     """
     try:
         return baseline.parse_baseline(_read(path), path)
@@ -32,9 +32,9 @@ def read_baseline(path: str) -> Counter[Entry]:
 
 
 def read_previous_baseline(path: str) -> Counter[Entry]:
-    """Return the entries of a baseline that is about to be written, or none if there is no such file.
+    """Return the entries of the baseline file that this run will replace. A missing or empty file has no entries.
 
-    Raises UserError for a file that is not a baseline.
+    Raises UserError if the file cannot be read or is not a baseline.
     """
     if not os.path.isfile(path):
         return Counter()
@@ -50,7 +50,7 @@ def read_previous_baseline(path: str) -> Counter[Entry]:
 
 
 def _read(path: str) -> str:
-    """Return the text of a regular file. Raises UserError for anything else, and for a file above the maximum size."""
+    """Return the text of a baseline file. Raises UserError for a file that is too large or not regular, and OSError."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise UserError(f"{path}: a baseline must be a regular file.")
     with open(path, "rb") as file:
@@ -61,9 +61,9 @@ def _read(path: str) -> str:
 
 
 def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], options: Options) -> Comparison:
-    """Return the report on `paths` without the findings in the baseline, and the stale entries.
+    """Return the report without the findings in the baseline file `path`, and the stale entries of the file.
 
-    Raises UserError as `read_baseline` does.
+    `paths` are the files and directories of the report. Raises UserError and OSError as `read_baseline` does.
     """
     rules, entries = options.rules, read_baseline(path)
     comparison = baseline.hide_known_findings(report, entries, rules)
@@ -75,10 +75,10 @@ def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], optio
 def write_baseline(
     report: Report, path: str, paths: tuple[str, ...], options: Options, previous: Counter[Entry]
 ) -> int:
-    """Write the findings in `paths` as a baseline, and return how many previous entries are kept.
+    """Write the findings of a report to the baseline file `path`. Return the number of previous entries that are kept.
 
-    Previous entries about rules and objects that this run did not check are kept: another run may need them. Raises
-    UserError if the file cannot be written.
+    Previous entries are kept if this run did not check their rule or their object. `paths` are the files and
+    directories of the report. Raises UserError if the file cannot be written.
     """
     rules = options.rules
     objects = _read_objects(report, path, paths) if previous else None
@@ -91,15 +91,16 @@ def write_baseline(
     )
     try:
         write_atomically(path, baseline.render_baseline(report, kept).encode("ascii"))
-    except OSError as error:  # its filename is that of the temporary file
+    except OSError as error:  # `error.filename` is the temporary file
         raise UserError(f'Cannot write the baseline "{path}": {error.strerror or error}.') from None
     return len(kept)
 
 
 def _read_objects(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
-    """Return what a run on `paths` has read, as in `Entry.object`, or None if the directory of the baseline is among them.
+    """Return the files and objects that a run on `paths` has read, as in `Entry.object`.
 
-    A hook names the files that were changed, so its run says nothing about other files.
+    Return None, which means all, if `paths` contain the directory of the baseline. Otherwise the run may be that of a
+    pre-commit hook. A hook names only changed files, so its report says nothing about other files.
     """
     home = os.path.realpath(os.path.dirname(path) or ".")
     for directory in filter(os.path.isdir, paths):

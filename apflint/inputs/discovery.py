@@ -1,5 +1,5 @@
-"""Finds the files that paths stand for: named files, and manifests in directories."""
-# os instead of pathlib, which costs 10 ms to import, and for every file several times what os does.
+"""Finds the input files: files that the user names, and manifests in directories that the user names."""
+# Uses os instead of pathlib, which takes 10 ms to import, and several times as long as os for each file.
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"
 UPPER_CASE = "upper-case suffix, which kubectl does not read"
-"""Reasons for skipping a directory or a file."""
+"""Reasons for skipping a directory (`HIDDEN`, `INSTALLED`) or a file (`UPPER_CASE`)."""
 
 
 class FoundFile(NamedTuple):
-    """A file to read."""
+    """An input file that is not read yet."""
 
     name: str
     """The name in findings: the path without a leading `./`, or `<stdin>` for `-`."""
     path: str
-    """`-` is standard input."""
+    """The path to open, or `-` for standard input."""
     problem: str = ""
-    """A sentence that says why the file cannot be read, or empty."""
+    """A sentence that says why the file cannot be read, or "" if there is no problem yet."""
 
 
 class _Directory(NamedTuple):
@@ -41,15 +41,15 @@ class _Directory(NamedTuple):
 
     path: str
     prefix: str
-    """The start of the names of entries: `manifests/`, or empty for the current directory."""
+    """Prefix of the names of files in the directory, such as `manifests/`. Empty for the current directory."""
     real: str
-    """The real path, with a slash at its end."""
+    """The absolute path without symbolic links. Ends with a slash."""
     relative: str
-    """The path from the current directory, which patterns match; with a slash at its end, or empty."""
+    """The path relative to the current directory, which patterns match. Ends with a slash, or is empty."""
 
 
 _Entry = _Directory | tuple[str, FoundFile]
-"""A directory to enter, or a file with its real path."""
+"""A directory to walk, or the real path of a file and the file."""
 
 
 def discover_files(
@@ -58,16 +58,17 @@ def discover_files(
     force_exclude: bool = False,
     skipped: list[Skipped] | None = None,
 ) -> Iterator[FoundFile]:
-    """Yield the files that `paths` stand for, each once: in the order of `paths`, and sorted by name in each directory.
+    """Yield each input file once, in the order of `paths`. Files in a directory are sorted by name.
 
-    A directory stands for the files with one of the `SUFFIXES` in it and below. Hidden directories and `node_modules` are
-    skipped, and links to directories are not followed (as in `kubectl apply -R`, `grep -r` and git). `-` is standard input.
+    For a directory, yield the files with one of the `SUFFIXES` in the directory and below. Hidden directories and
+    `node_modules` are skipped. Links to directories are not followed, as in `kubectl apply -R`, `grep -r` and git. `-`
+    is standard input.
 
-    `exclude` applies to files and directories below `paths`, and with `force_exclude` also to `paths`. It always applies to
-    the current directory, which is the default path.
+    `exclude` applies to files and directories below `paths`. With `force_exclude`, `exclude` also applies to `paths`.
+    `exclude` always applies to the current directory, because it is the default path.
 
-    A path that does not exist or cannot be listed is a file with a `problem`. Directories and files that are skipped because
-    of their names are appended to `skipped`.
+    A path that does not exist or cannot be listed is yielded as a file with a `problem`. Directories and files that are
+    skipped because of their names are appended to `skipped`.
     """
     excluded = PathMatcher(exclude) if exclude.globs else None
     real_directory = cache(os.path.realpath)  # pre-commit names thousands of files
@@ -100,7 +101,7 @@ def discover_files(
 
 
 def is_dangling(path: str) -> bool:
-    """Whether a path is a symbolic link to something that does not exist."""
+    """Return whether a path is a symbolic link to a file that does not exist."""
     return os.path.islink(path) and not os.path.exists(path)
 
 
@@ -114,7 +115,7 @@ def _without_dots(path: str) -> str:
 def _walk(
     start: _Directory, excluded: PathMatcher | None, seen: set[str], skipped: list[Skipped] | None
 ) -> Iterator[FoundFile]:
-    """Yield the files below a directory, without recursion: directories may be nested deeper than Python's stack."""
+    """Yield the files below a directory. Does not recurse, because directories may be nested deeper than Python's stack."""
     stack: list[_Entry] = [start]
     while stack:
         entry = stack.pop()
@@ -152,7 +153,7 @@ def _list_entries(directory: _Directory, excluded: PathMatcher | None, skipped: 
             reason = UPPER_CASE
         elif not entry.is_symlink():
             entries.append((directory.real + name, FoundFile(path, path)))
-        elif not (os.path.isdir(path) or name.startswith(".#")):  # `.#` is a lock of Emacs, a dangling link
+        elif not (os.path.isdir(path) or name.startswith(".#")):  # Emacs locks a file with a dangling link `.#FILE`
             entries.append((os.path.realpath(path), FoundFile(path, path)))
         if reason and skipped is not None and name != ".git":
             skipped.append(Skipped(path, reason))

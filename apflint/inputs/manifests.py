@@ -1,4 +1,4 @@
-"""Reads the manifests that a run checks or edits: named files and directories without context, patches and the baseline."""
+"""Reads the manifests that a run checks or edits. Leaves out context files, Kustomize patches and the baseline file."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from apflint.inputs.discovery import FoundFile
 
 MAX_NAMES = 10
-"""Maximum number of notes on named files."""
+"""Maximum number of notes on named files without APF objects."""
 CONTEXT_REASON = "context"
-"""Reason for skipping a file of `context`, which is read only for the objects it defines."""
+"""Reason for skipping a file of `Selection.context`. Its objects are known to the checks, but have no findings."""
 
 
 class Selection(NamedTuple):
-    """The manifests to read."""
+    """The manifests of a run: the paths to read, and the files to leave out."""
 
     paths: tuple[str, ...]
     exclude: Patterns = Patterns()
@@ -32,30 +32,30 @@ class Selection(NamedTuple):
     stdin_filename: str | None = None
     """Name that findings show for standard input."""
     context: tuple[str, ...] = ()
-    """Paths that are read for the objects they define. They have no findings, even if they lie below one of `paths`."""
+    """Paths of further manifests of the cluster. They have no findings, even if they are below one of `paths`."""
     baseline: str | None = None
-    """The baseline file. It is not a manifest, even if it lies below one of `paths`."""
+    """The baseline file, which is not read as a manifest, even if the file is below one of `paths`."""
 
     @property
     def is_partial(self) -> bool:
-        """Whether these are some files of a project, as a pre-commit hook names them with --force-exclude."""
+        """Return whether the run reads only some files of a project, as a pre-commit hook does with --force-exclude."""
         return self.force_exclude and not any(path == "-" or os.path.isdir(path) for path in self.paths)
 
 
 class InputFile(NamedTuple):
-    """A file that was read."""
+    """An input file and its bytes."""
 
     name: str
     """The name in findings."""
     path: str
-    """`-` is standard input."""
+    """The path of the file, or `-` for standard input."""
     data: bytes
     may_hold_apf: bool
-    """Whether it may contain APF objects. Other files, the majority in a repository, are not parsed."""
+    """Whether the file may contain APF objects. A file without APF objects is not parsed."""
 
     @property
     def content(self) -> tuple[str, bytes]:
-        """The name, and the bytes to parse."""
+        """Return the name and the bytes to parse, which are empty if the file cannot contain APF objects."""
         return self.name, self.data if self.may_hold_apf else b""
 
 
@@ -65,10 +65,10 @@ def read_selection(
     skipped: list[Skipped],
     track: Callable[[Sequence[FoundFile]], Iterable[FoundFile]] = iter,
 ) -> Iterator[InputFile]:
-    """Yield the files that can be read.
+    """Yield the selected files that can be read.
 
-    Messages about unreadable files are appended to `errors`, and skipped files to `skipped`. `track` wraps the files to show
-    the progress.
+    Messages about unreadable files are appended to `errors`, and skipped files to `skipped`. `track` iterates over the
+    found files and shows the progress.
     """
     found = list(discover_files(selection.paths, selection.exclude, selection.force_exclude, skipped))
     if selection.baseline is not None:
@@ -82,7 +82,7 @@ def read_selection(
 def read_files(
     found: Iterable[FoundFile], report_error: Callable[[FoundFile, str], object], skipped: list[Skipped]
 ) -> Iterator[InputFile]:
-    """Yield the files that can be read. The names of patches are appended to `skipped`."""
+    """Yield the readable files. Pass other files and the reason to `report_error`, and append patches to `skipped`."""
     patches = None
     for file in found:
         data = read_file(file)
@@ -101,7 +101,7 @@ def read_files(
 
 
 def read_context(selection: Selection, errors: list[str]) -> Iterator[InputFile]:
-    """Yield the files of `context`. Settings or options name them, so `exclude` applies only within directories."""
+    """Yield the files of `selection.context`. `exclude` applies only to files below directories of the context."""
     return read_selection(selection._replace(paths=selection.context, context=(), force_exclude=False), errors, [])
 
 
@@ -119,12 +119,12 @@ def _without_context(found: list[FoundFile], selection: Selection, skipped: list
 
 
 def _is_same_file(path: str, other: str) -> bool:
-    """Compare two paths. Only paths with the same base name are resolved, which reads the file system."""
+    """Return whether two paths are the same file. Paths with different base names are not resolved, to save time."""
     return os.path.basename(path) == os.path.basename(other) and os.path.realpath(path) == os.path.realpath(other)
 
 
 def collect_named(files: Iterable[InputFile], paths: Container[str], names: list[str]) -> Iterator[InputFile]:
-    """Yield the files, and append to `names` the names of those in `paths`, without standard input."""
+    """Yield the files. Append the names of files in `paths` to `names`, except standard input."""
     for file in files:
         if file.path in paths and file.path != "-":
             names.append(file.name)
@@ -132,7 +132,7 @@ def collect_named(files: Iterable[InputFile], paths: Container[str], names: list
 
 
 def describe_files_without_objects(names: Sequence[str]) -> Iterator[str]:
-    """Yield notes on explicitly named files without FlowSchemas and PriorityLevelConfigurations, the last one for many."""
+    """Yield notes on named files without APF objects: at most `MAX_NAMES`, of which the last may count other files."""
     shown = names if len(names) <= MAX_NAMES else names[: MAX_NAMES - 1]
     yield from (f"{name}: no FlowSchema and no PriorityLevelConfiguration in this file" for name in shown)
     if more := len(names) - len(shown):

@@ -1,4 +1,4 @@
-"""Finds the patches that a kustomization lists: parts of objects, which are neither checked nor edited on their own."""
+"""Finds the patches that a kustomization lists. Patches are incomplete objects, so they are not checked or edited."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-"""The names that kustomize recognizes (`RecognizedKustomizationFileNames` in api/konfig/general.go of kustomize)."""
+"""File names that kustomize recognizes (`RecognizedKustomizationFileNames` in its api/konfig/general.go)."""
 
 REASON = "patch listed in a kustomization"
-"""Why a file is skipped."""
+"""Reason for skipping a patch file."""
 _FIELDS = ("patches", "patchesStrategicMerge", "patchesJson6902")
 
 
 class Patches:
-    """Contains the paths of patches. Reads each kustomization once."""
+    """The patch files of all repositories. `path in patches` reads each kustomization at most once."""
 
     def __init__(self) -> None:
         self._patches_of = cache(_patches_of)
         self._is_git_root = cache(lambda directory: os.path.exists(os.path.join(directory, ".git")))
 
     def __contains__(self, path: str) -> bool:
-        """Whether a kustomization in the directory of the file, or above it in its repository, lists the file as a patch."""
+        """Return whether a kustomization in the directory of the file, or above in the same repository, lists the file."""
         try:
             real = os.path.realpath(path)
         except ValueError:  # a NUL in the name
@@ -46,7 +46,7 @@ class Patches:
 
 
 def list_patch_files(text: str) -> Iterator[str]:
-    """Yield the relative paths of the patch files in the text of a kustomization; nothing if it is not valid YAML."""
+    """Yield the relative paths of the patch files that the text of a kustomization lists. Invalid YAML is ignored."""
     from apflint.load.go_yaml import decode_document
     from apflint.load.tree import ParseError
     from apflint.load.yaml import parse_documents
@@ -65,7 +65,7 @@ def list_patch_files(text: str) -> Iterator[str]:
 
 
 def _patches_of(directory: str) -> frozenset[str]:
-    """Return the real paths of the patches that the kustomization in a directory lists."""
+    """Return the real paths of the patch files that the kustomization in a directory lists."""
     paths: set[str] = set()
     for name in KUSTOMIZATIONS:
         path = os.path.join(directory, name)

@@ -1,4 +1,4 @@
-"""Compares findings of a run that reads only some files, as a pre-commit hook does, with the rest of the project."""
+"""Removes findings that other files of the project refute, if a run reads only some files, as a pre-commit hook does."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ def confirm_findings(
 ) -> Report:
     """Return the report without the findings that other files of the project refute.
 
-    A priority level may be defined, and a FlowSchema matched, in a file that the run does not read. So findings that
-    depend on other objects stay only if they stay with all files of the git repository as context (`check_again`). These are
-    read only if there is such a finding: most runs of a hook have none. Without a repository the report stays as it is.
+    A finding that depends on other objects is kept only if `check_again` also reports it. `check_again` checks the same
+    files with the other files of the git repository as context. These files are read only if the report has such
+    findings.
+
+    Without a git repository, the report is returned unchanged. If the repository has more than `MAX_PROJECT_FILES`
+    files, all findings that depend on other objects are removed.
     """
     root = find_git_root(os.getcwd())
     if root is None or not any(map(depends_on_others, report.findings)):
@@ -46,12 +49,12 @@ def depends_on_others(finding: Finding) -> bool:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    """Return what identifies a finding in two runs. Its message may name other objects of the project."""
+    """Return a key that identifies a finding in two runs. The message may differ, because it may name other objects."""
     return finding.rule, finding.file, finding.object, finding.field, finding.span
 
 
 def _other_files(root: str, checked: Sequence[InputFile], selection: Selection) -> list[tuple[str, bytes]] | None:
-    """Return the manifests of the project that were not named, or None if there are too many files."""
+    """Return the manifests of the project that were not checked, or None if the project has too many files."""
     from apflint.inputs.discovery import discover_files  # most runs of a hook have no such finding
     from apflint.inputs.manifests import read_files
 

@@ -26,8 +26,7 @@ _SIGNS_BY_BOM = {
     b"\xff\xfe": tuple(sign.decode().encode("utf-16-le") for sign in _SIGNS),
     b"\xfe\xff": tuple(sign.decode().encode("utf-16-be") for sign in _SIGNS),
 }
-# A letter may be written as an escape in a quoted string. Go's JSON writes \u003c, \u003e and \u0026 for < > &, which are not
-# letters.
+# A quoted string may contain letters as escapes. Only letters are searched, because Go's JSON encoder always escapes < > &.
 _ESCAPED_LETTER = re.compile(rb"\\(?:u00|x|U000000)[4-7]")
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
@@ -52,19 +51,20 @@ _FAILURES = {
 
 
 class Unreadable(NamedTuple):
-    """An input that was not read. The run continues with the others and ends with exit code 2."""
+    """The result for an unreadable input. The run continues with the other inputs, and ends with exit code 2."""
 
     reason: str
-    """Sentences without the name of the file."""
+    """One or more sentences, which do not contain the name of the file."""
 
 
 def read_file(file: FoundFile) -> bytes | Unreadable:
-    """Return the bytes of a file, or why it cannot be read.
+    """Return the bytes of a file, or the reason why the file cannot be read.
 
-    Regular files only: a pipe, a socket or a device is refused unless it is standard input (`-`, `/dev/stdin`) or another
-    stream that the shell has opened (`/dev/fd/63`, from `<(helm template .)`).
+    Pipes, sockets and devices are rejected, except streams that the shell has opened: standard input (`-`,
+    `/dev/stdin`), and other streams such as `/dev/fd/63` from `<(helm template .)`.
 
-    A file of more than `MAX_FILE_BYTES` is only searched for signs of APF objects. Without one the result is empty.
+    A file larger than `MAX_FILE_BYTES` is only searched for signs of APF objects (`may_hold_apf`). The result is empty
+    bytes if there are no signs, and `Unreadable` otherwise.
     """
     if file.problem:
         return Unreadable(file.problem)
@@ -88,14 +88,14 @@ def read_file(file: FoundFile) -> bytes | Unreadable:
 def read_pieces(path: str) -> Iterator[bytes]:
     """Yield the bytes of a file, or of standard input for `-`, as they arrive.
 
-    Raises OSError if they cannot be read, and UserError if standard input is closed.
+    Raises OSError if the bytes cannot be read, and UserError if standard input is closed.
     """
     if path == "-":
         # Not descriptor 0: if standard input was closed, that number may belong to another file by now.
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
             raise UserError("Standard input is closed. Connect it to a pipe or a file.")
-        while piece := stream.read1(_CHUNK_BYTES):  # what is there, so that Ctrl-C works between two pieces
+        while piece := stream.read1(_CHUNK_BYTES):  # available bytes only, so that Ctrl-C works between two pieces
             yield piece
         return
     with open(path, "rb", buffering=0) as file:
@@ -104,11 +104,11 @@ def read_pieces(path: str) -> Iterator[bytes]:
 
 
 def split_lines(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield the whole lines of each piece, without their newlines.
+    """Join pieces of a stream, and yield lists of complete lines without newlines.
 
-    Raises UserError for UTF-16, and for a line without end.
+    Raises UserError for UTF-16, and for a line that is longer than `MAX_FILE_BYTES`.
     """
-    parts: list[bytes] = []  # of a line that has not ended yet
+    parts: list[bytes] = []  # of the current line
     size = 0
     for number, piece in enumerate(pieces):
         if number == 0 and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -126,15 +126,16 @@ def split_lines(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def is_stream(path: str) -> bool:
-    """Whether a path is a stream that the shell has opened."""
+    """Return whether a path is a stream that the shell has opened, such as `/dev/stdin` or `/dev/fd/63`."""
     return path == "/dev/stdin" or path.startswith(("/dev/fd/", "/proc/self/fd/"))
 
 
 def may_hold_apf(data: bytes, signs: tuple[bytes, ...] = ()) -> bool:
-    """Whether a text may contain an APF object, from its raw bytes; if not, it need not be parsed.
+    """Return whether the bytes of a file may contain an APF object. Files without APF objects need not be parsed.
 
-    Searches for the API group and the kinds, in UTF-8, or in UTF-16 after a byte order mark, which is what Kubernetes' YAML
-    parser reads. A letter that is written as an escape is a sign, too.
+    Searches for signs: the API group and the kinds, in UTF-8, or in UTF-16 after a byte order mark. Kubernetes' YAML
+    parser reads the same encodings. A letter that is written as an escape is a sign, too. By default, `signs` are the
+    signs in the encoding of `data`.
     """
     first, second, third = signs or _signs(data)
     return (
@@ -147,7 +148,7 @@ def _signs(start: bytes) -> tuple[bytes, ...]:
 
 
 def describe_failure(path: str, error: OSError | ValueError) -> str:
-    """Return a sentence for an error of the operating system."""
+    """Return a sentence that describes why the operating system could not read a file."""
     if not isinstance(error, OSError):
         return "No file can have this name."
     if error.errno == errno.ENOENT and os.path.islink(path):
@@ -165,7 +166,7 @@ def _read_regular(descriptor: int) -> bytes | Unreadable:
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data
-    # The file has grown, a network file system answers in pieces, or it is a file of /proc, whose size is 0.
+    # The file has grown, a network file system returns fewer bytes, or the file is in /proc and reports the size 0.
     chunks = [data]
     length = len(data)
     while data and length <= MAX_FILE_BYTES:
@@ -176,7 +177,7 @@ def _read_regular(descriptor: int) -> bytes | Unreadable:
 
 
 def _search(descriptor: int, size: int) -> bytes | Unreadable:
-    """Return no bytes if a large file has no sign of an APF object, otherwise refuse it. Keeps one chunk in memory."""
+    """Return empty bytes if a large file has no sign of an APF object, otherwise `Unreadable`. Reads chunks."""
     if size > MAX_SEARCHED_BYTES:
         return _refuse_size(size)
     data = os.read(descriptor, _CHUNK_BYTES)

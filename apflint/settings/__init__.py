@@ -1,4 +1,5 @@
 """Settings of a project: `apflint.toml`, `.apflint.toml` or `[tool.apflint]` in `pyproject.toml`.
 
-The command line takes precedence over the settings file, and that over the defaults. Only the closest file is used.
+The command line takes precedence over the settings file, and the settings file over the defaults. Only the closest
+settings file is used.
 """

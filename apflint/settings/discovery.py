@@ -1,4 +1,4 @@
-"""Finds the settings file of a directory, and reads TOML files within bounds: they may come with an untrusted repository."""
+"""Finds the settings file for a directory, and reads TOML files, whose size is limited because of untrusted repositories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apflint.errors import UserError
 _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _TABLE = re.compile(rb"tool\.apflint|\[tool\]")
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-# Without it, opening a named pipe waits for a writer forever.
+# Without this flag, opening a named pipe waits for a writer forever.
 _NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
 
 
@@ -44,7 +44,11 @@ def find_git_root(directory: str) -> str | None:
 
 
 def read_toml(path: str) -> dict[str, object]:
-    """Return the values in a settings file. Raises UserError if it is too large, no regular file or invalid, and OSError."""
+    """Return the values in a settings file.
+
+    Raises UserError if the file is too large, not a regular file, or invalid. Raises OSError if the file cannot be
+    read.
+    """
     is_stream = path.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/"))  # as in --config <(command)
     data = _read_at_most(path, MAX_SETTINGS_BYTES, is_stream=is_stream)
     if data is None:
@@ -56,9 +60,10 @@ def read_toml(path: str) -> dict[str, object]:
 
 
 def _has_apflint_table(path: str) -> bool:
-    """Whether a pyproject.toml has a table `[tool.apflint]`. Most have none, and those are not parsed.
+    """Return whether a pyproject.toml has a table `[tool.apflint]`.
 
-    True also for invalid or huge files that may have the table: reading the file as settings reports what is wrong.
+    Files that do not mention the table are not parsed. Invalid or large files that may have the table return True, so
+    that reading the settings reports the error.
     """
     try:
         data = _read_at_most(path, MAX_PYPROJECT_BYTES)
@@ -76,7 +81,10 @@ def _has_apflint_table(path: str) -> bool:
 
 
 def _read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes | None:
-    """Return the bytes of a regular file or an open pipe, or None if there are more than `maximum`. Raises UserError, OSError."""
+    """Return the bytes of a settings file, or None if there are more than `maximum`. Raises UserError for special files.
+
+    Regular files are allowed, and also pipes if `is_stream` is true. Raises OSError if the file cannot be opened.
+    """
     descriptor = os.open(path, _FLAGS if is_stream else _FLAGS | _NON_BLOCKING)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode) and not (is_stream and stat.S_ISFIFO(mode)):
@@ -88,7 +96,7 @@ def _read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes 
 
 
 def _parse_toml(data: bytes) -> dict[str, object]:
-    """Parse a TOML text. Raises UserError if it is invalid or nested too deeply."""
+    """Parse TOML. Raises UserError if the text is invalid or nested too deeply, or if a key has too many parts."""
     import tomllib  # most runs have no settings file
 
     try:

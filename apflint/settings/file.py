@@ -1,4 +1,4 @@
-"""Reads a settings file and parses its values. A file may come with an untrusted repository, so there are bounds."""
+"""Reads a settings file and parses its values. Limits their size, because the file may come from an untrusted source."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
     Parser = Callable[[Any, str, str], Any]
-    """Gets a value, its file and key for messages, and the directory of the file. Raises UserError."""
+    """Function that parses a value. Raises UserError for an invalid value.
+
+    Arguments: the value, the file and key for error messages, and the directory of the file.
+    """
 
 T = TypeVar("T")
 
@@ -31,9 +34,9 @@ _SHOWN_CHARACTERS = 60
 
 
 def read_settings_file(path: str) -> dict[str, object]:
-    """Return the values in a settings file by the fields of `Settings`. Patterns are relative to the directory of the file.
+    """Return the values in a settings file, by fields of `Settings`. Patterns are relative to the file's directory.
 
-    Raises UserError, with file and key, for invalid settings, and OSError for a file that cannot be opened.
+    Raises UserError, with file and key, for invalid settings. Raises OSError if the file cannot be opened.
     """
     table: Any = read_toml(path)
     where = f"{path}: "
@@ -52,7 +55,7 @@ def read_settings_file(path: str) -> dict[str, object]:
 
 
 def _call(parse: Callable[[Any], T], value: object, place: str) -> T:
-    """Return what a parser returns, and name the place in its errors."""
+    """Return the result of a parser. If the parser raises UserError, add `place` (the file and key) to the message."""
     try:
         return parse(value)
     except UserError as error:
@@ -60,7 +63,7 @@ def _call(parse: Callable[[Any], T], value: object, place: str) -> T:
 
 
 def _expect(expected: str, is_valid: Callable[[Any], bool]) -> Parser:
-    """Return a parser that returns valid values as they are."""
+    """Return a parser that returns valid values unchanged. For other values, its error message contains `expected`."""
 
     def parse(value: Any, place: str, _directory: str) -> Any:
         if not is_valid(value):
@@ -71,7 +74,7 @@ def _expect(expected: str, is_valid: Callable[[Any], bool]) -> Parser:
 
 
 def _choose(choices: Sequence[str]) -> Parser:
-    """Return a parser that returns one of the choices."""
+    """Return a parser that accepts only the choices, and returns the value unchanged."""
 
     def parse(value: Any, place: str, _directory: str) -> Any:
         if value not in choices:
@@ -108,7 +111,7 @@ def _parse_table(value: Any, place: str) -> dict[str, Any]:
 
 def _parse_severities(value: Any, place: str, directory: str) -> dict[str, str]:
     severities: dict[str, str] = {}
-    # The longer selector is the more specific one, and comes later.
+    # A longer selector is more specific, so its severity is set later.
     for selector, severity in sorted(_parse_table(value, place).items(), key=lambda entry: len(entry[0])):
         chosen: str = _parse_severity(severity, f"{place}.{selector}", directory)
         severities |= dict.fromkeys(_call(parse_selector, selector, f"{place}.{selector}").rules, chosen)
@@ -143,8 +146,9 @@ def _check_patterns(globs: Collection[str], place: str) -> None:
 def _parse_context(value: Any, place: str, directory: str) -> tuple[str, ...]:
     """Return the paths of `context`, relative to the current directory. A missing file is reported when it is read.
 
-    The settings may come with an untrusted repository, so only regular files and directories of the project are allowed:
-    a stream blocks until its writer ends it, which for a language server is the editor, and `/` is the whole disk.
+    The settings may come from an untrusted repository, so only regular files and directories of the project are
+    allowed. Reading a stream blocks. In the language server, standard input is the connection to the editor. A path
+    such as `/` would read the whole disk.
     """
     paths = []
     for written in _parse_strings(value, place, directory):

@@ -29,16 +29,16 @@ _EMPTY: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Settings(NamedTuple):
-    """Effective settings, parsed to their types."""
+    """Effective settings, converted from text to their types."""
 
     select: tuple[RuleSelector, ...] | None = None
-    """Rules to run in place of those that are enabled by default."""
+    """Rules to run instead of the rules that are enabled by default, or None to run the default rules."""
     extend_select: tuple[RuleSelector, ...] = ()
     ignore: tuple[RuleSelector, ...] = ()
     severity: Mapping[str, Severity | Literal["off"]] = _EMPTY
-    """Severities by rule id."""
+    """Severity by rule id. `off` disables a rule."""
     per_file_ignores: Mapping[str, tuple[str, ...]] = _EMPTY
-    """Rule ids by pattern, which is relative to the directory of the settings file."""
+    """Ids of ignored rules by file pattern. Patterns are relative to the directory of the settings file."""
     fail_on: FailOn = "error"
     kubernetes: Release = NEWEST
     exclude: Patterns = Patterns()
@@ -47,13 +47,13 @@ class Settings(NamedTuple):
     server_concurrency: int = SERVER_CONCURRENCY
     format: str = "text"
     path: str | None = None
-    """The settings file, relative to the current directory, or None if there is none."""
+    """The settings file, relative to the current directory, or None if no settings file is used."""
     origins: Mapping[str, str] = _EMPTY
-    """Where the value of a field comes from, if it is not the default: the settings file or `command line`."""
+    """Source of each field that is set: the path of the settings file, or `command line`. Other fields have defaults."""
 
     def to_options(self, *, suppressions: bool = True) -> Options:
         """Return the options for checking manifests. Raises UserError if no rule is left to run."""
-        # A severity also enables a rule that is off by default.
+        # Setting a severity also enables a rule that is off by default.
         with_severity = (RuleSelector(rule, (rule,)) for rule, level in self.severity.items() if level != "off")
         rules = select_rules(
             self.select,
@@ -72,7 +72,10 @@ class Settings(NamedTuple):
         )
 
     def _adjustment(self) -> Callable[[Finding], Finding | None] | None:
-        """Return a function that applies `severity` and `per_file_ignores` to a finding, or None if there are none."""
+        """Return a function that applies `severity` and `per_file_ignores` to a finding, or None if both are empty.
+
+        The function returns the finding with its severity, or None if the finding is ignored.
+        """
         if not self.severity and not self.per_file_ignores:
             return None
         directory = os.path.realpath(os.path.dirname(os.path.abspath(self.path or "")))
@@ -95,4 +98,4 @@ class Settings(NamedTuple):
 
 
 KEYS = {field.replace("_", "-"): field for field in Settings._fields if field not in ("path", "origins")}
-"""Fields of `Settings` by their keys in a settings file."""
+"""Field of `Settings` for each key of a settings file, such as `extend_select` for `extend-select`."""

@@ -10,18 +10,18 @@ from apflint.record import NamedTuple
 
 
 class Patterns(NamedTuple):
-    """Patterns, relative to a directory."""
+    """Patterns, and the directory that they are relative to."""
 
     globs: tuple[str, ...] = ()
     directory: str | None = None
-    """Absolute path; the current directory if None."""
+    """Absolute path of the directory, or None for the current directory."""
 
 
 class PathMatcher:
-    """Matches paths, which are relative to the current directory, against patterns.
+    """Matches paths against patterns. Paths are relative to the current directory.
 
-    `*` also matches slashes. A pattern without a slash matches the last part of a path, `**/` before a name matches any
-    depth, and what matches a directory matches everything below it.
+    `*` also matches slashes. A pattern without a slash matches the last part of a path. `**/` at the start of a pattern
+    matches any depth. A pattern that matches a directory also matches everything below it (`matches_or_parent`).
     """
 
     def __init__(self, patterns: Patterns) -> None:
@@ -40,11 +40,14 @@ class PathMatcher:
         self._has_absolute = any(pattern.startswith("/") for pattern in paths)
 
     def matches(self, path: str) -> bool:
-        """Whether a pattern matches the path itself. For a walk, which asks about each directory before it enters it."""
+        """Return whether a pattern matches the path itself.
+
+        Directories above the path are not tested, because a walk tests each directory before entering it.
+        """
         return self._matches(self._relative(path) if self._is_elsewhere else path)
 
     def matches_or_parent(self, path: str) -> bool:
-        """Whether a pattern matches the path or a directory above it, up to the directory of the patterns."""
+        """Return whether a pattern matches the path or a directory above, up to the directory of the patterns."""
         name = self._relative(path)
         while name not in ("", ".", "/"):
             if self._matches(name):

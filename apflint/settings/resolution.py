@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 def resolve_settings(
     command_line: Mapping[str, object] | None = None, config: str | None = None, *, isolated: bool = False
 ) -> Settings:
-    """Return the effective settings. `command_line` maps fields of `Settings` to values, None for absent options.
+    """Return the effective settings. `command_line` maps fields of `Settings` to values, or to None for absent options.
 
-    With `select` on the command line, `extend_select`, `ignore` and severities `off` of the settings file are not used.
-    Raises UserError, with file and key, for invalid settings, and OSError for a file that cannot be opened.
+    `config` is a settings file to use instead of the closest one. With `isolated`, no settings file is used. If the
+    command line has `select`, then `extend_select`, `ignore` and severities `off` of the settings file are ignored.
+
+    Raises UserError, with file and key, for invalid settings. Raises OSError if the settings file cannot be opened.
     """
     if config is not None and isolated:
         raise UserError("--config and --isolated cannot be used together.")

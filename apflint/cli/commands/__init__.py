@@ -1,1 +1,1 @@
-"""The commands of apflint: a module of this package is the command of its name."""
+"""The commands of apflint. The name of a module is the name of the command that it defines."""

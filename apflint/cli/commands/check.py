@@ -1,4 +1,4 @@
-"""`apflint check`."""
+"""The command `apflint check`."""
 
 from __future__ import annotations
 
@@ -151,14 +151,14 @@ def check(
 
 
 def _reject_conflicts(given: dict[str, bool]) -> None:
-    """Raise UserError for two options that exclude each other. Only --fix and --report go together."""
+    """Raise UserError if two of these options are given. Only --fix and --report can be combined."""
     names = [name for name, is_given in given.items() if is_given]
     if len(names) > 1 and names != ["--fix", "--report"]:
         raise UserError(f"{names[0]} and {names[1]} cannot be combined")
 
 
 def _write_baseline(run: CheckRun) -> int:
-    """Record all findings in the baseline file, or nothing if an input is unreadable: its known findings would be lost."""
+    """Write all findings to the baseline file. If an input is unreadable, write nothing, because its entries would be lost."""
     from apflint.inputs.baseline_file import read_previous_baseline, write_baseline
 
     path = run.selection.baseline

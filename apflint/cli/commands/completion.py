@@ -1,4 +1,4 @@
-"""`apflint completion`."""
+"""The command `apflint completion`."""
 
 from __future__ import annotations
 

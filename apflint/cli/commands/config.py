@@ -1,4 +1,4 @@
-"""`apflint config`."""
+"""The command `apflint config`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def config(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as it is written in a settings file."""
+    """Convert the value of a setting to the form that it has in a settings file."""
     match value:
         case None:  # `select`: all rules that are enabled by default
             return ["APF"]
@@ -63,7 +63,7 @@ def _plain(value: Any) -> Any:
 
 
 def _to_toml(value: Any) -> str:
-    """Return a value in TOML, whose strings are those of JSON."""
+    """Return a value in TOML. JSON strings are also TOML strings."""
     if isinstance(value, dict):
         entries = ", ".join(f"{json.dumps(key)} = {_to_toml(entry)}" for key, entry in value.items())
         return f"{{ {entries} }}" if entries else "{}"

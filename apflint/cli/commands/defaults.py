@@ -1,4 +1,4 @@
-"""`apflint defaults`."""
+"""The command `apflint defaults`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def defaults(
 
 
 def _choose_version(text: str | None, release: Release) -> str:
-    """Return an API version that the release has: by default the newest that it serves. Raises UserError for another."""
+    """Return the API version in `text`, or the newest version that the release serves if `text` is None.
+
+    Raises UserError for an unknown version, and for a version that is newer than the release.
+    """
     if text is None:
         return release.newest_version
     version = parse_api_version(text)

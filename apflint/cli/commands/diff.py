@@ -1,4 +1,4 @@
-"""`apflint diff`."""
+"""The command `apflint diff`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def diff(
 
 
 def _read(name: str, cluster: ClusterOptions) -> Effective:
-    """Read a configuration. Print a note if there is none: a mistyped path must not look like a cluster without objects."""
+    """Read a configuration. Print a note if there are no APF objects, because the path may be mistyped."""
     known = read_configuration(name, cluster, print_note)
     if not known.workspace.manifests and (name == "-" or os.path.isdir(name)):
         print_note(f"{_shown(name)}: no FlowSchema and no PriorityLevelConfiguration found")

@@ -1,4 +1,4 @@
-"""`apflint explain`."""
+"""The command `apflint explain`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 REQUEST = "Request"
 HttpMethod = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
 MAX_PRINTED_ERRORS = 10
-"""Lines without a request that are named; further ones are counted."""
+"""Maximum number of rejected input lines whose errors are printed. Further rejected lines are only counted."""
 
 
 @app.command(
@@ -183,9 +183,10 @@ def explain(
 
 
 def _note_path(request: Request, words: tuple[str, ...]) -> Request:
-    """Note that a word that is read as an object's name is also a path, as in `explain list pods manifests`.
+    """Add a note if the object name in the request is also the path of a directory or manifest.
 
-    Raises UserError if the verb has no object name.
+    In `explain get pods manifests`, the user may want the manifests in that directory. Raises UserError if the verb
+    does not take an object name, as in `explain list pods manifests`.
     """
     word = words[2] if len(words) > 2 else ""
     if not (os.path.isdir(word) or (word.endswith(SUFFIXES) and os.path.isfile(word))):
@@ -212,7 +213,10 @@ def _print_names(
 
 
 def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Yield the answers to all audit events in a file as text, and lines without a request, each with the reason."""
+    """Yield the explanations of the audit events in a file, each with an empty list of rejected lines.
+
+    For a line without a valid event, yield an empty text, and a list with the line number and the error.
+    """
 
     @lru_cache(maxsize=256)  # most events of an audit log are alike
     def answer(request: Request) -> str:
@@ -233,7 +237,10 @@ def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tup
 
 
 def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]]]) -> int:
-    """Print answers as they arrive, then the first lines without a request. Return the exit code."""
+    """Print the explanations in `answers` as they arrive, then the errors of rejected lines. Return the exit code.
+
+    `answers` yields text, together with the rejected input lines: their numbers and errors.
+    """
     errors: list[tuple[int, str]] = []
     error_count = answered = 0
     gc.disable()  # the caches are bounded and free of cycles; collecting them would take a fifth of the time

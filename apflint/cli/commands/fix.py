@@ -1,4 +1,4 @@
-"""`apflint fix`, and the fixes of `check --fix` and `check --diff`."""
+"""The command `apflint fix`, and the options --fix and --diff of `apflint check`."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def fix(
 
 
 def fix_and_check(run: CheckRun, output: Output, *, diff: bool, unsafe: bool) -> int:
-    """Run `check --fix` or `check --diff`. The exit code is that of the findings in the files as they are at the end."""
+    """Run `check --fix` or `check --diff`. Return the exit code for the findings in the files at the end of the run."""
     if not diff and not {"-", "/dev/stdin"}.isdisjoint(run.selection.paths):
         raise UserError("--fix edits files. For standard input use `apflint fix -`, which prints the result")
     outcome = _fix_files(run, diff=diff, unsafe=unsafe)
@@ -121,7 +121,7 @@ class _Outcome(NamedTuple):
     before: Report
     """The findings in the files before fixing."""
     fixed: list[Finding]
-    """Findings that were fixed, or would be."""
+    """Findings that were fixed, or that would be fixed without --diff."""
     refused: tuple[Refusal, ...]
     after: Report
     """The findings in the files after fixing."""
@@ -161,7 +161,7 @@ def _fix_files(run: CheckRun, *, diff: bool, unsafe: bool) -> _Outcome:
 def _checker(
     run: CheckRun, context: list[tuple[str, bytes]], skipped: list[Skipped]
 ) -> Callable[[Mapping[str, bytes]], Report]:
-    """Return the function that checks inputs as `apflint check` does, with all findings except those in the baseline."""
+    """Return a function that checks files in memory. Its reports contain all findings that are not in the baseline."""
     # Findings must refer to the text of standard input, not to the templates of a rendered chart.
     options = run.options._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
 

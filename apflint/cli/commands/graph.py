@@ -1,4 +1,4 @@
-"""`apflint graph`."""
+"""The command `apflint graph`."""
 
 from __future__ import annotations
 

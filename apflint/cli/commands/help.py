@@ -1,4 +1,4 @@
-"""`apflint help`."""
+"""The command `apflint help`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apflint limits`."""
+"""The command `apflint limits`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apflint lsp`."""
+"""The command `apflint lsp`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apflint migrate`."""
+"""The command `apflint migrate`."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def migrate(
 def _migrate_file(
     file: InputFile, target: Target, named: tuple[str, ...], *, accept_changes: bool, diff: bool
 ) -> tuple[int, int]:
-    """Migrate a file, and print or write the result. Return the exit code and the number of moved objects."""
+    """Migrate a file, and print or write the result. Return the exit code and the number of migrated objects."""
     try:
         text, encoding = decode(file.data)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""`apflint rule`."""
+"""The command `apflint rule`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apflint schema`."""
+"""The command `apflint schema`."""
 
 from __future__ import annotations
 

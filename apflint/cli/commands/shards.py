@@ -1,4 +1,4 @@
-"""`apflint shards`."""
+"""The command `apflint shards`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apflint.output.json_text import to_json
 
 TABLE, HAND, RECOMMENDATION = "Table of probabilities", "Hand of a flow", "Recommendation"
 DEFAULT_ELEPHANTS = 4
-"""Number of elephants that a recommendation assumes."""
+"""Number of elephants (flows that fill all queues of their hands) that --recommend assumes by default."""
 DEFAULT_MAX_QUEUES = 1024
 
 
@@ -119,7 +119,7 @@ def _pair_of_flow_schema(
 ) -> tuple[int, int]:
     """Return the queues and the hand size of the priority level that a FlowSchema references.
 
-    Raises UserError if the FlowSchema or the priority level does not exist, or has no queues.
+    Raises UserError if the FlowSchema or the priority level does not exist, or if the priority level has no queues.
     """
     known = read_cluster(paths, cluster, print_note)
     configuration = known.configuration

@@ -1,4 +1,4 @@
-"""`apflint test`."""
+"""The command `apflint test`."""
 
 from __future__ import annotations
 
