@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PriorityLevelConfiguration
 
 MAX_REMEMBERED = 65_536
-"""Maximum number of entries in each cache of a `Classifier` or an `Explainer`."""
+"""Default maximum number of entries in each cache of a `Classifier`, and maximum number of flows in `Explainer`."""
 
 
 class MatchedBy(NamedTuple):

@@ -1,4 +1,4 @@
-"""Predicates that tell whether a request matches a FlowSchema, a rule, a subject or an item of a rule.
+"""Predicates for whether a request matches a FlowSchema, a rule, a subject or an item of a rule.
 
 The module translates staging/src/k8s.io/apiserver/pkg/util/flowcontrol/rule.go function by function. The order is the same,
 and the names only differ in their spelling, so that both can be read side by side. The summary of a function begins with
