@@ -43,7 +43,7 @@ MAX_ALIAS_DEPTH = Bound(300, "APF004, and the document is not checked")
 MAX_DUPLICATES = Bound(2_000, "the last finding of the rule states that further ones are left out")
 """Duplicate keys in a document, and separately infinite numbers and NaN. A report shows fewer findings than this."""
 MAX_KEPT_TREES = Bound(500_000, "nothing: the document is parsed again when a position is needed")
-"""Line ends, commas and colons in those documents of a file whose parsed trees stay in memory."""
+"""Line ends, commas and colons in the documents of a file whose parsed trees stay in memory."""
 MAX_HELM_TEMPLATES = Bound(10_000, "findings show positions in the whole output instead of the templates")
 """Template files in the output of `helm template`."""
 MAX_PROJECT_FILES = Bound(20_000, "nothing: findings that other files could refute are left out")
@@ -111,7 +111,7 @@ MAX_REDUNDANCY_PROOF_PARTS = Bound(10_000, "APF516 states how many FlowSchemas w
 # Fixes
 
 MAX_COMPARED_FIELDS = Bound(200, "the findings have no fix")
-"""Unknown fields in a mapping for which APF101 can suggest another name. Each field is compared with all others."""
+"""Unknown fields in a mapping for which APF101 can suggest another name. Each field is compared with all other fields."""
 MAX_FIX_ATTEMPTS = Bound(1_000, "the remaining fixes are refused")
 """Batches of fixes that a run tries. Without this bound, fixes that undo each other would never end."""
 MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS = Bound(40, "the remaining fixes are refused")
@@ -129,7 +129,7 @@ MAX_EDIT_NEIGHBORS = Bound(1_000_000, "the edits of a fix are null in JSON; the 
 MAX_MOVES = Bound(2_000, "diff states that more requests may move")
 """Pairs of FlowSchemas between which `apflint diff` finds moved requests. A search for more pairs takes seconds."""
 MAX_MOVE_PROOFS = Bound(500_000, "diff states that more requests may move")
-"""Solver calls of `apflint diff` that find such pairs, times the number of FlowSchemas, with which the time grows."""
+"""Solver calls of `apflint diff` that find pairs with moved requests, times the number of FlowSchemas, with which the time grows."""
 MAX_ELEPHANTS = Bound(10_000, "an error")
 """Elephants (flows that fill all queues of their hand) for which `apflint shards` computes exact probabilities."""
 MAX_SHARDS_WORK = Bound(100_000_000, "an error")

@@ -121,7 +121,7 @@ class Effective:
 
     @cached_property
     def without_own(self) -> Configuration:
-        """`assumed` without `own_flow_schemas`, to show the effect of the other FlowSchemas, such as the built-in ones."""
+        """`assumed` without `own_flow_schemas`, to show the effect of the built-in and other FlowSchemas."""
         others = self.without(frozenset(schema.document for schema in self.own_flow_schemas))
         return others._configuration(self._assumed_levels)  # noqa: SLF001  # the same class
 
@@ -179,14 +179,14 @@ class Effective:
 
     @cached_property
     def dead_parts(self) -> DeadParts:
-        """The unreachable parts of those `own_flow_schemas` that are effective in `assumed`."""
+        """The unreachable parts of `own_flow_schemas`, except FlowSchemas that are not effective in `assumed`."""
         effective = {schema.document for schema in self.assumed.order}
         own = [schema for schema in self.own_flow_schemas if schema.document in effective]
         return DeadParts(*self.proofs.find_unreachable(own)) if own else DeadParts((), ())
 
     @cached_property
     def unreachable_documents(self) -> frozenset[Document]:
-        """The documents of those `own_flow_schemas` that capture no request."""
+        """The documents of the FlowSchemas in `own_flow_schemas` that capture no request."""
         return frozenset(part.schema.document for part in self.dead_parts.parts if part.rule is None)
 
 

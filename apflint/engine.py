@@ -48,7 +48,7 @@ class Options(NamedTuple):
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE
     """Maximum number of findings to report for a rule, file and severity. Further findings are only counted."""
     covered: bool = False
-    """Whether to report also covered findings: those that repeat another finding of the rule, but have their own fix."""
+    """Whether to report also covered findings. They repeat another finding of the rule, but have their own fix."""
 
 
 def check(
@@ -157,7 +157,7 @@ class _Run:
     def _is_part_of_rejection(self, problem: Problem) -> bool:
         """Return whether the API server rejects the value of a problem, or another value that explains the problem.
 
-        Such values are those inside of the value, the list of strings that contains the value, and the whole object.
+        Other values are values inside of it, the list of strings that contains it, and the whole object.
         """
         document, path = problem.place.document, problem.place.path
         strings = path[:-1] if path and isinstance(path[-1], int) and path[-2] != "subjects" else path
@@ -169,8 +169,8 @@ class _Run:
     def _is_caused_by_misspelling(self, problem: Problem) -> bool:
         """Return whether a problem reports a missing field that is only misspelled. The misspelling has its own finding.
 
-        Servers without strict decoding ignore the misspelled field and reject the object for the missing field. With such a
-        server, the problem is reported, too.
+        Servers without strict decoding ignore the misspelled field, and reject the object for the missing field. For these
+        releases, apflint reports the problem, too.
         """
         place = problem.place
         if place.document is None or place.document not in self._misspelled:

@@ -1,7 +1,7 @@
 """FlowSchema and PriorityLevelConfiguration as typed, immutable values with their defaults.
 
-Names are those of `k8s.io/api/flowcontrol/v1/types.go`. Assured and nominal concurrency shares, from different API versions,
-are one field here. Defaults are those of the servers (`pkg/apis/flowcontrol/*/defaults.go`). Two specs are equal (`==`) if the
+Names follow `k8s.io/api/flowcontrol/v1/types.go`. Assured and nominal concurrency shares, from different API versions,
+are one field here. Defaults follow the servers (`pkg/apis/flowcontrol/*/defaults.go`). Two specs are equal (`==`) if the
 server treats them as equal. For example, an absent list equals an empty list.
 """
 
@@ -183,7 +183,7 @@ def build_priority_level(
 ) -> PriorityLevelConfiguration:
     """Build a PriorityLevelConfiguration from a decoded manifest that is valid according to its schema.
 
-    The defaults are those of the release. Unknown fields are ignored.
+    The defaults of the release apply. Unknown fields are ignored.
     """
     metadata = _build_metadata(value.get("metadata") or {})
     spec: Any = value.get("spec") or {}

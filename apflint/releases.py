@@ -119,7 +119,7 @@ class Release(NamedTuple):
     def classifies_watches(self) -> bool:
         """Whether API Priority and Fairness classifies watches. In earlier releases, it skips all long-running requests.
 
-        Source: `WithPriorityAndFairness` in server/filters/priority-and-fairness.go, by tag.
+        Source: `WithPriorityAndFairness` in server/filters/priority-and-fairness.go, compared between release tags.
         """
         return self.minor >= 22
 
@@ -137,7 +137,7 @@ class Release(NamedTuple):
 
         If so, a list request may take several seats, and requests wait in the queue with the least estimated work. Otherwise,
         every request takes one seat, and requests wait in the queue with the fewest requests. Source:
-        util/flowcontrol/request/list_work_estimator.go and `shuffleShardLocked` in fairqueuing/queueset/queueset.go, by tag.
+        util/flowcontrol/request/list_work_estimator.go and `shuffleShardLocked` in fairqueuing/queueset/queueset.go, compared between release tags.
         """
         return self.minor >= 23
 

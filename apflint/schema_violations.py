@@ -76,7 +76,7 @@ class _Shape:
         self.fields = {name: _Shape(field, root) for name, field in schema.get("properties", {}).items()}
         others = schema.get("items") or schema.get("additionalProperties")
         self.others = _Shape(others, root) if others else None
-        """Shape of the items of a list, or of the mapping entries that are not in `fields`. None if none are allowed."""
+        """Shape of the items of a list, or of the mapping entries that are not in `fields`. None if they are not allowed."""
         self.integers = range(schema["minimum"], schema["maximum"] + 1) if "minimum" in schema else range(0)
         self.is_time = schema.get("format") == "date-time"
         self.plain_type = self.type if self.type is bool or (self.type is str and not self.is_time) else None

@@ -1,6 +1,6 @@
 """Validation of strings as in Kubernetes: names, label values and timestamps.
 
-The rules for names are those of `k8s.io/apimachinery/pkg/util/validation`. Lengths are in bytes of UTF-8, as in Go.
+The rules for names follow `k8s.io/apimachinery/pkg/util/validation`. Lengths are in bytes of UTF-8, as in Go.
 """
 
 from __future__ import annotations

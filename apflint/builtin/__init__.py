@@ -1,7 +1,7 @@
 """The built-in objects of each release: the FlowSchemas and priority levels that a kube-apiserver creates on its own.
 
-Mandatory objects always take effect: if one is missing, the server behaves as if it existed. Suggested objects are created
-if they are missing (Kubernetes documentation, "API Priority and Fairness", default configuration objects).
+Mandatory objects always take effect. The server behaves as if missing mandatory objects existed. Missing suggested objects are
+created (Kubernetes documentation, "API Priority and Fairness", default configuration objects).
 
 Each data file in this directory describes consecutive releases with equal objects. Its name is the first of these releases.
 Specs are written as in API version `v1`, except that the shares of limited levels are called `shares`. Files of early releases
@@ -46,7 +46,7 @@ MANDATORY = ("exempt", "catch-all")
 AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
 """Annotation of built-in objects. If its value is "true", the server restores the spec of its release."""
 GENERAL_PURPOSE = ("service-accounts", "global-default")
-"""Suggested FlowSchemas for requests that no other FlowSchema matches. Other suggested ones protect system traffic."""
+"""Suggested FlowSchemas for requests that no other FlowSchema matches. Other suggested FlowSchemas protect system traffic."""
 _FIRST_MINORS = (18, 19, 20, 22, 24, 26, 28, 34)
 """Minor releases that changed the built-in objects: the names of the data files."""
 _SOURCE_PREFIX = "<built-in "

@@ -198,7 +198,7 @@ class ObjectFinder:
     ) -> None:
         """Collect the objects in the decoded value at `path`.
 
-        `inherited` are the apiVersion and kind of an item that has none itself, in a list such as FlowSchemaList.
+        `inherited` are the default apiVersion and kind of an item in a list such as FlowSchemaList, otherwise empty.
         """
         if not isinstance(value, dict):
             if value is not None:

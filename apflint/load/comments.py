@@ -107,7 +107,7 @@ def _find_scope(source: Source, offset: int, layout: _Layout) -> tuple[int, int]
 
 
 def _find_layout(source: Source, offsets: list[int]) -> _Layout:
-    """Return the layout of the documents that contain a comment, and of the next non-empty document after each.
+    """Return the layout of each document that contains a comment, and of the next non-empty document after it.
 
     `offsets` are the sorted start offsets of the comments.
     """

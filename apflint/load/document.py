@@ -106,8 +106,8 @@ class Document:
     def offsets(self, path: Path, *, key: bool = False) -> tuple[int, int]:
         """Return the start and end offsets with which a finding points at the value at `path`.
 
-        They are the offsets of the value if it is a scalar or a flow collection on one line. They are those of its key for
-        other values, and if `key` is true. For a missing value, they belong to its nearest existing parent.
+        They are the offsets of the value if it is a scalar or a flow collection on one line. For other values, and if `key`
+        is true, they are the offsets of the key. For a missing value, they are the offsets of the nearest existing parent.
         """
         full = self.prefix + path
         depth, last_key, node = walk(self.root, full)

@@ -87,7 +87,7 @@ def _locate(error: YAMLError, text: str, base: int, end: int) -> ParseError:
 
 
 def _locate_start(problem: str, context: str, text: str, base: int, began: int, at: int, end: int) -> ParseError | None:
-    """Return an error at the start of the quote, alias, key or bracket that caused it, or None if none of them did."""
+    """Return an error at the start of the quote, alias, key or bracket that caused the error, or None if the cause is unknown."""
     if "quoted scalar" in context and "found unexpected" in problem:
         return ParseError(f"{problem} {context}", began)
     if "scanning an alias" in context or "scanning an anchor" in context:
