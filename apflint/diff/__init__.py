@@ -1,1 +1,1 @@
-"""What changes from one configuration to another: requests, seats and queues of priority levels, objects."""
+"""Comparison of two configurations: which requests, priority levels and objects change."""

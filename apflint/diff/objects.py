@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 Change = Literal["removed", "added", "changed"]
 _CHANGE_ORDER: tuple[Change, ...] = ("removed", "added", "changed")
 _SUMMARY_FIELDS = ("type", "shares", "limitResponse", "matchingPrecedence", "priorityLevelConfiguration")
-"""Fields to describe an object that only one configuration has."""
+"""Fields that describe an object if only one configuration has the object."""
 
 
 class ObjectChange(NamedTuple):
-    """An object that only one configuration has, or that differs."""
+    """An object that differs between the configurations, or that only one configuration has."""
 
     kind: Kind
     name: str
-    """For an object whose name the server generates, the prefix of the name and `...`."""
+    """Name of the object. If the server generates the name, its prefix and `...`."""
     change: Change
     details: tuple[str, ...]
-    """A few words each, with names as in manifests: `matchingPrecedence 500 -> 800`. Never empty."""
+    """Descriptions of the differences, such as `matchingPrecedence 500 -> 800`. Never empty."""
 
 
 class LevelChange(NamedTuple):
-    """The limits of a priority level in two configurations; None if the configuration has no such level."""
+    """The limits of a priority level in the old and the new configuration. None means that the level does not exist."""
 
     name: str
     old: LevelLimits | None
@@ -40,17 +40,20 @@ class LevelChange(NamedTuple):
 
     @property
     def gain(self) -> int:
-        """Nominal seats that the level gains; negative if it loses seats."""
+        """Return the number of nominal seats that the level gains, or a negative number if the level loses seats."""
         return (self.new.nominal if self.new else 0) - (self.old.nominal if self.old else 0)
 
     @property
     def is_changed(self) -> bool:
-        """Whether the level is added or removed, or has other seats or queues."""
+        """Return whether the level is added or removed, or its seats or queues change."""
         return self.old is None or self.new is None or self.old.figures != self.new.figures
 
 
 class _Stored(NamedTuple):
-    """An object that a server stores. `unused_because` is why the server does not use it; empty if it does."""
+    """An object that a server stores.
+
+    `unused_because` is the reason why the server does not use the object, or empty if the server uses it.
+    """
 
     kind: Kind
     name: str
@@ -60,14 +63,14 @@ class _Stored(NamedTuple):
 
 
 def compare_levels(old: Limits, new: Limits) -> tuple[LevelChange, ...]:
-    """Return the limits of every level of two configurations, by name; levels that are the same are included."""
+    """Return the old and new limits of every priority level, sorted by name. Unchanged levels are included."""
     before = {level.name: level for level in old.levels}
     after = {level.name: level for level in new.levels}
     return tuple(LevelChange(name, before.get(name), after.get(name)) for name in sorted({*before, *after}))
 
 
 def compare_objects(old: Configuration, new: Configuration) -> tuple[ObjectChange, ...]:
-    """Return the stored objects that differ: priority levels, then FlowSchemas; by change, then by name."""
+    """Return the stored objects that differ, sorted by kind (priority levels first), type of change, and name."""
     before, after = dict(_stored_objects(old)), dict(_stored_objects(new))
     changes: list[ObjectChange] = []
     for key in dict.fromkeys((*before, *after)):
@@ -85,7 +88,7 @@ def compare_objects(old: Configuration, new: Configuration) -> tuple[ObjectChang
 
 
 def _stored_objects(configuration: Configuration) -> Iterator[tuple[object, _Stored]]:
-    """Yield each stored object with a key that it has in both configurations."""
+    """Yield each stored object with a key. Objects with equal keys in two configurations are the same object."""
     kind: Kind = "PriorityLevelConfiguration"
     for name, level in configuration.levels.items():
         if (kind, name) not in configuration.imagined and name not in configuration.unusable:
@@ -108,7 +111,7 @@ def _stored_flow_schema(schema: FlowSchema, unused_because: str) -> tuple[object
         "priorityLevelConfiguration": f'"{spec.priority_level_configuration}"',
         "distinguisherMethod": spec.distinguisher_method or "none",
     }
-    # The server generates different names for objects without one, so these are the same only if they are equal.
+    # For objects without a name, the server generates different names. Such objects are the same only if they are equal.
     key = ("FlowSchema", schema.name) if schema.name else (prefix, spec)
     return key, _Stored("FlowSchema", schema.name or f"{prefix}...", fields, unused_because, spec.rules)
 
@@ -116,7 +119,7 @@ def _stored_flow_schema(schema: FlowSchema, unused_because: str) -> tuple[object
 def _level_fields(level: PriorityLevelConfiguration) -> Mapping[str, str]:
     spec, limited = level.spec, level.spec.limited
     if limited is None:
-        # Before 1.28 there is no field `exempt`, which is equivalent to zeros.
+        # Before 1.28, the field `exempt` does not exist. This is equivalent to zeros.
         shares, lendable = (spec.exempt.shares, spec.exempt.lendable_percent) if spec.exempt else (0, 0)
         return {"type": spec.type, "shares": str(shares), "lendablePercent": str(lendable)}
     borrowing, queuing = limited.borrowing_limit_percent, limited.limit_response.queuing

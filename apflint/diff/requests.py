@@ -1,7 +1,8 @@
-"""Requests that fare differently in another configuration: in another priority level, FlowSchema or flow, or with other seats.
+"""Requests that another configuration treats differently: by priority level, FlowSchema, flow, or limits.
 
-The comparison is exact: `apflint.proofs` finds every pair of FlowSchemas between which a request moves, and this module
-adds requests that keep their FlowSchema but have other flows or limits. Each change comes with example requests.
+A request *moves* if its FlowSchema or its priority level changes. The comparison is exact: `apflint.proofs` finds every
+pair of FlowSchemas between which a request moves. This module adds requests that keep their FlowSchema and level, but
+have other flows or limits. Each change has example requests.
 """
 
 from __future__ import annotations
@@ -29,11 +30,14 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
 
 ChangeType = Literal["priorityLevel", "flowSchema", "flow", "limits"]
-"""What changes for a request, the most severe change only: the priority level; the FlowSchema within the same level; within
-the same FlowSchema the distinguisher, and so the queues; or only the seats and queues of the level."""
+"""The most severe change for a request.
+
+`priorityLevel`: the level changes. `flowSchema`: the level stays, but the FlowSchema changes. `flow`: the FlowSchema stays,
+but its distinguisher method changes. `limits`: only the seats or queues of the level change.
+"""
 _SEVERITY: tuple[ChangeType, ...] = ("priorityLevel", "flowSchema", "flow", "limits")
 _MAX_PARTS = 200
-"""Additional parts up to which differing FlowSchemas are split into their entries."""
+"""Maximum number of FlowSchemas that `_split_flow_schemas` adds to a configuration."""
 
 
 class Side(NamedTuple):
@@ -52,24 +56,24 @@ class Example(NamedTuple):
 
 
 class RequestChange(NamedTuple):
-    """Requests that go from one FlowSchema to another, or stay in one that changes."""
+    """A change for the requests with the same old FlowSchema and the same new FlowSchema."""
 
     examples: tuple[Example, ...]
-    """At least one; of requests that move, one for each entry of a differing FlowSchema (see `_split_flow_schemas`)."""
+    """Never empty. Requests that move have an example for each entry of a changed FlowSchema (`_split_flow_schemas`)."""
 
     @property
     def old(self) -> Resolution:
-        """Classification of these requests in the old configuration."""
+        """Return the classification of the requests in the old configuration."""
         return self.examples[0].old
 
     @property
     def new(self) -> Resolution:
-        """Classification of these requests in the new configuration."""
+        """Return the classification of the requests in the new configuration."""
         return self.examples[0].new
 
     @property
     def is_rare(self) -> bool:
-        """Whether only one of Kubernetes' own users makes such requests, and only if it is in additional groups."""
+        """Return whether all examples are by `system:` users in additional groups, which is unusual in clusters."""
         return all(
             "--as-group" in (example.witness.words or ()) and example.witness.digest.user.name.startswith("system:")
             for example in self.examples
@@ -77,13 +81,13 @@ class RequestChange(NamedTuple):
 
 
 class ChangeGroup(NamedTuple):
-    """The changes of one type with the same old and new priority level, which may be one level."""
+    """The changes of one type with the same old priority level and the same new priority level."""
 
     type: ChangeType
     old: LevelLimits
     new: LevelLimits
     changes: tuple[RequestChange, ...]
-    """In matching order of the old FlowSchemas, then of the new ones; never empty."""
+    """Sorted by the matching order of the old FlowSchemas, then of the new FlowSchemas. Never empty."""
 
 
 class Difference(NamedTuple):
@@ -92,17 +96,17 @@ class Difference(NamedTuple):
     old: Side
     new: Side
     groups: tuple[ChangeGroup, ...]
-    """By severity; then changes that common users notice, those that lose most seats, and by name."""
+    """Sorted by severity, rare changes last, largest loss of nominal seats first, and by the names of the levels."""
     levels: tuple[LevelChange, ...]
-    """Every level of both sides, by name."""
+    """Every priority level of both configurations, by name."""
     objects: tuple[ObjectChange, ...]
-    """Objects that differ, even if that has no effect."""
+    """Objects that differ, even if the difference has no effect."""
     complete: bool
-    """False if `MAX_MOVES` or `MAX_MOVE_PROOFS` ended the search for requests that move; then some are missing."""
+    """False if `MAX_MOVES` or `MAX_MOVE_PROOFS` ended the search for requests that move. Some changes are then missing."""
 
     @property
     def changed(self) -> bool:
-        """Whether any request or any level fares differently, or may do so because the search ended early."""
+        """Return whether a request or a level changes, or may change because the search ended early."""
         return bool(self.groups) or not self.complete or any(level.is_changed for level in self.levels)
 
     def changes_of_type(self, change_type: ChangeType) -> tuple[RequestChange, ...]:
@@ -110,12 +114,12 @@ class Difference(NamedTuple):
         return tuple(change for group in self.groups if group.type == change_type for change in group.changes)
 
     def flow_schema_change(self, name: str) -> ObjectChange | None:
-        """Return how the FlowSchema of this name differs, or None if it does not."""
+        """Return how the FlowSchema with this name differs, or None if it is the same in both configurations."""
         return next((change for change in self.objects if (change.kind, change.name) == ("FlowSchema", name)), None)
 
 
 def compare_configurations(old: Side, new: Side, world: World = "authenticated") -> Difference:
-    """Find everything that changes from `old` to `new` for the requests of a world (see `apflint.proofs`)."""
+    """Find everything that changes from `old` to `new`. `world` selects the requests (see `apflint.proofs`)."""
     before, after = Classifier(old.configuration), Classifier(new.configuration)
 
     def make_example(witness: Witness) -> Example:
@@ -127,7 +131,7 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
         max_proofs = MAX_MOVE_PROOFS // (len(old.configuration.order) + len(new.configuration.order))
         for move in search.find_moves(max_proofs=max_proofs):
             example = make_example(move.witness)
-            # Requests that only go from one part of a FlowSchema to another part of it do not move.
+            # Requests that only move between parts of the same original FlowSchema do not count.
             if _identity(example.old.flow_schema) != _identity(example.new.flow_schema):
                 yield example
 
@@ -159,15 +163,15 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
 
 
 def has_flows(level: LevelLimits) -> bool:
-    """Return whether the flow of a request matters: with fewer than two queues all requests of a level wait alike."""
+    """Return whether flows have an effect. With fewer than two queues, all requests of a level wait together."""
     return (level.queues or 0) > 1
 
 
 def _split_flow_schemas(old: Configuration, new: Configuration) -> tuple[Configuration, Configuration]:
-    """Replace every FlowSchema that differs by one FlowSchema for each of its entries, in its place.
+    """Split every changed FlowSchema into a FlowSchema for each of its resource rules and non-resource rules.
 
-    Requests move only because of such a FlowSchema. All requests go to the same place as before, but there is now an
-    example for each entry. If there are too many entries, the configurations stay as they are.
+    This does not change where requests go, but the search then finds an example for each of these rules. If there would
+    be more than `_MAX_PARTS` additional FlowSchemas, return the configurations unchanged.
     """
     same = {(_identity(schema), schema.spec) for schema in old.order}
     same &= {(_identity(schema), schema.spec) for schema in new.order}
@@ -207,7 +211,7 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
 def _find_kept_requests(
     old: Configuration, new: Configuration, levels: Mapping[str, LevelChange], world: World
 ) -> Iterator[Witness]:
-    """Yield a request for each FlowSchema of both sides whose level has other limits, or whose distinguisher differs."""
+    """Yield a request that stays in its FlowSchema, for each FlowSchema whose level or distinguisher method changes."""
     new_schemas = {_identity(schema): schema for schema in new.order}
     analysis, comparison = Analysis(old, world), Comparison(new, old, world)
     for schema in old.order:
@@ -217,13 +221,13 @@ def _find_kept_requests(
             continue
         witness = analysis.find_request(schema)
         if witness is not None and comparison.old.resolve(witness.point).flow_schema is not same:
-            witness = comparison.find_passage([same], [schema])  # slower: a proof about both configurations
+            witness = comparison.find_passage([same], [schema])  # slower: it encodes both sides
         if witness is not None:
             yield witness
 
 
 def _affects_requests(level: LevelChange) -> bool:
-    # Requests of an exempt level never wait, whatever seats it has to lend.
+    # Requests of an exempt level never wait. Its seats only matter to levels that borrow them.
     is_exempt = all(side is not None and side.type == "Exempt" for side in (level.old, level.new))
     return level.is_changed and not is_exempt
 
@@ -235,7 +239,7 @@ def _has_other_flows(old: FlowSchema, new: FlowSchema, level: LevelChange) -> bo
 
 
 def _identity(schema: FlowSchema) -> object:
-    """Return what two FlowSchemas must have in common to be the same: without a name, what they contain."""
+    """Return the identity of a FlowSchema: its name and level. Without a name, its rules replace the name."""
     name = schema.name or (schema.metadata.generate_name, schema.spec.rules)
     return name, schema.spec.priority_level_configuration
 

@@ -1,20 +1,24 @@
-"""Proofs about all requests: which of them reach which FlowSchemas, rules, subjects and entries.
+"""Proofs about all possible requests: whether a request exists that a FlowSchema captures, or whether none exists.
 
-`one_configuration.Analysis` answers questions about one configuration, `two_configurations.Comparison` about two. Both keep
-their formula and their results, so ask the same object again.
+Use `one_configuration.Analysis` for one configuration, and `two_configurations.Comparison` for two configurations. Both
+objects cache a formula and results, so reuse them. The terms of this package:
 
-A *request* is one that API Priority and Fairness classifies. Long-running requests (`pods/exec`, `pods/log`, verb `proxy`, ...)
-are not classified, except watches (`is_seen_by_apf`). Watches count in every release, although servers up to 1.21 skip them,
-too. The *world* defines who makes requests:
-
-- `"authenticated"` (default): groups are those that authentication gives. Everybody is in `system:authenticated`, except
-  `system:anonymous`, who is only in `system:unauthenticated`. A service account is in its three groups and in no others, and
-  nobody else is in groups of service accounts. User names that begin with `system:serviceaccount:` are those of service
-  accounts. Everybody else can be in any other group or not: a node can lack `system:nodes`.
-- `"any"`: every user name with every set of groups, as impersonation can create many of them.
-
-A part of a FlowSchema *decides* about a request if the FlowSchema captures the request and the part is the first one of its kind
-that matches: the first rule, in it the first subject, and the first resource rule or non-resource rule. All parts that never
-decide can be removed at once, and every request goes to the same FlowSchema. The reverse is not true: `alice` could be removed
-from `[User alice, Group system:authenticated]`, but she decides, so she is not reported.
+- *request*: a request that API Priority and Fairness classifies. Long-running requests (`pods/exec`, verb `proxy`, ...) do
+  not count. Watches count in every release, although servers up to 1.21 do not classify watches.
+- *requester*: a user and the user's groups.
+- *world*: defines which requesters exist. In the world `"authenticated"` (default), users have the groups that
+  authentication gives them: `system:anonymous` is only in `system:unauthenticated`. Service accounts are in their three
+  groups only. All other users are in `system:authenticated`, and may be in any group except those of service accounts.
+  In the world `"any"`, every user name occurs with every set of groups, because impersonation can create them.
+- *entry*: a resource rule or non-resource rule of a rule.
+- *part* of a FlowSchema: the FlowSchema itself, a rule, or a subject or entry of a rule.
+- A part *decides* about a request if its FlowSchema captures the request and the part is the first of its kind that matches:
+  the first rule, the first subject of this rule, and the first entry of this rule. If all parts that never decide are
+  removed, every request still goes to the same FlowSchema.
+- *candidate*: a request that is made from the values in FlowSchemas, without a solver.
+- *vocabulary*: the values of request attributes that stand for all values (`vocabulary`).
+- *literal*: an integer that stands for a condition in a formula, such as "this rule matches". The solver looks for a
+  *model*, which makes every clause of the formula true. A model stands for a request.
+- *claim*: a condition on a request that a proof is about, such as "this FlowSchema captures the request".
+- *witness*: a request that fulfills a claim, confirmed by the classifier (`apflint.evaluate.classify`).
 """

@@ -1,6 +1,7 @@
-"""Candidates: requests that are likely to reach a FlowSchema, or two of them, made of the values in their lists.
+"""Candidates: requests that are likely to match a FlowSchema or two FlowSchemas, made of the values in their lists.
 
-Candidates are heuristics: one that the classifier confirms is a proof; that none is confirmed proves nothing.
+Candidates are heuristics. A candidate that the classifier confirms is a proof. If no candidate is confirmed, nothing is
+proven.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import World
 
 _MAX_COMMON = 8
-"""Candidates for two FlowSchemas: nearly always the first one is confirmed, or none is."""
+"""Maximum number of candidates for two FlowSchemas. If the first candidate is not confirmed, the others rarely are."""
 _MAX_REQUESTERS = 3
-"""Subjects of a rule that make the candidates for two FlowSchemas."""
+"""Maximum number of candidates for two FlowSchemas from the subjects of one rule."""
 _MAX_PAIRS = 64
-"""Pairs of rules, and pairs of entries of two rules, that are tried for two FlowSchemas."""
+"""Maximum number of pairs of rules, and of pairs of entries of two rules, that are tried for two FlowSchemas."""
 
 
 class Unmentioned(NamedTuple):
-    """A value of each attribute that a configuration does not mention."""
+    """For each attribute, a value that the configuration does not mention."""
 
     user: str
     account: str
@@ -51,7 +52,7 @@ class Unmentioned(NamedTuple):
 
     @classmethod
     def by(cls, rules: Collection[PolicyRulesWithSubjects]) -> Unmentioned:
-        """Return values that these rules do not mention."""
+        """Return values that the rules do not mention."""
         subjects = [subject for rule in rules for subject in rule.subjects]
         accounts = [subject.service_account for subject in subjects if subject.service_account is not None]
         entries = {entry for rule in rules for entry in rule.resource_rules}
@@ -77,10 +78,11 @@ def make_candidates(
     ends: Sequence[int] = (0, -1),
     offset: int = 0,
 ) -> Iterator[Point]:
-    """Yield requests for the subjects and entries of each rule, with the first values of lists, then with the last ones.
+    """Yield candidates that combine the subjects of each rule with its entries.
 
-    Each rule gets as many as its longest list has items, for each of `ends`. With another offset, subjects are combined with
-    other entries.
+    `ends` are the indices of the values to use from lists, by default the first and then the last values. For each index,
+    the number of candidates is the number of subjects or of entries of the rule, whichever is greater. A different
+    `offset` combines the subjects with different entries.
     """
     for end, rule in product(ends, rules):
         requests = [_resource_request(entry, unmentioned, end) for entry in rule.resource_rules]
@@ -97,7 +99,7 @@ def make_candidates(
 
 
 def _requester(subject: Subject, unmentioned: Unmentioned) -> tuple[str, tuple[str, ...]]:
-    """Return a user that the subject matches, and the groups of the user."""
+    """Return a user whom the subject matches, and the groups of the user."""
     user, more = single_user(subject) or unmentioned.user, list[str]()
     account, group = subject.service_account, subject.group
     if subject.kind == "ServiceAccount" and account is not None and account.name == ALL:
@@ -148,7 +150,7 @@ def make_common_candidates(
     unmentioned: Unmentioned,
     world: World,
 ) -> Iterator[Point]:
-    """Yield a few requests that rules of two FlowSchemas may match."""
+    """Yield a few candidates for requests that match rules of both FlowSchemas."""
     points = (
         point
         for rule, other in islice(product(rules, others), _MAX_PAIRS)
@@ -164,13 +166,16 @@ def make_common_candidates(
 def _by_subjects(
     common: PolicyRulesWithSubjects, rule: PolicyRulesWithSubjects, unmentioned: Unmentioned, world: World, end: int
 ) -> Iterator[Point]:
-    """Yield requests by the first subjects of a rule for what it has in common with another one."""
+    """Yield candidates by the first subjects of a rule. `common` is the overlap of this rule with another rule."""
     by_rule = common._replace(subjects=rule.subjects)
     return islice(make_candidates([by_rule], unmentioned, world, ends=(end,)), _MAX_REQUESTERS)
 
 
 def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[Point]:
-    """Yield the request by a user with the groups of both if one of the users is any user, else by each of them."""
+    """Yield one request by a user in the groups of both requests. If the two users conflict, yield both requests.
+
+    The users conflict if they are different and neither is the unmentioned user, who stands for any user.
+    """
     if first.user == second.user or unmentioned.user in (first.user, second.user):
         user = second.user if first.user == unmentioned.user else first.user
         yield first._replace(user=user, groups=tuple(dict.fromkeys((*first.groups, *second.groups))))
@@ -179,7 +184,7 @@ def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[
 
 
 def _common_rules(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> Iterator[PolicyRulesWithSubjects]:
-    """Yield rules without subjects for what both cover: at most one for resources and one for other paths."""
+    """Yield rules without subjects that both rules contain: at most one resource rule and one non-resource rule."""
     for first, second in islice(product(rule.resource_rules, other.resource_rules), _MAX_PAIRS):
         if (common := intersect(first, second)) is not None:
             yield PolicyRulesWithSubjects((), (common,), ())

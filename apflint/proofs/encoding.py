@@ -1,8 +1,9 @@
-"""A configuration as a formula. Its models are the requests that the values of a vocabulary make up.
+"""A configuration as a formula. Each model of the formula stands for a request, made of the values of a vocabulary.
 
-Each attribute of a request has a variable for each value, and exactly one of them is true. Each group is a variable. Every
-subject, list, rule and FlowSchema is a literal that is true if and only if it matches (Tseitin's encoding, both directions);
-equal ones share a literal. That "the third FlowSchema captures a request" is then two assumptions, whatever precedes it.
+Each value of an attribute has a variable, and exactly one variable of an attribute is true. Each group has a variable. Each
+subject, list, rule and FlowSchema has a literal that is true if and only if it matches the request (Tseitin's encoding, both
+directions). Equal rules share a literal. The claim "the third FlowSchema captures the request" then needs two assumptions:
+the third FlowSchema matches, and no earlier FlowSchema matches.
 """
 
 from __future__ import annotations
@@ -44,17 +45,17 @@ if TYPE_CHECKING:
     from apflint.proofs.vocabulary import Axis, Vocabulary
 
 _MAX_PAIRWISE = 6
-"""Number of values up to which "at most one" is a clause for each pair."""
+"""Maximum number of variables for which "at most one is true" is encoded as a clause for each pair."""
 
 
 class Formula:
-    """Clauses over numbered variables, and a solver for them. Literals are signed numbers, as in DIMACS."""
+    """Clauses over numbered variables, and a solver. A literal is the number of a variable, negative for its negation."""
 
     def __init__(self) -> None:
         from pysat.solvers import Solver  # type: ignore[import-untyped]  # 20 ms that most runs do not need
 
         self._solver = Solver(name="minisat22")
-        # Before the interpreter unloads modules: the __del__ of python-sat fails after that, and prints so.
+        # Delete the solver before the interpreter unloads modules. Later, the __del__ of python-sat prints an error.
         finalize(self, self._solver.delete)
         self._new_clauses: list[list[int]] = []
         self._disjunctions: dict[frozenset[int], int] = {}
@@ -69,11 +70,11 @@ class Formula:
         return self._variables
 
     def add_clause(self, *literals: int) -> None:
-        """Require that one of the literals is true."""
+        """Require that at least one of the literals is true."""
         self._new_clauses.append(list(literals))
 
     def any_of(self, literals: Iterable[int]) -> int:
-        """Return a literal that is true if and only if one of these is."""
+        """Return a literal that is true if and only if at least one of the given literals is true."""
         disjunction = frozenset(literals)
         if self.true in disjunction:
             return self.true
@@ -88,18 +89,18 @@ class Formula:
         return variable
 
     def all_of(self, literals: Iterable[int]) -> int:
-        """Return a literal that is true if and only if all of these are."""
+        """Return a literal that is true if and only if all of the given literals are true."""
         return -self.any_of(-literal for literal in literals)
 
     def implying(self, literals: Iterable[int]) -> int:
-        """Return a new variable that, if it is true, makes all of these true."""
+        """Return a new variable. If the variable is true, all of the given literals are true."""
         variable = self.add_variable()
         for literal in literals:
             self.add_clause(-variable, literal)
         return variable
 
     def exactly_one(self, variables: Sequence[int]) -> None:
-        """Require that exactly one of the variables is true. For many, the number of clauses is linear (a ladder)."""
+        """Require that exactly one of the variables is true. The number of clauses is linear (a ladder) for many variables."""
         self.add_clause(*variables)
         if len(variables) <= _MAX_PAIRWISE:
             self._new_clauses += (
@@ -113,14 +114,14 @@ class Formula:
             before = so_far
 
     def solve(self, assumptions: Iterable[int]) -> bool:
-        """Return whether there is a model in which all of these are true."""
+        """Return whether a model exists in which all assumptions are true."""
         if self._new_clauses:
             self._solver.append_formula(self._new_clauses)
             self._new_clauses = []
         return bool(self._solver.solve(assumptions=list(assumptions)))
 
     def model(self) -> list[int]:
-        """Return the last model: the literal of variable n at index n - 1."""
+        """Return the last model as a list: the literal of variable n is at index n - 1."""
         model: list[int] = self._solver.get_model()
         return model
 
@@ -130,12 +131,12 @@ class Formula:
         return [literal for literal in literals if model[abs(literal) - 1] != literal]
 
     def core(self) -> frozenset[int]:
-        """Return assumptions of the last `solve` that have no model."""
+        """Return some assumptions of the last `solve` that are enough to exclude every model."""
         return frozenset(self._solver.get_core() or ())
 
 
 class Attribute:
-    """The variables of the values of an attribute: exactly one is true."""
+    """The variables for the values of an attribute. In each model, exactly one variable is true."""
 
     def __init__(self, formula: Formula, axis: Axis) -> None:
         self._formula = formula
@@ -145,19 +146,19 @@ class Attribute:
         formula.exactly_one(self._by_index)
 
     def covered(self, key: object) -> int:
-        """Return the literal that a list of the vocabulary covers the value."""
+        """Return the literal that is true if the list `key` covers the value of the request."""
         indices = self._axis.covers.get(key, ())
         if len(indices) == len(self._by_index):
             return self._formula.true
         return self._formula.any_of(self._by_index[at] for at in indices)
 
     def chosen(self, model: Sequence[int]) -> str:
-        """Return the value in a model."""
+        """Return the value of the attribute in a model."""
         return next(value for value, variable in self.variables.items() if model[variable - 1] > 0)
 
 
 class Encoding:
-    """The literals of subjects, rules and FlowSchemas over one vocabulary."""
+    """The formula for a vocabulary, and the literals of subjects, rules and FlowSchemas."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.formula = Formula()
@@ -174,11 +175,11 @@ class Encoding:
             self._constrain_groups()
 
     def schema(self, schema: FlowSchema) -> int:
-        """Return the literal that the FlowSchema matches."""
+        """Return the literal that is true if the FlowSchema matches the request."""
         return self.formula.any_of(map(self.rule, schema.spec.rules))
 
     def rule(self, rule: PolicyRulesWithSubjects) -> int:
-        """Return the literal that the rule matches."""
+        """Return the literal that is true if the rule matches the request."""
         literal = self._literals.get(rule)
         if literal is None:
             request = self.formula.any_of(self.entry(entry) for entries in rule[1:] for entry in entries)
@@ -187,7 +188,7 @@ class Encoding:
         return literal
 
     def subject(self, subject: Subject) -> int:
-        """Return the literal that the subject matches, whatever the request is for."""
+        """Return the literal that is true if the subject matches the requester."""
         name = single_user(subject)
         if name is not None:
             return self._users.variables.get(name, self.formula.false)
@@ -200,7 +201,7 @@ class Encoding:
         return self.formula.false
 
     def entry(self, entry: ResourcePolicyRule | NonResourcePolicyRule) -> int:
-        """Return the literal that the resource rule or non-resource rule matches, whoever makes the request."""
+        """Return the literal that is true if the entry matches the attributes of the request other than the requester."""
         literal = self._literals.get(entry)
         if literal is None:
             if isinstance(entry, ResourcePolicyRule):
@@ -213,9 +214,9 @@ class Encoding:
         return literal
 
     def requesters(self, requesters: Requesters) -> int:
-        """Return an assumption: one of these users makes the request. Its negation has no meaning.
+        """Return the assumption that the request is by one of these requesters. The negative literal has no meaning.
 
-        In the world `any` nobody is one of the system users, because groups do not come with a user there.
+        In the world `any`, the set of system users is empty, because users have no usual groups.
         """
         if requesters == ANYBODY:
             return self.formula.true
@@ -239,16 +240,16 @@ class Encoding:
         return literal
 
     def solve(self, *assumptions: int, by: Requesters = ANYBODY) -> Point | None:
-        """Return a request by one of these users for which the assumptions are true, or None if there is none."""
+        """Return a request by one of `by` for which the assumptions are true, or None if no such request exists."""
         return self._point() if self.formula.solve((*assumptions, self.requesters(by))) else None
 
     def _point(self) -> Point:
-        """Return the request of the last model."""
+        """Return the request that the last model stands for."""
         model = self.formula.model()
         user = self._users.chosen(model)
         groups = [group for group, variable in self._groups.items() if model[variable - 1] > 0]
         if self.world == "authenticated":
-            # Groups that no FlowSchema names change nothing; show the usual ones.
+            # Groups that no FlowSchema names have no effect. Add the usual groups of the user for the reader.
             groups += (group for group in usual_groups(user) if group not in self._groups)
         if model[self._is_resource - 1] > 0:
             return Point(user, tuple(groups), True, *(attribute.chosen(model) for attribute in self._of_resources))
@@ -256,9 +257,9 @@ class Encoding:
         return Point(user, tuple(groups), False, verb, path=path)
 
     def _own_groups(self, user: str) -> int:
-        """Return an assumption: the request has the usual groups of this user, and no others."""
+        """Return the assumption that the request has the usual groups of this user, and no other groups."""
         if not is_ordinary_user(user):
-            return self.formula.true  # their groups are forced
+            return self.formula.true  # the formula already determines the groups of such users
         own = frozenset(usual_groups(user))
         literal = self._literals.get(own)
         if literal is None:
@@ -273,7 +274,7 @@ class Encoding:
         return self._users.covered(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:")
 
     def _exclude_impossible_pairs(self) -> None:
-        """Exclude the pairs of attributes that no request has. Values of attributes that do not apply stay free."""
+        """Exclude the pairs of values that no request has. Attributes that do not apply to a request can have any value."""
         verbs, _, resources, namespaces = (attribute.variables for attribute in self._of_resources)
         for value, resource in resources.items():
             traits = resource_traits(value)
@@ -290,7 +291,7 @@ class Encoding:
                 self.formula.add_clause(-path, methods["watch"])
 
     def _constrain_groups(self) -> None:
-        """Give users the groups that authentication gives them (`request_space.has_authentic_groups`)."""
+        """Require that the user of a request can have its groups (`request_space.has_authentic_groups`)."""
         users = self._users.variables
         anonymous = users.get(ANONYMOUS, self.formula.false)
         account = self.formula.any_of(
@@ -310,20 +311,20 @@ class Encoding:
 
 
 class Destinations:
-    """The literals for the FlowSchemas that capture a request in one configuration."""
+    """For each FlowSchema of one configuration, the literal that is true if the FlowSchema captures the request."""
 
     def __init__(self, encoding: Encoding, configuration: Configuration) -> None:
         self._encoding = encoding
         self._order = configuration.order
         any_of = encoding.formula.any_of
         self.captured_before = [encoding.formula.false]
-        """By position: the literal that an earlier FlowSchema matches. The last item is for all FlowSchemas."""
+        """By position, the literal that is true if an earlier FlowSchema matches. The last item is about all FlowSchemas."""
         for schema in self._order:
             self.captured_before.append(any_of((self.captured_before[-1], encoding.schema(schema))))
         self._fallback = max((at for at, schema in enumerate(self._order) if schema.name == CATCH_ALL), default=None)
 
     def at(self, position: int) -> int:
-        """Return the literal that the FlowSchema at this position captures the request."""
+        """Return the literal that is true if the FlowSchema at this position captures the request."""
         formula = self._encoding.formula
         captured = formula.all_of((self._encoding.schema(self._order[position]), -self.captured_before[position]))
         if position != self._fallback:
@@ -331,5 +332,5 @@ class Destinations:
         return formula.any_of((captured, -self.captured_before[-1]))
 
     def among(self, positions: Iterable[int]) -> int:
-        """Return the literal that one of the FlowSchemas at these positions captures the request."""
+        """Return the literal that is true if a FlowSchema at one of these positions captures the request."""
         return self._encoding.formula.any_of(map(self.at, positions))

@@ -1,7 +1,7 @@
 """Proofs about one configuration: which requests reach which FlowSchemas, rules, subjects and entries.
 
-Candidates that the classifier confirms answer most questions. The solver is asked about the others: only it can prove that no
-request reaches a part. The classifier also confirms each request that the solver finds.
+For most parts, the classifier confirms a candidate, which proves that a request reaches the part. For the other parts, the
+solver finds a request, which the classifier must confirm, or the solver proves that no request reaches the part.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
 
     Key = tuple[int, int | None, "Member | None", int | None]
-    """A part by numbers: position of the FlowSchema in the order, rule, member, entry."""
+    """A part as the position of its FlowSchema in matching order, and `rule`, `member` and `entry` of `Part`."""
 
 Member = Literal["subjects", "resourceRules", "nonResourceRules"]
 _MEMBERS: tuple[Member, ...] = ("subjects", "resourceRules", "nonResourceRules")
 """The lists of a rule, in the order of `PolicyRulesWithSubjects`."""
 _MAX_CANDIDATE_ROUNDS = 4
-"""Rounds of candidates to try before asking the solver: each pairs every subject with another entry."""
+"""Maximum rounds of candidates before the solver is called. Each round pairs the subjects with different entries."""
 _MAX_REMEMBERED = 1024
-"""Resolutions to remember: the same request is asked about again soon, or never."""
+"""Maximum number of cached resolutions. A request is resolved again soon, or never."""
 _SIBLING_WORK = 8
-"""Cost of a rule or entry beside a part in a proof, in units of the cost of a FlowSchema."""
+"""Cost of each other rule or list item in a proof about a part, relative to the cost of a FlowSchema."""
 
 
 class Part(NamedTuple):
-    """A FlowSchema (`rule` is None), one of its rules (`member` is None), or an entry of a list of that rule."""
+    """A FlowSchema (`rule` is None), a rule (`member` is None), or the item `entry` of a list (`member`) of a rule."""
 
     schema: FlowSchema
     rule: int | None = None
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """The field: `("spec", "rules", 0, "subjects", 1)`; `("metadata", "name")` for the whole FlowSchema."""
+        """Return the path of the field, such as `("spec", "rules", 0)`, or `("metadata", "name")` for a FlowSchema."""
         if self.rule is None:
             return ("metadata", "name")
         if self.member is None or self.entry is None:
@@ -64,7 +64,7 @@ class Part(NamedTuple):
 
     @property
     def only(self) -> tuple[PolicyRulesWithSubjects, ...]:
-        """Rules that match what the part matches."""
+        """Return rules that match the same requests as the part."""
         if self.rule is None:
             return self.schema.spec.rules
         rule = self.schema.spec.rules[self.rule]
@@ -77,12 +77,12 @@ class Part(NamedTuple):
         return (rule._replace(resource_rules=(), non_resource_rules=(rule.non_resource_rules[self.entry],)),)
 
     def contains(self, other: Part) -> bool:
-        """Return whether another part of the same FlowSchema is this one or inside of it."""
+        """Return whether another part of the same FlowSchema equals this part or is inside this part."""
         return self.rule is None or (self.rule == other.rule and self[2:] in ((None, None), other[2:]))
 
 
 def parts_of(schema: FlowSchema) -> Iterator[Part]:
-    """Yield the FlowSchema, then each rule and what the rule contains."""
+    """Yield the FlowSchema, then each rule, followed by its subjects and entries."""
     yield Part(schema)
     for number, rule in enumerate(schema.spec.rules):
         yield Part(schema, number)
@@ -91,7 +91,7 @@ def parts_of(schema: FlowSchema) -> Iterator[Part]:
 
 
 class Analysis:
-    """Answers questions about one configuration in one world. Keeps what it works out, so ask the same object again."""
+    """Proofs about one configuration in one world. The object caches its results, so reuse it."""
 
     def __init__(
         self,
@@ -99,11 +99,11 @@ class Analysis:
         world: World = "authenticated",
         more_rules: Iterable[PolicyRulesWithSubjects] = (),
     ) -> None:
-        """`more_rules` are all rules for `find_request_in` and `has_request_in`."""
+        """`more_rules` must contain all rules that are passed to `find_request_in` and `has_request_in`."""
         self.configuration = configuration
         self.world = world
         self._more_rules = tuple(more_rules)
-        # Of several FlowSchemas that were derived from one document, the last one.
+        # If several FlowSchemas were derived from one document, the position is that of the last FlowSchema.
         self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
         self._reached: dict[Key, Point] = {}
         self._minimizing_proofs = max(MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS // max(1, len(configuration.order)))
@@ -114,7 +114,7 @@ class Analysis:
 
     @cached_property
     def unmentioned(self) -> Unmentioned:
-        """Values that no FlowSchema mentions."""
+        """Return values that no FlowSchema mentions."""
         return Unmentioned.by(rules_of(self.configuration.order))
 
     @cached_property
@@ -123,38 +123,39 @@ class Analysis:
 
     @cached_property
     def encoding(self) -> Encoding:
-        """The formula of the configuration. Loads the solver."""
+        """Return the formula of the configuration. This imports the solver."""
         return Encoding(self._vocabulary)
 
     @cached_property
     def destinations(self) -> Destinations:
-        """Literals for the FlowSchemas that capture a request."""
+        """Return the literals for the FlowSchemas that capture a request."""
         return Destinations(self.encoding, self.configuration)
 
     def resolve(self, point: Point) -> Resolution:
-        """Return where a request goes."""
+        """Classify a request: return the FlowSchema that captures it, and the priority level."""
         return self._classifier(make_digest(point))
 
     def next_match(self, point: Point, position: int) -> FlowSchema | None:
-        """Return the first FlowSchema after a position of the order that matches a request, or None if none does."""
+        """Return the first FlowSchema after a position that matches a request, or None if no later FlowSchema matches."""
         return self._classifier.next_match(make_digest(point), position + 1)
 
     def find_position(self, schema: FlowSchema) -> int | None:
-        """Return the index of a FlowSchema in the order, or None if it is not there, for example because it dangles."""
+        """Return the position of a FlowSchema in matching order, or None if the server skips the FlowSchema."""
         return self._positions.get(schema.document)
 
     def position(self, schema: FlowSchema) -> int:
-        """Return the index of a FlowSchema that is in the order."""
+        """Return the position of a FlowSchema in matching order. Raises KeyError if the server skips the FlowSchema."""
         return self._positions[schema.document]
 
     def candidates(self, rules: Sequence[PolicyRulesWithSubjects], ends: Sequence[int] = (0, -1)) -> Iterator[Point]:
-        """Yield requests that these rules may match. See `make_candidates`."""
+        """Yield candidates for these rules. See `make_candidates`."""
         return make_candidates(rules, self.unmentioned, self.world, ends=ends)
 
     def find_request(self, target: FlowSchema | Part) -> Witness | None:
-        """Return a request about which `target` decides, or None if there is none. The FlowSchema must be in the order.
+        """Return a witness about which `target` decides, or None if no such request exists.
 
-        The request that falls back to `catch-all` because nothing matches (in the world `any`) counts for `catch-all`.
+        The server must not skip the FlowSchema. In the world `any`, requests that match no FlowSchema fall back to
+        `catch-all`, so `catch-all` decides about them.
         """
         part = target if isinstance(target, Part) else Part(target)
         position = self.position(part.schema)
@@ -175,10 +176,10 @@ class Analysis:
     def find_unreachable(
         self, schemas: Iterable[FlowSchema] | None = None
     ) -> tuple[tuple[Part, ...], tuple[FlowSchema, ...]]:
-        """Return the parts of these FlowSchemas (default: of all) that never decide, in order; nothing inside such a part.
+        """Return the parts of `schemas` (default: all FlowSchemas) that never decide, in matching order.
 
-        A FlowSchema without rules is one of them. Also return the FlowSchemas that were not analyzed completely because of
-        `MAX_REACHABILITY_WORK`.
+        If a part never decides, the parts inside it are omitted. A FlowSchema without rules never decides. The second
+        result are the FlowSchemas that were not analyzed completely because of `MAX_REACHABILITY_WORK`.
         """
         order = self.configuration.order
         positions = sorted(map(self.position, order if schemas is None else schemas))
@@ -199,7 +200,7 @@ class Analysis:
                 if work > MAX_REACHABILITY_WORK:
                     not_analyzed[position] = part.schema
                     continue
-                # That no earlier FlowSchema matches is a fact of this formula, not an assumption: that makes it smaller.
+                # Require with clauses that no earlier FlowSchema matches. Compared to an assumption, the formula is smaller.
                 for schema in order[excluded:position]:
                     encoding.formula.add_clause(-encoding.schema(schema))
                 excluded = position
@@ -212,22 +213,22 @@ class Analysis:
         return tuple(parts), tuple(not_analyzed.values())
 
     def estimate_work(self, part: Part) -> int:
-        """Return what a proof about a part costs, in units of `MAX_REACHABILITY_WORK`."""
+        """Return the estimated cost of a proof about a part, in units of `MAX_REACHABILITY_WORK`."""
         siblings = part.rule or 0
         if part.rule is not None and part.member is not None:
             siblings += len(part.schema.spec.rules[part.rule][_MEMBERS.index(part.member)])
         return len(self.configuration.order) + _SIBLING_WORK * siblings
 
     def find_blockers(self, schema: FlowSchema) -> tuple[FlowSchema, ...]:
-        """Return earlier FlowSchemas that together capture every request that an unreachable one matches.
+        """Return earlier FlowSchemas that together capture every request that an unreachable FlowSchema matches.
 
-        Up to `MAX_MINIMAL_BLOCKERS` all of them are needed; more may include some that are not. Empty if the FlowSchema matches
-        no request. Raises ValueError for one that is reachable.
+        If the result has more than `MAX_MINIMAL_BLOCKERS` FlowSchemas, some may not be needed. The result is empty if the
+        FlowSchema matches no request. Raises ValueError if the FlowSchema is reachable.
         """
         return tuple(part.schema for part in self.find_shadows(Part(schema)))
 
     def find_shadows(self, target: Part) -> tuple[Part, ...]:
-        """Return the same as `find_blockers` for any part: earlier FlowSchemas, rules, and entries of its list."""
+        """Return the same as `find_blockers` for any part. The result can also contain rules, subjects and entries."""
         formula = self.encoding.formula
         matches, siblings = self._matching(target, self.encoding)
         earlier = {-literal: part for literal, part in reversed(self._schemas[: self.position(target.schema)])}
@@ -235,8 +236,8 @@ class Analysis:
         before = {literal: part for literal, part in earlier.items() if literal not in nearer} | nearer
         if not formula.solve(matches):
             return ()
-        # Prefer a single part that matches all requests, the nearest sibling first. Such a part matches every request, so
-        # each model leaves only the parts that match its request.
+        # Prefer a single part that matches all requests of the target, the nearest part first. Such a part matches the
+        # request of every model, so each model removes the parts that do not match its request.
         candidates = [*reversed(before)]
         while candidates := formula.false_in_model(candidates):
             if not formula.solve([*matches, candidates[0]]):
@@ -247,7 +248,7 @@ class Analysis:
         return tuple(sorted(needed, key=lambda part: (self.position(part.schema), part.rule or 0, part.entry or 0)))
 
     def matches_nothing(self, part: Part) -> bool:
-        """Return whether no request matches the part, whatever precedes it. Much cheaper than `find_shadows`."""
+        """Return whether no request matches the part, even without other parts. Much cheaper than `find_shadows`."""
         rules = part.only
         digests = map(make_digest, self.candidates(rules))
         if any(matches_policy_rule(digest, rule) for digest in digests for rule in rules):
@@ -261,9 +262,10 @@ class Analysis:
         schemas: Collection[FlowSchema],
         exceptions: Sequence[PolicyRulesWithSubjects] = (),
     ) -> Witness | None:
-        """Return a request that a rule and no exception matches and that goes to one of `schemas`, or None if there is none.
+        """Return a witness that goes to one of `schemas` and matches `requests`, but none of `exceptions`.
 
-        To prove that such requests never go to a priority level, pass its FlowSchemas; for "always", pass all others.
+        Return None if no such request exists. To prove that the requests never go to a priority level, pass the
+        FlowSchemas of this level. To prove that the requests always go there, pass all other FlowSchemas.
         """
         positions = frozenset(map(self.position, schemas))
         assumptions = (self.destinations.among(sorted(positions)), *self._only_in(requests, exceptions))
@@ -281,7 +283,7 @@ class Analysis:
     def has_request_in(
         self, requests: PolicyRulesWithSubjects, exceptions: Sequence[PolicyRulesWithSubjects] = ()
     ) -> bool:
-        """Return whether there is a request that a rule and no exception matches."""
+        """Return whether a request exists that matches `requests`, but none of `exceptions`."""
         return self.encoding.solve(*self._only_in(requests, exceptions)) is not None
 
     def _only_in(self, requests: PolicyRulesWithSubjects, exceptions: Sequence[PolicyRulesWithSubjects]) -> list[int]:
@@ -289,11 +291,14 @@ class Analysis:
 
     @cached_property
     def _schemas(self) -> list[tuple[int, Part]]:
-        """The literal of each FlowSchema in the order."""
+        """Return the literal and the part of each FlowSchema, in matching order."""
         return [(self.encoding.schema(schema), Part(schema)) for schema in self.configuration.order]
 
     def _reduce(self, matches: Sequence[int], before: Iterable[int]) -> list[int]:
-        """Return the part of an unsatisfiable `before` that a proof needs: minimal unless that would cost too much."""
+        """Return the literals of `before` that a proof needs. The last `solve` found no model for `matches` and `before`.
+
+        The result is minimal, unless minimizing would cost too much.
+        """
         formula = self.encoding.formula
         core = formula.core()
         needed = [literal for literal in before if literal in core]
@@ -307,14 +312,14 @@ class Analysis:
         return needed
 
     def _remember(self, point: Point) -> tuple[Key, ...]:
-        """Note and return the parts that decide about a request."""
+        """Record that the request reaches the parts that decide about it, and return the keys of the parts."""
         keys = _decisive_keys(self.resolve(point))
         for key in keys:
             self._reached.setdefault(key, point)
         return keys
 
     def _reach_all(self, position: int) -> bool:
-        """Try candidates until they reach every part of a FlowSchema; return whether they do."""
+        """Try candidates until they reach every part of a FlowSchema. Return whether they reach every part."""
         schema = self.configuration.order[position]
         missing = {(position, *part[1:]) for part in parts_of(schema)}.difference(self._reached)
         for offset in range(_MAX_CANDIDATE_ROUNDS):
@@ -325,7 +330,7 @@ class Analysis:
         return False
 
     def _deciding(self, part: Part, encoding: Encoding) -> list[int]:
-        """Return the assumptions that the part decides about the request if no earlier FlowSchema matches."""
+        """Return the assumptions for "this part decides about the request", except that no earlier FlowSchema matches."""
         matches, siblings = self._matching(part, encoding)
         if part.rule is None and part.schema.name == CATCH_ALL:
             nothing = encoding.formula.all_of(-encoding.schema(schema) for schema in self.configuration.order)
@@ -333,7 +338,7 @@ class Analysis:
         return [*matches, *(-literal for literal in siblings)]
 
     def _matching(self, part: Part, encoding: Encoding) -> tuple[list[int], dict[int, Part]]:
-        """Return the assumptions that the part matches, and the parts of its FlowSchema that would decide before it."""
+        """Return the assumptions for "this part matches the request", and the earlier parts of its FlowSchema by literal."""
         schema, number, member, at = part
         if number is None:
             return [encoding.schema(schema)], {}
@@ -354,12 +359,12 @@ class Analysis:
 
 
 def rules_of(order: Sequence[FlowSchema]) -> list[PolicyRulesWithSubjects]:
-    """Return all rules of some FlowSchemas."""
+    """Return all rules of the FlowSchemas."""
     return [rule for schema in order for rule in schema.spec.rules]
 
 
 def _decisive_keys(resolution: Resolution) -> tuple[Key, ...]:
-    """Return all parts that decide about a request."""
+    """Return the keys of all parts that decide about a request."""
     position, matched_by = resolution.position, resolution.matched_by
     schema: Key = (position, None, None, None)
     if matched_by is None:

@@ -1,4 +1,4 @@
-"""Quick tests whether two FlowSchemas can match the same request. They are exact if they deny it."""
+"""Quick tests of whether two FlowSchemas can match the same request. Only negative results are proofs."""
 
 from __future__ import annotations
 
@@ -18,21 +18,25 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import World
 
     Users = tuple[str, ...]
-    """A set of users as a path in a tree: everybody, ordinary users or the service accounts of a namespace, one user."""
+    """A set of users as a path in a tree, where shorter paths are supersets.
+
+    `()`: all users, `("ordinary",)`: all but service accounts, `("ordinary", name)`, `("accounts",)`: service accounts,
+    `("accounts", namespace)`, `("accounts", namespace, name)`.
+    """
 
 _MAX_PAIRS = 400
-"""Pairs of entries of two rules that are compared. Of more, only those that share a value are."""
+"""Maximum number of pairs of entries to compare. If two rules have more, only pairs that share a value are compared."""
 _ATTRIBUTES: tuple[Callable[[ResourcePolicyRule], tuple[str, ...]], ...] = (
     lambda entry: entry.resources,
     lambda entry: (*entry.namespaces, *([""] if entry.cluster_scope else [])),
     lambda entry: entry.api_groups,
     lambda entry: entry.verbs,
 )
-"""The values of an entry for each attribute of a request; the namespace "" stands for requests in no namespace."""
+"""Functions that return the values of a resource rule for an attribute. The namespace "" stands for no namespace."""
 
 
 def may_overlap(first: FlowSchema, second: FlowSchema, world: World) -> bool:
-    """Return False only if no request matches both."""
+    """Return False only if no request matches both FlowSchemas."""
     rules, others = (
         [(rule, _users_of([rule], world)) for rule in schema.spec.rules if rule.subjects] for schema in (first, second)
     )
@@ -44,7 +48,7 @@ def may_overlap(first: FlowSchema, second: FlowSchema, world: World) -> bool:
 
 
 class SharedUsers:
-    """An index of FlowSchemas by their subjects, to find those that may have a user in common."""
+    """An index of FlowSchemas by their subjects, to find FlowSchemas that may match the same user."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -59,7 +63,7 @@ class SharedUsers:
                 self._within[outer].append(number)
 
     def find(self, schema: FlowSchema) -> set[int]:
-        """Return the numbers of the FlowSchemas that may have a user in common with this one."""
+        """Return the numbers of the added FlowSchemas that may match a user whom `schema` matches, too."""
         found: set[int] = set()
         for users in _users_of(schema.spec.rules, self._world):
             found.update(self._within.get(users, ()), *(self._at.get(outer, ()) for outer in _outer(users)))
@@ -71,7 +75,7 @@ def _users_of(rules: Sequence[PolicyRulesWithSubjects], world: World) -> set[Use
 
 
 def _users(subject: Subject, world: World) -> Users:
-    """Return the smallest set of the tree that contains all users that the subject matches."""
+    """Return the smallest set of the tree that contains all users whom the subject matches."""
     name, account = single_user(subject), subject.service_account
     if name is not None:
         if not name.startswith(SERVICE_ACCOUNT_PREFIX):
@@ -90,19 +94,19 @@ def _users(subject: Subject, world: World) -> Users:
 
 
 def _outer(users: Users) -> Iterator[Users]:
-    """Yield the sets of the tree that contain these users: everybody, ..., these users."""
+    """Yield the sets of the tree that contain these users, from the set of all users down to these users."""
     return (users[:length] for length in range(len(users) + 1))
 
 
 def _include(sets: Collection[Users], others: Collection[Users]) -> bool:
-    """Return whether one of the sets contains one of the others."""
+    """Return whether a set in `sets` contains a set in `others`."""
     return any(outer in sets for users in others for outer in _outer(users))
 
 
 def _entries_overlap(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> bool:
     if any(intersect(*pair) for pair in _candidate_pairs(rule.resource_rules, other.resource_rules)):
         return True
-    # Whether paths overlap is left to the solver.
+    # Paths are not compared here. Only the solver decides whether they overlap.
     verbs, others = (
         {verb for entry in part.non_resource_rules for verb in entry.verbs if entry.non_resource_urls}
         for part in (rule, other)
@@ -113,7 +117,10 @@ def _entries_overlap(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjec
 def _candidate_pairs(
     entries: Sequence[ResourcePolicyRule], others: Sequence[ResourcePolicyRule]
 ) -> Iterator[tuple[ResourcePolicyRule, ResourcePolicyRule]]:
-    """Yield the pairs that may overlap: of many, only pairs that share a value of the attribute with the most values."""
+    """Yield the pairs that may overlap.
+
+    If there are many pairs, yield only pairs that share a value of the attribute with the most values.
+    """
     if len(entries) * len(others) <= _MAX_PAIRS:
         yield from product(entries, others)
         return
@@ -129,7 +136,7 @@ def _candidate_pairs(
 
 
 def intersect(entry: ResourcePolicyRule, other: ResourcePolicyRule) -> ResourcePolicyRule | None:
-    """Return the resource rule that matches what both match, or None if nothing does."""
+    """Return a resource rule for the requests that both rules match, or None if no such request exists."""
     both = ResourcePolicyRule(
         common_values(entry.verbs, other.verbs),
         common_values(entry.api_groups, other.api_groups),
@@ -143,7 +150,7 @@ def intersect(entry: ResourcePolicyRule, other: ResourcePolicyRule) -> ResourceP
 
 
 def common_values(values: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the strings that two lists have in common; `*` alone is everything, and patterns are not compared."""
+    """Return the strings that two lists have in common. The list `["*"]` contains every string."""
     if (ALL,) in (values, others):
         return others if values == (ALL,) else values
     common = frozenset(others)

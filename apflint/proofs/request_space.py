@@ -1,8 +1,8 @@
-"""Which requests exist, as FlowSchemas see them: users with their groups, verbs, resources, namespaces and paths.
+"""The set of possible requests, reduced to the attributes that FlowSchemas test.
 
-Requests that cannot exist are left out: a slash in a namespace or API group, or two in a resource; other verbs than the server
-derives from HTTP methods (`apflint.evaluate.requestinfo`); non-resource requests with resource paths; and requests that API
-Priority and Fairness does not classify.
+A request is impossible if a namespace or API group contains a slash, or a resource contains two slashes. It is impossible
+if the server derives its verb from no HTTP method (`apflint.evaluate.requestinfo`), or if a non-resource request has a
+resource path. Requests that API Priority and Fairness does not classify are treated as impossible, too.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 
 World = Literal["authenticated", "any"]
-"""Which requests exist: those with groups that authentication gives, or all users with all sets of groups."""
+"""Which requesters exist: users with the groups that authentication gives them, or all users with all sets of groups."""
 
 VERBS = ("list", "get", "create", "update", "watch", "patch", "delete", "deletecollection", "")
-"""Verbs of the resource requests that are classified, the most ordinary first; "" is that of OPTIONS. `proxy` is long-running."""
+"""Verbs of classified resource requests, the most ordinary verb first. "" is the verb of OPTIONS requests."""
 LIST_VERBS = ("list", "deletecollection")
 """Verbs of requests for all objects of a resource."""
 HTTP_VERBS = ("get", "post", "put", "delete", "patch", "head", "options")
-"""Verbs of non-resource requests: methods in lower case. Any other token is one, too."""
+"""Common verbs of non-resource requests: HTTP methods in lower case. Any other token is a possible verb, too."""
 SERVICE_ACCOUNTS_OF = f"{SERVICE_ACCOUNTS}:"
 """Prefix of the group of the service accounts of a namespace."""
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+", re.ASCII)
 
 
 class Point(NamedTuple):
-    """A request: everything that FlowSchemas look at. Attributes that do not apply are empty."""
+    """The attributes of a request that FlowSchemas test. Attributes that do not apply are empty."""
 
     user: str
     groups: tuple[str, ...]
@@ -50,13 +50,13 @@ class Point(NamedTuple):
     verb: str
     api_group: str = ""
     resource: str = ""
-    """With its subresource: `pods/log`."""
+    """Resource with its subresource, such as `pods/log`."""
     namespace: str = ""
     path: str = ""
 
 
 def make_digest(point: Point) -> RequestDigest:
-    """Return the request in the form of the classifier, without an object name and without the path of a resource."""
+    """Return the request in the form that the classifier reads. It has no object name, and a resource request no path."""
     user = UserInfo(point.user, point.groups)
     if not point.is_resource:
         return RequestDigest(RequestInfo(False, point.verb, "", "", "", "", "", "", "", point.path), user)
@@ -67,7 +67,7 @@ def make_digest(point: Point) -> RequestDigest:
 
 
 def make_point(digest: RequestDigest) -> Point:
-    """Return everything that FlowSchemas look at in the request."""
+    """Return the attributes of the request that FlowSchemas test."""
     info, user = digest
     if not info.is_resource_request:
         return Point(user.name, user.groups, False, info.verb, path=info.path)
@@ -76,7 +76,7 @@ def make_point(digest: RequestDigest) -> Point:
 
 
 def is_possible(point: Point, world: World) -> bool:
-    """Return whether the request exists in this world, and API Priority and Fairness classifies it."""
+    """Return whether the request can exist in this world, and API Priority and Fairness classifies it."""
     if world == "authenticated" and not has_authentic_groups(point.user, point.groups):
         return False
     if not point.is_resource:
@@ -103,25 +103,25 @@ def is_possible(point: Point, world: World) -> bool:
 
 
 def is_authentic_user(user: str) -> bool:
-    """Return whether authentication can give this user name: not an empty one, nor a malformed one of a service account."""
+    """Return whether authentication can give this user name: it is not empty, and not a malformed service account name."""
     return user != "" and (not user.startswith(SERVICE_ACCOUNT_PREFIX) or parse_service_account(user) is not None)
 
 
 def is_ordinary_user(user: str) -> bool:
-    """Return whether the user can be in groups that authentication does not dictate: not anonymous, no service account."""
+    """Return whether the user can be in additional groups. The anonymous user and service accounts cannot."""
     return user != ANONYMOUS and parse_service_account(user) is None
 
 
 def is_free_group(group: str) -> bool:
-    """Return whether ordinary users can be in the group or not, in the world `authenticated`."""
+    """Return whether membership in the group is free for ordinary users, in the world `authenticated`."""
     return group not in (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS) and not group.startswith(SERVICE_ACCOUNTS_OF)
 
 
 def has_authentic_groups(user: str, groups: Collection[str]) -> bool:
     """Return whether a request in the world `authenticated` can have this user and these groups.
 
-    A node (`system:node:...`) can lack `system:nodes`: the group comes from its certificate, authentication does not add
-    it, and a kube-apiserver 1.36.2 classified impersonated nodes without it.
+    A node (`system:node:...`) need not be in `system:nodes`, because this group comes from the node's certificate. In a
+    test, kube-apiserver 1.36.2 classified impersonated nodes without this group.
     """
     present, forced = frozenset(groups), frozenset(forced_groups(user))
     if not is_ordinary_user(user):
@@ -130,7 +130,7 @@ def has_authentic_groups(user: str, groups: Collection[str]) -> bool:
 
 
 def forced_groups(user: str) -> tuple[str, ...]:
-    """Return the groups that every request of a user has, in the world `authenticated`."""
+    """Return the groups that all requests by a user have, in the world `authenticated`."""
     account = parse_service_account(user)
     if user == ANONYMOUS:
         return (UNAUTHENTICATED,)
@@ -140,7 +140,7 @@ def forced_groups(user: str) -> tuple[str, ...]:
 
 
 def usual_groups(user: str) -> tuple[str, ...]:
-    """Return the groups that a user usually has: the certificate of a node names `system:nodes`."""
+    """Return the groups that a user usually has. For nodes, they include `system:nodes` from the certificate."""
     return (*((NODES,) if user.startswith(NODE_PREFIX) else ()), *forced_groups(user))
 
 
@@ -151,11 +151,11 @@ class ResourceTraits(NamedTuple):
     """Restrictions on the other attributes of requests for a resource."""
 
     watch_only: bool = False
-    """Long-running, so that it is classified only with the verb `watch`."""
+    """True if only watches of the resource are classified, because other requests are long-running."""
     no_namespace: bool = False
-    """`.../namespaces/x/status` is about the namespace itself, so a resource `status` is in none."""
+    """True if requests have no namespace: in `.../namespaces/x/status`, the server reads `status` as a subresource."""
     no_collection: bool = False
-    """A resource without a name cannot be listed: the server ignores slashes at the end of a path."""
+    """True for the empty resource, which cannot be listed, because the server ignores slashes at the end of a path."""
 
 
 def resource_traits(resource: str) -> ResourceTraits:
@@ -170,13 +170,13 @@ def is_long_running_path(path: str) -> bool:
 
 
 def is_resource_path(path: str) -> bool:
-    """Return whether a server parses a decoded path as that of a resource (`parse_request_info`)."""
+    """Return whether a server parses a decoded path as the path of a resource (`parse_request_info`)."""
     parts = path.strip("/").split("/")
     return len(parts) >= 4 if parts[0] == "apis" else parts[0] == "api" and len(parts) >= 3
 
 
 def is_valid_text(value: str) -> bool:
-    """Return whether a URL can contain the string: half of a surrogate pair cannot be encoded."""
+    """Return whether a URL can contain the string. Lone surrogates cannot be encoded."""
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
@@ -195,11 +195,11 @@ def is_valid_http_verb(value: str) -> bool:
     return _TOKEN.fullmatch(value) is not None and value != "proxy"
 
 
-# Sets of users to which a question is restricted.
+# Sets of requesters to which a search is restricted.
 #
-# In the world `authenticated` anybody but a service account can be in any group, so a claim about requests may hold only for
-# `system:kube-scheduler` in a team's group, which no cluster has. A claim about requests that really occur is the union of
-# two answers: one for ORDINARY users and one for SYSTEM users. Ask the solver for each; do not ask for any request and discard it.
+# In the world `authenticated`, most users can be in any group. A search for a request may then only find unrealistic
+# requesters, such as `system:kube-scheduler` in a team's group. To search realistic requests only, call the solver once for
+# ORDINARY and once for SYSTEM. Do not search among ANYBODY and discard the result if it is unrealistic.
 
 SYSTEM_PREFIX = "system:"
 NODE = f"{NODE_PREFIX}node-1"
@@ -211,18 +211,18 @@ SYSTEM_USERS = (
     "system:serviceaccount:kube-system:default",
     ANONYMOUS,
 )
-"""System users that every vocabulary of the world `authenticated` contains, besides those that FlowSchemas name."""
+"""System users that are in every vocabulary of the world `authenticated`, even if no FlowSchema names them."""
 
 
 class Requesters(NamedTuple):
-    """A set of users, each with the groups that count."""
+    """A set of requesters (users with their groups)."""
 
     kind: Literal["ordinary", "system", "anybody"]
     user: str | None = None
-    """The only user of the set; for `system` only."""
+    """For `system` only: the only user of the set, or None for all system users."""
 
     def include(self, user: str, groups: Collection[str]) -> bool:
-        """Return whether this user in these groups is in the set."""
+        """Return whether the set contains this user in these groups."""
         if self.kind == "anybody":
             return True
         if self.kind == "ordinary":
@@ -235,17 +235,17 @@ class Requesters(NamedTuple):
 
 
 ORDINARY = Requesters("ordinary")
-"""Users whose name does not begin with `system:` and who are not in `system:nodes`; otherwise in any groups."""
+"""Users whose name does not begin with `system:`. They may be in any group except `system:nodes`."""
 SYSTEM = Requesters("system")
-"""System users (service accounts included) in exactly the groups that authentication gives them."""
+"""Users whose name begins with `system:`, including service accounts, in exactly their usual groups."""
 ANYBODY = Requesters("anybody")
-"""All users of the world."""
+"""All requesters of the world."""
 REALISTIC = (ORDINARY, SYSTEM)
-"""Users as clusters have them: no system user is in an additional group."""
+"""Requesters that occur in clusters. System users are not in additional groups."""
 PREFERRED = (ORDINARY, SYSTEM, ANYBODY)
-"""All users, starting with those that make the better example."""
+"""All requesters, in an order of preference for examples."""
 
 
 def rank(among: Sequence[Requesters], user: str, groups: Collection[str]) -> int:
-    """Return the index of the first set that includes the user, or the number of sets if none does."""
+    """Return the index of the first set that includes the user in these groups, or the number of sets if no set does."""
     return next((at for at, requesters in enumerate(among) if requesters.include(user, groups)), len(among))

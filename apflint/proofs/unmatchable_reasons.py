@@ -1,4 +1,4 @@
-"""Reasons why no request matches a part of a FlowSchema that was proven to match none."""
+"""Reasons why no request matches a part of a FlowSchema. A proof that no request matches must precede."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.proofs.one_configuration import Part
 
 Reasons = tuple[str, ...]
-"""Clauses; empty if the reason is unknown."""
+"""Reasons as clauses of a sentence. Empty if the reason is unknown."""
 
 
 def find_reasons(part: Part) -> Reasons:
@@ -32,7 +32,7 @@ def find_reasons(part: Part) -> Reasons:
 
 
 def _combine(reasons: Iterable[Reasons]) -> Reasons:
-    """Return all reasons without duplicates. Unknown as a whole if one is unknown."""
+    """Return all reasons without duplicates, or nothing if one of the reasons is unknown."""
     known = list(reasons)
     return tuple(dict.fromkeys(reason for each in known for reason in each)) if all(known) else ()
 

@@ -1,12 +1,13 @@
-"""The values that requests are made of, reduced to a finite number without losing a case.
+"""Representative values for each attribute of a request. A claim that is true for these values is true for all requests.
 
-A rule tests a value in three ways: is it this text, does it begin with this text and a separator, is it empty. Two values with
-the same answers to all these tests are matched by the same FlowSchemas, so one of them can stand for both. For each attribute
-of a request the tests are finite: the texts that the configuration mentions, and for all others one unmentioned text (for the
-names of service accounts and for paths: one under each mentioned prefix, with no longer prefix that fits). Known system users
-are added, so that questions can be restricted to them. A claim that is true for these values is true for all requests, and a
-request that is made of them exists. Values that the same lists cover are merged. Attributes are independent of each other except for a few
-pairs, which are constraints of the formula (`Encoding`).
+A rule tests a value in three ways: whether it equals a string, whether it begins with a string and a separator, and whether
+it is empty. If two values give the same results in all tests, the same FlowSchemas match them, so one value can represent
+both. A vocabulary therefore consists of the strings that the configuration mentions, and of one unmentioned string for
+each attribute. Service account names and paths need an unmentioned string for each mentioned prefix.
+
+A list of a rule *covers* a value if the list matches the value. Values that the same lists cover are merged. Known system
+users are added, so that searches can be restricted to them. All combinations of values are possible requests, except for
+some pairs of values, which the formula excludes (`Encoding`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Scope = tuple[tuple[str, ...], bool]
-"""Namespaces, and whether requests in no namespace are covered."""
+"""Namespaces of a resource rule, and whether the rule covers requests without a namespace."""
 
 USERS = ("alice", "bob", "carol", "dave")
 NAMESPACES = ("default", "team-a", "team-b", "prod")
@@ -51,24 +52,24 @@ API_GROUPS = ("", "apps", "batch", "example.com")
 RESOURCES = ("pods", "configmaps", "secrets", "services", "deployments", "widgets")
 SEGMENTS = ("metrics", "version", "other")
 PATHS = tuple(f"/{segment}" for segment in SEGMENTS)
-"""Ordinary names, for what a configuration does not mention."""
+"""Ordinary names, preferred as unmentioned values."""
 
 
 class Axis(NamedTuple):
-    """One attribute: the values that stand for all, and which of them each list of the configuration covers."""
+    """The representative values of one attribute, and the values that each list of the configuration covers."""
 
     values: tuple[str, ...]
     covers: Mapping[Hashable, tuple[int, ...]]
-    """List, as it is in the model → indices of values."""
+    """For each list of the configuration, the indices of the values that the list covers."""
 
 
 class Vocabulary(NamedTuple):
-    """The values of all attributes. The namespace "" stands for none; `pods/log` in `resources` is a subresource."""
+    """The values of all attributes. The namespace "" means no namespace. `resources` includes subresources (`pods/log`)."""
 
     world: World
     groups: tuple[str, ...]
     users: Axis
-    """Its lists are the prefixes of names: that of a namespace covers its service accounts."""
+    """Instead of lists, `users.covers` has prefixes of names. The prefix of a namespace covers its service accounts."""
     verbs: Axis
     api_groups: Axis
     resources: Axis
@@ -78,7 +79,10 @@ class Vocabulary(NamedTuple):
 
 
 def build_vocabulary(rules: Collection[PolicyRulesWithSubjects], world: World) -> Vocabulary:
-    """Return the values that stand for all requests, as far as these rules can distinguish requests."""
+    """Return representative values of each attribute.
+
+    For every possible request, some combination of the values matches the same rules as the request.
+    """
     users, groups = _users([subject for rule in rules for subject in rule.subjects], world)
     entries = {entry for rule in rules for entry in rule.resource_rules}
     paths = {entry for rule in rules for entry in rule.non_resource_rules}
@@ -98,19 +102,19 @@ def build_vocabulary(rules: Collection[PolicyRulesWithSubjects], world: World) -
 
 
 def scope(rule: ResourcePolicyRule) -> Scope:
-    """Return what a resource rule says about namespaces: the key into `namespaces.covers`."""
+    """Return the namespaces and the cluster scope of a resource rule, which are its key in `namespaces.covers`."""
     return rule.namespaces, rule.cluster_scope
 
 
 def first_unmentioned(names: Iterable[str], mentioned: Collection[str], pattern: str) -> str:
-    """Return the first of the names that is not mentioned, or else one that is made from the pattern and a number."""
+    """Return the first name that is not mentioned. If all are mentioned, make a name from the pattern and a number."""
     return next(name for name in chain(names, map(pattern.format, count(1))) if name not in mentioned)
 
 
 def _words(
     lists: Iterable[tuple[str, ...]], ordinary: Sequence[str], is_valid: Callable[[str], bool], pattern: str
 ) -> list[str]:
-    """Return the valid values of the lists, the ordinary ones first, and a value that is in none of them."""
+    """Return the valid values of the lists, ordinary values first, and a value that is in no list."""
     mentioned = {value for values in lists for value in values}
     other = sorted(value for value in mentioned.difference(ordinary) if is_valid(value))
     return [
@@ -125,7 +129,7 @@ def _axis(
     lists: Collection[tuple[str, ...]],
     type_of: Callable[[str], Hashable] | None = None,
 ) -> Axis:
-    """Return an attribute that is compared as a whole."""
+    """Return the axis of an attribute that rules compare as a complete string."""
     return _merge(values, lists, lambda strings: values if strings == (ALL,) else strings, type_of)
 
 
@@ -135,9 +139,9 @@ def _merge(
     cover: Callable[[T], Iterable[str]],
     type_of: Callable[[str], Hashable] | None,
 ) -> Axis:
-    """Keep the first of the values that the same lists cover and that have the same type.
+    """Return an axis with the first of all values that have the same type and that the same lists cover.
 
-    The numbers of lists are compared: the time to compare the lists themselves would grow with their length.
+    The code compares the numbers of the lists, because comparing long lists takes time.
     """
     covering: dict[str, list[int]] = {value: [] for value in values}
     for number, item in enumerate(lists):
@@ -154,7 +158,7 @@ def _merge(
 
 
 def _verb_type(verb: str) -> Hashable:
-    """Return what the other attributes of a request depend on (`request_space.is_possible`)."""
+    """Return the properties of a verb that restrict other attributes of a request (`request_space.is_possible`)."""
     return verb == "watch", verb in LIST_VERBS
 
 
@@ -179,7 +183,7 @@ def _paths(lists: Collection[tuple[str, ...]]) -> Axis:
     possible = sorted(prefix for prefix in prefixes if prefix.startswith("/") and is_valid_text(prefix))
     generic = (_path_under(prefix, prefixes, entries) for prefix in (*possible, None))
     values = tuple(dict.fromkeys((*sorted(exact), *filter(None, generic))))
-    # An entry covers itself and what is below its prefix: look up the prefixes of values instead of trying every pair.
+    # A URL covers itself and the values below its prefix. To look up prefixes is faster than to try every pair.
     below = _by_prefix(values, "/")
 
     def cover(urls: tuple[str, ...]) -> Iterable[str]:
@@ -196,7 +200,7 @@ def _prefix(entry: str) -> str:
 
 
 def _path_under(prefix: str | None, prefixes: set[str], entries: set[str]) -> str | None:
-    """Return an unmentioned non-resource path under this prefix and no longer one, or None if there is none."""
+    """Return an unmentioned non-resource path with this prefix and no longer prefix, or None if no such path exists."""
     if prefix is None:
         if "/" in prefixes:
             return None
@@ -204,7 +208,7 @@ def _path_under(prefix: str | None, prefixes: set[str], entries: set[str]) -> st
     path = first_unmentioned((prefix + segment for segment in SEGMENTS), entries, f"{_escape(prefix)}other{{}}")
     if not is_resource_path(path):
         return path
-    # Below /api/v1/ every path with one more segment is a resource path; paths with more slashes are not.
+    # Below /api/v1/, every path with one more segment is a resource path. Paths that only have more slashes are not.
     longer = prefix
     while not is_resource_path(longer) and (longer == prefix or longer not in prefixes):
         if longer not in entries:
@@ -218,7 +222,7 @@ def _escape(text: str) -> str:
 
 
 def _by_prefix(values: tuple[str, ...], separator: str) -> dict[Hashable, tuple[int, ...]]:
-    """Return the indices of the values by each of their prefixes that end with the separator."""
+    """Return, for each prefix that ends with the separator, the indices of the values with this prefix."""
     indices: dict[str, list[int]] = {}
     for index, value in enumerate(values):
         at = value.find(separator)
@@ -229,7 +233,7 @@ def _by_prefix(values: tuple[str, ...], separator: str) -> dict[Hashable, tuple[
 
 
 def _users(subjects: list[Subject], world: World) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the user names that stand for all, and the mentioned groups."""
+    """Return the representative user names, and the mentioned groups."""
     groups = dict.fromkeys(
         subject.group for subject in subjects if subject.kind == "Group" and subject.group not in (None, ALL)
     )
