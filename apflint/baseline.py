@@ -24,7 +24,7 @@ _MAX_VALUE_CHARACTERS = 200
 
 
 class Entry(NamedTuple):
-    """A baseline entry: what identifies a finding."""
+    """A baseline entry. Its fields identify a finding."""
 
     rule: str
     object: str

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes. They mean the same for all commands."""
+    """Exit codes, which mean the same for all commands."""
 
     OK = 0
     FINDINGS = 1

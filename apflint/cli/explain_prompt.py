@@ -71,7 +71,7 @@ class Vocabulary(NamedTuple):
 
 
 class Prompt(NamedTuple):
-    """The prompt for a value."""
+    """A prompt for one value of a request."""
 
     label: str
     hint: str
@@ -224,7 +224,7 @@ def parse_draft(draft: Draft) -> Request:
 
 
 def _may_be_namespaced(target: str) -> bool:
-    """Return False if the resource is known to be cluster-scoped, and True for any other resource."""
+    """Return False if the resource is known to be cluster-scoped, and True for any other or unknown resource."""
     known = infer_resource(target.partition("/")[0]).known
     return known is None or known.namespaced
 

@@ -33,9 +33,9 @@ class Progress:
 
 @contextmanager
 def show_progress(label: str) -> Iterator[Progress]:
-    """Show the label and the elapsed time on standard error, from the first second on. Erase the line at the end.
+    """Show the label and the elapsed time on standard error, if the body takes longer than a second.
 
-    Nothing is shown if standard error is not a terminal. The caller may change the label.
+    The line is erased at the end. Nothing is shown if standard error is not a terminal. The body may change the label.
     """
     progress = Progress(label)
     if not (sys.stderr and sys.stderr.isatty()):

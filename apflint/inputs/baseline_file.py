@@ -50,7 +50,7 @@ def read_previous_baseline(path: str) -> Counter[Entry]:
 
 
 def _read(path: str) -> str:
-    """Return the text of a baseline file. Raises UserError for a file that is too large or not regular, and OSError."""
+    """Return the text of a baseline file. Raises OSError, and UserError if the file is too large or not regular."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise UserError(f"{path}: a baseline must be a regular file.")
     with open(path, "rb") as file:
@@ -63,7 +63,7 @@ def _read(path: str) -> str:
 def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], options: Options) -> Comparison:
     """Return the report without the findings in the baseline file `path`, and the stale entries of the file.
 
-    `paths` are the files and directories of the report. Raises UserError and OSError as `read_baseline` does.
+    `paths` are the files and directories that the run checked. Raises UserError and OSError as `read_baseline` does.
     """
     rules, entries = options.rules, read_baseline(path)
     comparison = baseline.hide_known_findings(report, entries, rules)
@@ -78,7 +78,7 @@ def write_baseline(
     """Write the findings of a report to the baseline file `path`. Return the number of previous entries that are kept.
 
     Previous entries are kept if this run did not check their rule or their object. `paths` are the files and
-    directories of the report. Raises UserError if the file cannot be written.
+    directories that the run checked. Raises UserError if the file cannot be written.
     """
     rules = options.rules
     objects = _read_objects(report, path, paths) if previous else None
@@ -99,8 +99,8 @@ def write_baseline(
 def _read_objects(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
     """Return the files and objects that a run on `paths` has read, as in `Entry.object`.
 
-    Return None, which means all, if `paths` contain the directory of the baseline. Otherwise the run may be that of a
-    pre-commit hook. A hook names only changed files, so its report says nothing about other files.
+    Return None, which means all, if a directory in `paths` contains the baseline. Other runs, such as those of a
+    pre-commit hook, read only some files of the project and say nothing about the others.
     """
     home = os.path.realpath(os.path.dirname(path) or ".")
     for directory in filter(os.path.isdir, paths):

@@ -32,7 +32,7 @@ class Selection(NamedTuple):
     stdin_filename: str | None = None
     """Name that findings show for standard input."""
     context: tuple[str, ...] = ()
-    """Paths of further manifests of the cluster. They have no findings, even if they are below one of `paths`."""
+    """Paths of further manifests of the cluster. Findings in them are not reported, even if they are also in `paths`."""
     baseline: str | None = None
     """The baseline file, which is not read as a manifest, even if the file is below one of `paths`."""
 

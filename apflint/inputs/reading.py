@@ -22,11 +22,12 @@ _CHUNK_BYTES = 1024 * 1024
 _OVERLAP_BYTES = 64  # more than the longest sign, so that a sign across two chunks is found
 
 _SIGNS = (b"flowcontrol", b"FlowSchema", b"PriorityLevelConfiguration")
+"""A file with an APF object contains at least one of these strings."""
 _SIGNS_BY_BOM = {
     b"\xff\xfe": tuple(sign.decode().encode("utf-16-le") for sign in _SIGNS),
     b"\xfe\xff": tuple(sign.decode().encode("utf-16-be") for sign in _SIGNS),
 }
-# A quoted string may contain letters as escapes. Only letters are searched, because Go's JSON encoder always escapes < > &.
+# Finds letters that are escaped in a quoted string. Other escapes are common, as Go's JSON encoder escapes < > and &.
 _ESCAPED_LETTER = re.compile(rb"\\(?:u00|x|U000000)[4-7]")
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)

@@ -63,7 +63,7 @@ def _call(parse: Callable[[Any], T], value: object, place: str) -> T:
 
 
 def _expect(expected: str, is_valid: Callable[[Any], bool]) -> Parser:
-    """Return a parser that returns valid values unchanged. For other values, its error message contains `expected`."""
+    """Return a parser that returns valid values unchanged. The error message for other values contains `expected`."""
 
     def parse(value: Any, place: str, _directory: str) -> Any:
         if not is_valid(value):

@@ -29,7 +29,7 @@ _EMPTY: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Settings(NamedTuple):
-    """Effective settings, converted from text to their types."""
+    """Effective settings of a run, with parsed values."""
 
     select: tuple[RuleSelector, ...] | None = None
     """Rules to run instead of the rules that are enabled by default, or None to run the default rules."""

@@ -47,7 +47,7 @@ class PathMatcher:
         return self._matches(self._relative(path) if self._is_elsewhere else path)
 
     def matches_or_parent(self, path: str) -> bool:
-        """Return whether a pattern matches the path or a directory above, up to the directory of the patterns."""
+        """Return whether a pattern matches the path or a parent directory, up to the directory of the patterns."""
         name = self._relative(path)
         while name not in ("", ".", "/"):
             if self._matches(name):
