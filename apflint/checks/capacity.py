@@ -74,12 +74,12 @@ def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> str:
     if limited.borrowing_limit_percent is not None:
         # Any percentage is of 0 seats (`updateBorrowingLocked` in apf_controller.go).
         return (
-            "Each request waits a quarter of its timeout (15 seconds by default) and gets 429. While the queue is full, it"
-            " gets 429 at once."
+            "Every request gets 429 after a quarter of its timeout (by default, after 15 seconds)."
+            " If the queue is full, the request gets 429 at once."
         )
     return (
-        "A request waits up to 10 seconds until the level borrows seats, and is executed. It gets 429 after 15 seconds only"
-        " if no other level has seats to spare."
+        "A request can wait up to 10 seconds before the level borrows seats and executes the request."
+        " If no other level lends seats, the request gets 429 after 15 seconds."
     )
 
 
@@ -142,7 +142,7 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
 
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
     """Compare the configuration with one in which the built-in levels have the shares of the release. At most one problem."""
-    default, total = _default_shares(effective), effective.assumptions.server_concurrency
+    default = _default_shares(effective)
     shares = {level.name: level.shares for level in effective.limits.levels}
     redefined = {
         level.name: level
@@ -165,7 +165,7 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
         severity="warning" if any(change.ratio < -_SEVERE for change in changes) else None,
         notes=(
             *([f"{join_some(values, _MAX_NAMED_SHARES)}."] if others else ()),
-            f"Of {total} seats, nominal limits change by more than a tenth: {join_some([*map(str, changes)], MAX_NAMED_LEVELS)}.",
+            f"Seats before and after, for changes of more than {_NOTABLE:.0%}: {join_some([*map(str, changes)], MAX_NAMED_LEVELS)}.",
         ),
         help=f"if this is not intended, restore the shares of Kubernetes {effective.release.name}",
     )
@@ -205,7 +205,7 @@ def critical_level_lends(effective: Effective) -> Iterator[Problem]:
                 place / "lendablePercent",
                 f"priority level {quote(name)} lends {percent}% of its seats",
                 notes=(
-                    "It gets them back up to 10 seconds after it needs them.",
+                    "The level can wait up to 10 seconds until it gets lent seats back.",
                     "Meanwhile leases, node heartbeats or requests of the control plane wait.",
                 ),
                 help=f"set lendablePercent to {_MAX_LENDABLE_PERCENT} or less",
@@ -240,7 +240,7 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
                     f"This follows from queues {queuing.queues} and handSize {queuing.hand_size}.",
                     "Requests of the other flow then wait or are rejected.",
                 ),
-                help=f"use queues {better.queues} and handSize {better.hand_size}, which reduce it to"
+                help=f"use queues {better.queues} and handSize {better.hand_size} to reduce the probability to"
                 f" {_percent(better.squish[busy])}"
                 if better
                 else None,
@@ -281,8 +281,8 @@ def oversized_queues(effective: Effective) -> Iterator[Problem]:
                 place,
                 f"queues {queuing.queues:,} with queueLengthLimit {queuing.queue_length_limit:,} let {waiting:,} requests wait",
                 notes=(
-                    "Each of them needs memory.",
-                    "By default none waits longer than 15 seconds, so most of them get 429 in the end.",
+                    "Each waiting request needs memory.",
+                    "By default, a request waits at most 15 seconds. Most of the waiting requests get 429.",
                 ),
                 help="lower queueLengthLimit or queues",
             )

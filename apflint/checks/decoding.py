@@ -56,7 +56,7 @@ def syntax_error(workspace: Workspace) -> Iterator[Problem]:
 
 def unrendered_template(workspace: Workspace) -> Iterator[Problem]:
     """APF003."""
-    return _unreadable(workspace, "template")
+    return _unreadable(workspace, "template", _DOCUMENT_NOT_CHECKED)
 
 
 def unsafe_document(workspace: Workspace) -> Iterator[Problem]:
@@ -106,7 +106,7 @@ def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
                 Place(manifest.document, duplicate.path, key=True, known_offsets=(key.start, key.end)),
                 f"duplicate key {quote(duplicate.path[-1])}{', merged by <<' if duplicate.merged else ''}",
                 notes=(*notes, f"{reader} silently keeps the last value."),
-                help="remove one of them",
+                help="remove one of the duplicates",
                 related=(Elsewhere(TextRange(manifest.document.source, first.start, first.end), "the first one"),),
             )
             yield _unless_lenient(problem, release)
@@ -140,7 +140,7 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
     release = workspace.release
     effect = f"Kubernetes {release.name} silently drops the field, and the level gets 30 shares."
     if release.strict_decoding:
-        effect = "For clients without strict validation, the server drops the field and the level gets 30 shares."
+        effect = "For clients without strict validation, the API server drops the field and the level gets 30 shares."
     for document, violation in _unknown_fields(workspace, renamed=True):
         name = shares_field(document.version)
         problem = _reject_field(
@@ -219,7 +219,7 @@ def _suggest_nested_subject(document: Document, path: Path) -> str | None:
         if isinstance(value, bool | int | float):
             value = scalar_text(document, (*path[:-1], name))
         values.append(f"{name}: {json.dumps(value if isinstance(value, str) and value else '...')}")
-    return f"unlike in RBAC, subjects are nested: {SUBJECT_FIELDS[kind]}: {{{', '.join(values)}}}"
+    return f"unlike in RBAC, write {SUBJECT_FIELDS[kind]}: {{{', '.join(values)}}}"
 
 
 def wrong_type(workspace: Workspace) -> Iterator[Problem]:

@@ -36,7 +36,9 @@ def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
             yield not_supported(
                 place,
                 f"unknown distinguisherMethod type {quote(method)}" if method else "distinguisherMethod has no type",
-                notes=("Service accounts are users.",) if "account" in method.lower() else (),
+                notes=("ByUser already makes one flow for each service account.",)
+                if "account" in method.lower()
+                else (),
                 help=did_you_mean(method, DISTINGUISHERS) or "use ByUser or ByNamespace, or remove distinguisherMethod",
                 fix=correct_spelling(place.path, method, DISTINGUISHERS),
             )
@@ -82,7 +84,9 @@ def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
             if namespace and not several:
                 continue  # a single client is a single flow by any method
             reason = (
-                f"all requests are in the namespace {quote(namespace)}" if namespace else "no request has a namespace"
+                f"all requests are in the namespace {quote(namespace)}"
+                if namespace
+                else "the FlowSchema matches no request with a namespace"
             )
             # ByUser may have been intended.
             fix, advice = None, "use ByUser to separate the clients" if several else None

@@ -45,7 +45,7 @@ def _broad_subjects(schema: FlowSchema) -> Iterator[Problem]:
                     yield Problem(
                         place / "subjects" / index,
                         f"FlowSchema exempts {clients} from all limits",
-                        notes=("In an overload the server executes all of these requests at once.",),
+                        notes=("In an overload, the API server executes all of these requests at once.",),
                         help="name the few clients that need the exemption, or use a limited priority level",
                     )
 
@@ -64,7 +64,7 @@ def _cluster_wide_lists(schema: FlowSchema) -> Iterator[Problem]:
         level = "system" if client == _ALL_NODES else "workload-high"
         yield Problem(
             place,
-            f"FlowSchema exempts lists of all resources in all namespaces by {client}",
+            f"FlowSchema exempts cluster-wide list requests of {client} from all limits",
             related=tuple(Elsewhere(other, f"also exempts {name}") for other, name in others),
             severity="info",
             notes=("Each list needs memory for every object that it returns, and no limit applies in an overload.",),
@@ -94,4 +94,4 @@ def _describe_machine(subject: Subject) -> str | None:
         return None
     if name == ALL:
         return f"the service accounts of namespace {quote(namespace)}"
-    return f"service account {quote(name)} of namespace {quote(namespace)}"
+    return f"the service account {quote(f'{namespace}/{name}')}"

@@ -143,7 +143,7 @@ def _invalid_finalizers(place: Place, names: Sequence[str]) -> Iterator[Problem]
             yield invalid(
                 place / index,
                 f"finalizer {quote(name)} has no domain",
-                notes=("Only the finalizers of Kubernetes itself have none.",),
+                notes=("Only finalizers of Kubernetes itself have no domain.",),
                 help="add a domain, as in example.com/name",
             )
     if {"orphan", "foregroundDeletion"} <= set(names):
@@ -169,8 +169,14 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
 # Recorded on 1.36: a create with a positive integer in resourceVersion answers 500, an update with another uid or
 # resourceVersion 409; server-side apply rejects managedFields, and the uid of an object that does not exist.
 _HARMFUL = {
-    "resourceVersion": "With resourceVersion, create fails, and so does apply after a change of the stored object.",
-    "uid": "With uid, update fails if the object was recreated, and server-side apply cannot create the object.",
+    "resourceVersion": (
+        "kubectl create fails if the manifest has a resourceVersion."
+        " kubectl apply fails if the stored object has changed since the export."
+    ),
+    "uid": (
+        "With a uid, an update fails if the object was recreated."
+        " Server-side apply cannot create an object that has a uid."
+    ),
     "managedFields": "With managedFields, server-side apply fails.",
 }
 """Fields of `metadata` that make requests fail, and how."""
@@ -259,9 +265,9 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
             if first.setdefault(entry, duplicate) is not duplicate:
                 yield Problem(
                     duplicate,
-                    f"duplicate entry {quote(entry)} in {name}",
+                    f"duplicate item {quote(entry)} in {name}",
                     related=(Elsewhere(first[entry], "the first one"),),
                     notes=("A plain create accepts duplicates, but server-side apply fails.",),
-                    help="remove one of the two",
+                    help="remove one of the duplicates",
                     fix=Fix(f"remove the second {quote(entry)}", True, (Remove(duplicate.path),)),
                 )

@@ -71,16 +71,15 @@ class _Example(NamedTuple):
 
 def cluster_scope_missed(effective: Effective) -> Iterator[Problem]:
     """APF505."""
-    note = 'namespaces: ["*"] matches requests to a single namespace only.'
-    for problem in _report_scopes(effective, _misses_cluster_scope, note, "clusterScope", True, "clusterScope: true"):
+    notes = ('namespaces: ["*"] matches requests in any namespace, but no request without a namespace.',)
+    for problem in _report_scopes(effective, _misses_cluster_scope, notes, "clusterScope", True, "clusterScope: true"):
         if problem.place.document not in documents_to_widen(effective):
             yield problem
 
 
 def namespaced_requests_missed(effective: Effective) -> Iterator[Problem]:
     """APF513."""
-    note = "clusterScope: true without namespaces matches no request in a namespace."
-    yield from _report_scopes(effective, _misses_namespaces, note, "namespaces", _ALL, 'namespaces: ["*"]')
+    yield from _report_scopes(effective, _misses_namespaces, (), "namespaces", _ALL, 'namespaces: ["*"]')
 
 
 def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
@@ -102,7 +101,7 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
 
 
 def _report_scopes(
-    effective: Effective, find: _Find, note: str, field: str, value: Value, written: str
+    effective: Effective, find: _Find, notes: tuple[str, ...], field: str, value: Value, written: str
 ) -> Iterator[Problem]:
     """Yield one problem for all resource rules of a FlowSchema that lack a field."""
     for schema in effective.own_flow_schemas:
@@ -113,8 +112,8 @@ def _report_scopes(
                 first.place,
                 f"{f'{len(missed)} rules do' if others else 'rule does'} not match {first.missed}",
                 related=tuple(Elsewhere(other.place, "the same mistake") for other, _ in others),
-                fix=set_fields(rules, field, value, f"set {written}"),
-                notes=(note, example.note),
+                fix=set_fields(rules, field, value, f"add {written}"),
+                notes=(*notes, example.note),
                 help=f"add {written}",
                 example=example.command,
             )
@@ -136,7 +135,7 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
         if part.cluster_scope or part.namespaces != _ALL or (known and are_cluster_scoped(known)):
             continue  # APF506 reports rules for cluster-scoped resources
         verbs, names = tuple(verb for verb in _COLLECTION if verb in part.verbs or part.verbs == _ALL), part.resources
-        missed = f"{join_words(verbs, 'and')} across all namespaces"
+        missed = f"{join_words(verbs, 'and')} requests across all namespaces"
         if not verbs:
             # A request for a Namespace object is in that namespace, except to create it.
             names = tuple(
@@ -242,7 +241,7 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
             origin = "built-in FlowSchema" if builtin.is_built_in(other.document) else "FlowSchema"
             return _Example(
                 make_witness(point).command,
-                f"The request of the example goes to the priority level {quote(other_level)} through the {origin}"
+                f"For example, the request below goes to the priority level {quote(other_level)} through the {origin}"
                 f" {quote(other.name)}.",
             )
     return None

@@ -51,7 +51,11 @@ def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
             if level.name == "exempt":
                 # Only the fields of spec.exempt may differ: ValidateIfMandatoryPriorityLevelConfigurationObject.
                 spec, required = spec._replace(exempt=None), required._replace(exempt=None)
-                notes = ("Only the fields of spec.exempt may differ.",) if workspace.release.has_exempt_field else ()
+                notes = (
+                    ("In the spec, only the fields of exempt may differ.",)
+                    if workspace.release.has_exempt_field
+                    else ()
+                )
             if spec != required:
                 yield _reject_changes(level.document, spec, required, "restore the spec, or remove the object", *notes)
 
@@ -60,8 +64,12 @@ def _reject_changes(document: Document, spec: object, required: object, suggesti
     differences = join_some(list(find_differences(spec, required, document.version)), MAX_NAMED_DIFFERENCES)
     return invalid(
         Place(document, ("spec",), key=True),
-        f"mandatory {document.kind} {quote(document.name)} differs from the built-in one in {differences}",
-        notes=(*notes, "The API server creates this object itself. Labels and annotations may differ."),
+        f"spec of the mandatory {document.kind} {quote(document.name)} must not change",
+        notes=(
+            f"Different from the built-in object: {differences}.",
+            *notes,
+            "The API server creates this object itself. Labels and annotations may differ.",
+        ),
         help=suggestion,
     )
 
@@ -103,9 +111,9 @@ def duplicate_object(effective: Effective) -> Iterator[Problem]:
                 related=(Elsewhere(Place(earlier, _NAME), "the first one"),),
                 notes=(
                     "With kubectl apply, the last definition replaces the others.",
-                    "Helm and kubectl create reject the second one.",
+                    "Helm and `kubectl create` reject the second definition.",
                 ),
-                help="rename or remove one of them",
+                help="rename or remove one of the duplicates",
             )
 
 
@@ -122,7 +130,9 @@ def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
             yield Problem(
                 Place(document, _ANNOTATION if value is not None else _NAME),
                 f"the API server overwrites the spec of the suggested {document.kind} {quote(item.name)}",
-                notes=("It restores the spec of its release within a minute of kubectl apply.",),
+                notes=(
+                    f"The API server restores the spec of Kubernetes {release.name} within a minute of kubectl apply.",
+                ),
                 help=f'set the annotation {builtin.AUTOUPDATE}: "false" to keep this spec',
                 fix=_set_annotation(document, safe=True),
             )
@@ -145,7 +155,7 @@ def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
             Place(document, _ANNOTATION),
             f"Kubernetes {release.name} deletes the {document.kind} {quote(item.name)}",
             notes=(
-                f"The annotation {builtin.AUTOUPDATE} marks objects that the server maintains.",
+                f"The annotation {builtin.AUTOUPDATE} marks objects that the API server maintains.",
                 f"{note} built-in object of this name.",
             ),
             help=suggestion,

@@ -29,7 +29,7 @@ _PRECEDENCE: Path = ("spec", "matchingPrecedence")
 MAX_PRECEDENCE = 10_000
 """`FlowSchemaMaxMatchingPrecedence`."""
 _CHANGE = f"set matchingPrecedence to a value from 2 to {MAX_PRECEDENCE}"
-_MATCH_SAME = "match some of the same requests"
+_RESERVED = '(1 is reserved for the FlowSchema "exempt")'
 _MAX_NAMED_SCHEMAS = 4
 _MAX_RELATED_SCHEMAS = 12
 
@@ -43,7 +43,7 @@ def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
                 Place(schema.document, _PRECEDENCE),
                 f"matchingPrecedence {precedence} is not between 1 and {MAX_PRECEDENCE}",
                 notes=("The FlowSchema with the lowest matchingPrecedence is tried first.",),
-                help=_CHANGE,
+                help=f"{_CHANGE} {_RESERVED}",
             )
 
 
@@ -100,17 +100,18 @@ def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> I
         pairs = len(group) * (len(group) - 1) // 2
         unknown = (f"{ties.not_compared:,} of {pairs:,} pairs were not compared.",)
     if ties.example is None:
-        yield _problem(effective, group, "may match the same requests", notes=unknown, severity="info")
+        yield _problem(effective, group, notes=unknown, severity="info", certain=False)
     elif harmful is None:
-        note = "They have the same priority level and distinguisherMethod, so the order hardly matters."
-        problem = _problem(effective, ties.tied, _MATCH_SAME, notes=(note, *unknown), severity="info")
+        note = "The FlowSchemas have the same priority level and distinguisherMethod, so the order hardly matters."
+        problem = _problem(effective, ties.tied, notes=(note, *unknown), severity="info")
         yield problem._replace(example=ties.example[2].command)
     else:
         first, second, witness = harmful
-        note = f"The server orders them by name: {quote(first.name)} captures requests that {quote(second.name)} matches, too."
+        order = "The API server orders FlowSchemas of the same matchingPrecedence by name."
+        note = f"{order} So {quote(first.name)} captures requests that {quote(second.name)} also matches."
         is_built_in = any(builtin.is_built_in(schema.document) for schema in ties.tied)
         yield _problem(
-            effective, ties.tied, _MATCH_SAME, notes=(note, *unknown, *note_assumed_levels(effective, harmful[:2]))
+            effective, ties.tied, notes=(note, *unknown, *note_assumed_levels(effective, harmful[:2]))
         )._replace(
             help="use another matchingPrecedence" if is_built_in else "give each FlowSchema its own matchingPrecedence",
             example=witness.command,
@@ -120,10 +121,10 @@ def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> I
 def _problem(
     effective: Effective,
     schemas: Sequence[FlowSchema],
-    predicate: str,
     *,
     notes: tuple[str, ...],
     severity: Severity | None = None,
+    certain: bool = True,
 ) -> Problem:
     """Return a problem at the first of the user's FlowSchemas in matching order."""
     own_first = sorted(schemas, key=lambda schema: schema.document not in effective.own_documents)
@@ -134,10 +135,10 @@ def _problem(
         names.append(pluralize(len(others), "other"))
     else:
         names += (quote(schema.name) for schema in others)
-    precedence = first.spec.matching_precedence
+    overlap = "overlap and have the same matchingPrecedence" if certain else "may overlap at matchingPrecedence"
     return Problem(
         Place(first.document, _PRECEDENCE),
-        f"FlowSchemas {join_words(names, 'and')} with matchingPrecedence {precedence} {predicate}",
+        f"FlowSchemas {join_words(names, 'and')} {overlap} {first.spec.matching_precedence}",
         related=tuple(
             Elsewhere(Place(schema.document, _PRECEDENCE), "the same matchingPrecedence")
             for schema in others[:_MAX_RELATED_SCHEMAS]

@@ -38,7 +38,7 @@ def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
             yield invalid(
                 place,
                 f'type Exempt is allowed only for the priority level "exempt", not for {quote(level.name)}',
-                help='use type Limited; to exempt requests, reference the priority level "exempt" in their FlowSchema',
+                help='use type Limited, or reference the priority level "exempt" in the FlowSchema to exempt requests',
                 fix=_limited_instead(place, level),
             )
 
@@ -58,9 +58,8 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
             yield not_supported(
                 place / "type",
                 f"unknown priority level type {quote(spec.type)}" if spec.type else "priority level has no type",
-                help='use type Exempt, as required for "exempt"'
-                if is_exempt
-                else 'use type Limited; Exempt is allowed only for the priority level "exempt"',
+                notes=() if is_exempt else ('Type Exempt is allowed only for the priority level "exempt".',),
+                help='use type Exempt, as required for "exempt"' if is_exempt else "use type Limited",
                 fix=_fix_type(place / "type", level),
             )
         elif spec.type == "Limited":
@@ -69,8 +68,9 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
                 message = 'field "exempt" is not allowed in a priority level of type Limited'
                 yield forbidden((place / "exempt").at_key(), message, help='remove "exempt"', fix=fix)
             if spec.limited is None:
-                message = 'priority level of type Limited has no field "limited"'
-                yield required(place / "limited", message, help="add limited with shares and limitResponse")
+                message = 'priority level of type Limited requires the field "limited"'
+                suggestion = f"add limited with {shares_field(level.document.version)} and limitResponse"
+                yield required(place / "limited", message, help=suggestion)
         elif spec.limited is not None:
             yield forbidden(
                 (place / "limited").at_key(),
@@ -117,7 +117,7 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
             insertion = Insert((*place.path, "queuing", "queues"), 64)
             yield required(
                 place / "queuing",
-                'limitResponse of type Queue has no field "queuing"',
+                'limitResponse of type Queue requires the field "queuing"',
                 help="add queuing; queuing: {} uses all defaults",
                 fix=Fix("add queuing with 64 queues, the default", safe=False, operations=(insertion,)),
             )
@@ -157,7 +157,7 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     lendable = [(place, limited.lendable_percent) for place, limited in workspace.limited()]
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
-        suggestion = "set lendablePercent to the percentage of its seats that the level lends"
+        suggestion = "set lendablePercent to a value from 0 to 100"
         yield from _reject_outside(place / "lendablePercent", percent, 0, 100, suggestion=suggestion)
     for place, limited in workspace.limited():
         suggestion = "set borrowingLimitPercent to 0 or more; remove it for no limit"
@@ -169,11 +169,15 @@ def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
     """APF305."""
     for place, queuing in workspace.queuing():
         if queuing.hand_size > 0 and queuing.hand_size > queuing.queues:
+            maximum = largest_hand(queuing.queues)
+            can_grow = (largest_deck(queuing.hand_size) or 0) >= queuing.hand_size
+            limit = f"With {queuing.queues} queues, handSize is at most {maximum}: {MAX_ENTROPY_BITS} bits of entropy."
             yield invalid(
                 place / "handSize",
                 f"{_with_default(place / 'handSize', queuing.hand_size)} is greater than"
                 f" {_with_default(place / 'queues', queuing.queues)}",
-                help=f"set handSize to {largest_hand(queuing.queues)} or less, or increase queues"
+                notes=(limit,) if 0 < maximum < queuing.queues else (),
+                help=f"set handSize to {maximum} or less{', or increase queues' if can_grow else ''}"
                 if queuing.queues > 0
                 else "set queues to 1 or more",
             )
@@ -200,7 +204,9 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
                 place / "handSize",
                 f"{_with_default(place / 'handSize', hand_size)} with {_with_default(place / 'queues', queues)} requires {bits} bits of"
                 f" entropy, more than the maximum of {MAX_ENTROPY_BITS}",
-                notes=("The server chooses the queues of a flow by a 64-bit hash.",),
+                notes=(
+                    f"The API server accepts at most {MAX_ENTROPY_BITS} bits, because it chooses the queues of a flow by a 64-bit hash.",
+                ),
                 help=f"set {', or '.join(fits)}",
             )
 
@@ -234,7 +240,7 @@ def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
         version = level.document.version
         if PRESERVE_ZERO in level.metadata.annotations and workspace.release.forbids_preserve_zero_annotation(version):
             place = Place(level.document, ("metadata", "annotations", PRESERVE_ZERO))
-            unneeded = ("In v1, 0 shares stay 0 without it.",) if version == "v1" else ()
+            unneeded = ("v1 keeps 0 shares without an annotation.",) if version == "v1" else ()
             yield forbidden(
                 place.at_key(),
                 f"annotation {PRESERVE_ZERO} is not allowed in {version}",

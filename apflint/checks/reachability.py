@@ -66,7 +66,7 @@ def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
     explainable = _count_explainable(effective, parts)
     for number, part in enumerate(parts):
         if not part.schema.spec.rules:
-            yield _problem(effective, part, "it has no rules", help="add a rule, or remove the FlowSchema")
+            yield _problem(effective, part, "the FlowSchema has no rules", help="add a rule, or remove the FlowSchema")
         elif number >= explainable:
             if not (_is_reported_elsewhere(effective, part) and effective.proofs.matches_nothing(part)):
                 yield _shadowed_by_unknown(effective, part)
@@ -77,12 +77,15 @@ def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
         elif not _is_reported_elsewhere(effective, part):
             from apflint.proofs.unmatchable_reasons import find_reasons  # loads the proof engine
 
-            reasons = find_reasons(part)
-            if len(reasons) == 1:
-                yield _problem(effective, part, reasons[0], help="correct or remove it")
-            else:
-                reason, notes = "no request that the server classifies matches it", tuple(map(write_sentence, reasons))
-                yield _problem(effective, part, reason, notes=notes, help="correct or remove it")
+            reasons, kind = find_reasons(part), _kind(part)
+            is_clear = len(reasons) == 1
+            yield _problem(
+                effective,
+                part,
+                reasons[0] if is_clear else "no request that the server classifies matches it",
+                notes=() if is_clear else tuple(map(write_sentence, reasons)),
+                help=f"correct or remove the {kind}",
+            )
 
 
 def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
@@ -96,7 +99,7 @@ def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
 
 def _shadowed_by_unknown(effective: Effective, part: Part) -> Problem:
     """Return the problem of a part for which the budget does not allow to determine what captures its requests."""
-    captors, advice = "FlowSchemas or rules", "remove it"
+    captors, advice = "FlowSchemas or rules", f"remove the unreachable {_kind(part)}"
     if part.rule is None:
         captors, advice = "FlowSchemas", "lower matchingPrecedence, or remove the FlowSchema"
     assumed = {other.document for other in effective.assumed.order}
@@ -112,7 +115,7 @@ def _shadowed_by_unknown(effective: Effective, part: Part) -> Problem:
 def _shadowed_schema(effective: Effective, part: Part, blockers: Sequence[FlowSchema]) -> Problem:
     names = [describe_flow_schema(blocker) for blocker in blockers]
     lowest = min(blocker.spec.matching_precedence for blocker in blockers)
-    advice, notes = "remove the FlowSchema", _note_names(names)
+    advice, notes = "remove the FlowSchema", _note_names("FlowSchemas", names)
     if all(is_treated_alike(part.schema, blocker) for blocker in blockers):
         notes += ("Without it, its requests have the same priority level and distinguisherMethod.",)
     elif lowest > _MIN_PRECEDENCE:
@@ -133,16 +136,22 @@ def _shadowed_part(effective: Effective, part: Part, shadows: Sequence[Part]) ->
         )
     ]
     others = [schema for schema in captors if schema.name != own_name]
-    reason = f"each of its requests is already matched by one of {len(names)} earlier parts"
+    noun = _kind(part).rpartition(" ")[2]
+    reason = f"each request of the {noun} is already matched by one of {len(names)} earlier FlowSchemas or rules"
     if len(names) == 1:
-        reason = f"{names[0]} already matches all of its requests"
-    notes = _note_names(names)
-    return _problem(effective, part, reason, captors=others, assumed=captors, notes=notes, help="remove it")
+        verb = "captures" if others else "already matches"
+        reason = f"{names[0]} {verb} all requests of the {noun}"
+    notes, advice = _note_names("FlowSchemas and rules", names), f"remove the unreachable {_kind(part)}"
+    return _problem(effective, part, reason, captors=others, assumed=captors, notes=notes, help=advice)
 
 
-def _note_names(names: Sequence[str]) -> tuple[str, ...]:
+def _kind(part: Part) -> str:
+    return _KINDS[part.member] if part.rule is not None else "FlowSchema"
+
+
+def _note_names(noun: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return a note that lists the names, if there are several."""
-    return (f"They are {join_some(names, MAX_NAMED + 1)}.",) if len(names) > 1 else ()
+    return (f"The earlier {noun} are {join_some(names, MAX_NAMED + 1)}.",) if len(names) > 1 else ()
 
 
 def _problem(
@@ -159,7 +168,7 @@ def _problem(
     own = [captor for captor in captors or () if not builtin.is_built_in(captor.document)]
     return Problem(
         Place(part.schema.document, part.path),
-        f"unreachable {_KINDS[part.member] if part.rule is not None else 'FlowSchema'}: {reason}",
+        f"unreachable {_kind(part)}: {reason}",
         related=tuple(
             Elsewhere(Place(captor.document, ("metadata", "name")), "captures its requests")
             for captor in own[:MAX_NAMED]

@@ -59,7 +59,7 @@ def captured_method(effective: Effective) -> Iterator[Problem]:
                         place / "nonResourceRules" / index / "verbs",
                         f"all {names} requests of this rule are captured by {describe_flow_schema(captor)}",
                         notes=(
-                            f"They go to the priority level {quote(captor.spec.priority_level_configuration)}.",
+                            f"These requests go to the priority level {quote(captor.spec.priority_level_configuration)}.",
                             "Only requests with other methods can match the rule.",
                         ),
                         help=f"remove the rule if it is intended for {names} requests",
@@ -139,13 +139,14 @@ def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[Fl
     level, method = _treatment(effective, schema)
     names = join_some([describe_flow_schema(successor) for successor in successors], _MAX_NAMED_SCHEMAS)
     own = [successor for successor in successors if not builtin.is_built_in(successor.document)]
-    flows = f" and the same distinguisherMethod {method}" if method else ""
+    flows = f" and have distinguisherMethod {method}" if method else ""
+    all_schemas, verb = ("Both FlowSchemas", "treats") if len(successors) == 1 else ("These FlowSchemas", "treat")
     return Problem(
         Place(schema.document, _NAME),
-        f"FlowSchema has no effect: without it, its requests go to {names}",
+        f"redundant FlowSchema: {names} {verb} the same requests identically",
         related=tuple(Elsewhere(Place(other.document, _NAME), "would match its requests") for other in own),
-        notes=(f"They would have the same priority level {quote(level)}{flows}.",),
-        help="remove it, or reference another priority level",
+        notes=(f"{all_schemas} reference the priority level {quote(level)}{flows}.",),
+        help="remove the FlowSchema, or reference another priority level",
     )
 
 

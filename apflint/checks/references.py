@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 _LEVEL: Path = ("spec", "priorityLevelConfiguration", "name")
 _NAME: Path = ("metadata", "name")
-_CONTEXT = "if it is defined elsewhere, add its file with --context"
-_IF_ELSEWHERE = "; if one is defined elsewhere, add its file with --context"
+_IF_ELSEWHERE = "; if another file has such a FlowSchema, add that file with --context"
 MAX_COMPARISONS = 10_000
 """Maximum number of pairs of an unknown name and a priority level to compare, 0.05 ms each. With more, none are compared."""
 
@@ -73,12 +72,13 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
         notes = ["The API server skips a FlowSchema whose priority level does not exist."]
         if lifetime:
             notes.append(f"Kubernetes {lifetime[0].name} to {lifetime[1].name} create a priority level of this name.")
+        context = None if is_certain else f"if another file defines {quote(name)}, add that file with --context"
         intended = [level for level in find_similar(name, candidates, 2) if not lifetime and _is_typo(name, level)]
         yield Problem(
             Place(schema.document, _LEVEL),
             f"priority level {quote(name)} does not exist" if is_certain else f"unknown priority level {quote(name)}",
             notes=tuple(notes),
-            help=" ".join(filter(None, [question, None if is_certain else _CONTEXT])) or None,
+            help=" ".join(filter(None, [question, context])) or None,
             fix=replace_value(_LEVEL, name, intended[0], safe=False) if len(intended) == 1 else None,
             severity="error" if complete else None,
         )
@@ -120,12 +120,12 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
     complete = effective.assumptions.complete
     for level in unused:
         taken = seats.get(level.name, 0)
-        note = f"It still takes {taken} of {pluralize(total, 'seat')} from the other priority levels."
+        note = f"The priority level still takes {taken} of {pluralize(total, 'seat')} from the other priority levels."
         yield Problem(
             Place(level.document, _NAME),
             f"priority level {quote(level.name)} is not referenced by any FlowSchema",
             notes=(note,) if taken else (),
-            help=f"remove it, or reference it in a FlowSchema{'' if complete else _IF_ELSEWHERE}",
+            help=f"remove the priority level, or reference it in a FlowSchema{'' if complete else _IF_ELSEWHERE}",
             severity="warning" if complete else None,
         )
 
@@ -174,7 +174,7 @@ def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
                 "FlowSchema references catch-all, the priority level of last resort",
                 notes=(
                     f"All FlowSchemas that reference catch-all share its {seats}.",
-                    "It has no queues: the server answers 429 at once to requests without a free seat.",
+                    "catch-all has no queues: the API server answers 429 at once to requests without a free seat.",
                 ),
-                help="use global-default or workload-low, which have queues, or your own priority level to isolate requests",
+                help="use global-default or workload-low, or define a priority level with queues",
             )

@@ -73,7 +73,7 @@ def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
                 field=strings.field,
                 notes=('"*" already matches every value.',),
                 help='list "*" once' if is_repeated else 'remove the other items, or "*"',
-                fix=remove_items(strings.path, items, others, 'beside "*"', safe=True),
+                fix=remove_items(strings.path, items, others, 'next to "*"', safe=True),
             )
 
 
@@ -126,7 +126,7 @@ def _explain_verb(verb: str, *, is_resource: bool) -> tuple[tuple[str, ...], str
         return (), 'for all verbs use ["*"]'
     method = _METHODS.get(verb.lower())
     if method is not None and not is_resource:
-        return ('HEAD, POST, PUT and OPTIONS requests match only the verbs ["*"].',), 'use ["*"]'
+        return ('Only verbs: ["*"] matches HEAD, POST, PUT and OPTIONS requests.',), 'use ["*"]'
     if method not in (None, "*"):
         note = f"The verb of {verb.upper()} requests for resources is {quote(method)}."
         return (note,), f"did you mean {quote(method)}?"
@@ -142,7 +142,7 @@ def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
                 place / "namespaces",
                 "rule has neither namespaces nor clusterScope: true",
                 notes=(
-                    'namespaces: ["*"] matches requests to a single namespace only.',
+                    'namespaces: ["*"] matches requests in any namespace, but no request without a namespace.',
                     "clusterScope: true matches requests for nodes and the like, and list and watch across all namespaces.",
                 ),
                 help='add namespaces: ["*"], clusterScope: true, or both',
@@ -224,7 +224,7 @@ def impossible_match(effective: Effective) -> Iterator[Problem]:
                 yield Problem(
                     at / index,
                     f"verb {quote(verb)} matches no non-resource request",
-                    fix=remove_items(at.path, verbs, [index], 'beside "get"', safe=False) if is_read else None,
+                    fix=remove_items(at.path, verbs, [index], 'next to "get"', safe=False) if is_read else None,
                     notes=("The verb of a non-resource request is its HTTP method in lower case.",),
                     help='use get, delete or patch, or ["*"] for all methods',
                 )
@@ -298,7 +298,7 @@ def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Probl
             yield Problem(
                 place / "namespaces",
                 f"rule matches no request: requests for {names} have no namespace",
-                fix=set_field(place.document, path, True, "write clusterScope: true", safe=False),
+                fix=set_field(place.document, path, True, "add clusterScope: true", safe=False),
                 help="add clusterScope: true",
             )
         creates = "create" in rule.verbs  # a request to create a namespace has no namespace
@@ -309,7 +309,10 @@ def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Probl
             yield Problem(
                 (place / "clusterScope").at_key(),
                 f"rule matches no request: requests to {join_words(rule.verbs)} {names} have a namespace",
-                fix=set_field(place.document, path, (ALL,), 'write namespaces: ["*"]', safe=False),
+                notes=("On the API server, a request for a Namespace object is in that namespace.",)
+                if any(map(is_namespaces, known))
+                else (),
+                fix=set_field(place.document, path, (ALL,), 'add namespaces: ["*"]', safe=False),
                 help='add namespaces: ["*"]',
             )
 

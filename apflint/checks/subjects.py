@@ -59,7 +59,7 @@ def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
                 place / "subjects",
                 "rule has no subjects",
                 notes=("Absent subjects do not mean everybody.",),
-                help='is the "-" before this rule a mistake? the previous rule has subjects but no requests'
+                help='is the "-" before this rule a mistake? the previous rule has subjects, but no resourceRules and no nonResourceRules'
                 if is_split
                 else "to match everybody, list the groups system:authenticated and system:unauthenticated",
             )
@@ -93,7 +93,7 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
                 suggestion += f", or change kind to {kind}"
                 # Unsafe, because the kind may be right, and the member wrong.
                 fix = replace_value((*place.path, "kind"), subject.kind, kind, safe=False)
-            message = f"subject of kind {subject.kind} has no field {quote(expected)}"
+            message = f"subject of kind {subject.kind} requires the field {quote(expected)}"
             yield required(place / expected, message, help=suggestion, fix=fix)
         for member in others:
             yield forbidden(

@@ -259,7 +259,7 @@ def _capture_problem(effective: Effective, level: _Level, captures: list[_Captur
     commands = [_command(effective.passages, capture) for capture in captures]
     names = join_some([quote(other.name) for other in protected], _MAX_NAMED_SCHEMAS)
     examples = (
-        f"{quote(other.name)} loses requests such as `{command}`."
+        f"{quote(other.name)} loses requests. To see an example, run `{command}`."
         for other, command in zip(protected, commands, strict=True)
     )
     return Problem(
@@ -269,7 +269,7 @@ def _capture_problem(effective: Effective, level: _Level, captures: list[_Captur
         involves=object_keys(protected),
         notes=(
             *(examples if len(captures) > 1 else ()),
-            _compare_levels(effective, level, protected),
+            *_compare_levels(effective, level, protected),
             *note_assumed_levels(effective, [schema]),
         ),
         help=_advise(level, schema, protected),
@@ -286,23 +286,29 @@ def _command(passages: Comparison, capture: _Capture) -> str:
     return passages.choose_witness(capture.point, (Requesters("system", capture.point.user),)).command
 
 
-def _compare_levels(effective: Effective, level: _Level, protected: Sequence[FlowSchema]) -> str:
-    """Return a sentence with the figures of the level and of those that the requests went to."""
-    describe = describe_capacity if level.is_dedicated else describe_seats
-    reserved = filter(None, map(effective.limits.level, dict.fromkeys(map(_level_of, protected))))
-    others = join_words((f"{quote(limits.name)} ({describe(limits)})" for limits in reserved), "and")
-    figures = f" ({describe(level.limits)})" if level.limits else ""
+def _compare_levels(effective: Effective, level: _Level, protected: Sequence[FlowSchema]) -> tuple[str, ...]:
+    """Return notes with the limits of the level and of the levels that the requests went to before."""
+    reserved = [*filter(None, map(effective.limits.level, dict.fromkeys(map(_level_of, protected))))]
+    if level.is_dedicated:
+        names = join_words((quote(limits.name) for limits in reserved), "and")
+        compared = (level.limits, *reserved) if level.limits else reserved
+        return (
+            f"The requests go to the priority level {quote(level.name)} instead of {names}.",
+            *(f"{quote(limits.name)} has {describe_capacity(limits)}." for limits in compared),
+        )
+    others = join_words((f"{quote(limits.name)} ({describe_seats(limits)})" for limits in reserved), "and")
+    figures = f" ({describe_seats(level.limits)})" if level.limits else ""
     example = "" if level.is_built_in else f" (`{level.outsider}`)"
     shared = f", which also serves other clients{example}," if level.outsider else ""
-    return f"They go to the priority level {quote(level.name)}{figures}{shared} instead of {others}."
+    return (f"The requests go to the priority level {quote(level.name)}{figures}{shared} instead of {others}.",)
 
 
 def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) -> str:
     reserved = join_words(dict.fromkeys(quote(_level_of(other)) for other in protected))
     if level.is_dedicated and level.limits is not None:
-        return f"give {quote(level.name)} at least as many seats and as much room to queue, or use {reserved}"
+        return f"give {quote(level.name)} at least the seats and queues of {reserved}, or reference {reserved}"
     if level.is_dedicated or _names_only_system_users(schema):
-        return f"use {reserved}, or a priority level for these clients alone with at least as many seats"
+        return f"reference {reserved}, or a priority level only for these clients with at least as many seats"
     last = max(other.spec.matching_precedence for other in protected)
     return f"list only the intended subjects, or use a matchingPrecedence above {last}"
 
@@ -366,9 +372,9 @@ def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSc
         f"redefined FlowSchema {quote(schema.name)} loses requests to the FlowSchema {quote(target.name)}",
         related=tuple(Elsewhere(place, "lacks clusterScope: true") for place in places),
         severity=None if schema.name in builtin.list_protected_flow_schemas(effective.release) else "info",
-        fix=set_fields(places, "clusterScope", True, "set clusterScope: true") if places else None,
+        fix=set_fields(places, "clusterScope", True, "add clusterScope: true") if places else None,
         notes=(
-            f"The request of the example goes to the priority level {after} instead of {before}.",
+            f"For example, the request below goes to the priority level {after} instead of {before}.",
             *note_assumed_levels(effective, [target]),
         ),
         help="add clusterScope: true to the resource rules"
@@ -528,11 +534,12 @@ def discovery_captured(effective: Effective) -> Iterator[Problem]:
             )
             yield Problem(
                 first.place,
-                f"FlowSchema captures API discovery of all {clients}",
+                f"FlowSchema captures API discovery by all {clients}",
                 notes=(
-                    f"It captures GET requests for {paths}, which usually go to {join_words(usual_levels, 'and')}.",
+                    f"The FlowSchema captures GET requests for {paths}, which usually go to {join_words(usual_levels, 'and')}.",
                     f"The priority level {quote(level.name)} has {describe_seats(level)} and no queues.",
-                    "If no seat is free, the server answers 429, and kubectl and starting controllers find no resources.",
+                    "If no seat is free, the API server answers 429.",
+                    "kubectl, and controllers that start at this time, then fail to discover API resources.",
                 ),
                 help="list only the intended paths, or use a priority level with queues",
                 example=f"apflint explain get {first.path} --as {first.user}",

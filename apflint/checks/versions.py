@@ -111,7 +111,7 @@ def share_default_differs(effective: Effective) -> Iterator[Problem]:
         elif written is None and limited.shares == 0 and release.allows_zero_shares:
             yield Problem(
                 place,
-                f"absent {field} means 0 shares in {document.version} with this annotation, but 30 in v1",
+                f"{field} is absent: 0 shares in {document.version} because of an annotation, but 30 shares in v1",
                 notes=(f"The annotation {PRESERVE_ZERO} keeps 0 shares in v1beta3.",),
                 help=f"set {field} to 0",
                 fix=set_field(document, place.path, 0, f"set {field} to 0", safe=True),

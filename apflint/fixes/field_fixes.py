@@ -65,7 +65,7 @@ def replace_item(path: Path, old: str, new: str, others: Collection[str], *, saf
 
 def _replace_item(path: Path, old: str, new: str, others: Collection[str]) -> tuple[str, Operation]:
     if new in others:
-        return f"remove {quote(old)} beside {quote(new)}", Remove(path)
+        return f"remove {quote(old)} next to {quote(new)}", Remove(path)
     return f"change {quote(old)} to {quote(new)}", Set(path, new)
 
 

@@ -45,14 +45,14 @@ def describe_wrong_type(document: Document, violation: Violation) -> str:
     bounds = f" from {-_INT32_END:,} to {_INT32_END - 1:,}" if violation.what == "range" else ""
     problem = f"expected {_TYPES.get(expected, expected)}{bounds} {_describe_place(document, violation)}"
     if isinstance(got, bool | int | float) and expected in ("string", "date-time"):
-        shown = written if "\n" not in written and len(written) <= _MAX_SHOWN_LENGTH else "it"
+        shown = f"`{written}`" if "\n" not in written and len(written) <= _MAX_SHOWN_LENGTH else "it"
         return f"{problem}, but YAML parses {shown} as {_describe_value(got)}"
     return f"{problem}, got {_describe_value(got)}"
 
 
 def describe_not_finite(written: str) -> str:
     """Return a message about `.inf` or `.nan`."""
-    return f"YAML parses {written} as infinity or NaN, which JSON, and so Kubernetes, cannot represent"
+    return f"YAML parses `{written}` as infinity or NaN, which JSON, and so Kubernetes, cannot represent"
 
 
 def suggest_type(document: Document, violation: Violation) -> str | None:

@@ -109,7 +109,7 @@ class ObjectFinder:
         """Report that the file is a template. Only the first template of a file is reported."""
         if not self._has_template:
             self._has_template = True
-            message = f"this is {template.what} and is not checked"
+            message = f"this is {template.what}"
             self._add_problem("template", template.start, template.end, message, template.help)
 
     def _spend(self, start: int, end: int) -> None:
@@ -227,10 +227,10 @@ class ObjectFinder:
             if items is not None:
                 report("not-apf", "items", f"the items of a {kind} must be a list", None)
         elif kind in KINDS and (placeholder := find_placeholder(api_version)):
-            message = f"apiVersion is the placeholder `{shorten(placeholder)}`, and the object is not checked"
+            message = f"apiVersion is the placeholder `{shorten(placeholder)}`"
             report("template", "apiVersion", message, "replace it: envsubst < FILE | apflint check -")
         elif kind in KINDS and group == GROUP and is_patch(value):
-            message = f"this is a patch for a {kind} and is not checked"
+            message = f"this is a patch for a {kind}"
             report("template", "kind", message, "check the result: kustomize build DIR | apflint check -")
         elif kind in KINDS and group == GROUP and _only_deletes(value):
             self.others[_DELETING_MANIFESTS] += 1

@@ -158,7 +158,9 @@ class _Decoder:
             return
         self.aliased += 1
         if self.aliased > 100 and self.decoded > 1000 and self.aliased / self.decoded > _allowed_ratio(self.decoded):
-            raise _exceed(f"aliases expand this document to more than {self.decoded:,} values", node, "server")
+            raise _exceed(
+                f"too many of the first {self.decoded:,} values of this document come from aliases", node, "server"
+            )
 
 
 def _exceed(message: str, node: Node, limit: Limit) -> ParseError:

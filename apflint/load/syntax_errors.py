@@ -31,14 +31,18 @@ _EXPLANATIONS = {
     ),
     "found a tab": ("a tab cannot indent in YAML", "use spaces"),
     "found unexpected end of stream": ("this quote is never closed", None),
-    "did not find expected alphabetic or numeric character": (
-        "`*` and `&` start an alias and an anchor in YAML",
+    "did not find expected alphabetic or numeric character while scanning an alias": (
+        "an unquoted `*` at the start of a value is a YAML alias",
         "quote the wildcard: '*'",
+    ),
+    "did not find expected alphabetic or numeric character while scanning an anchor": (
+        "an unquoted `&` at the start of a value is a YAML anchor",
+        "quote the value",
     ),
     "did not find expected ',' or ']'": ("missing `,` or `]` in this list", None),
     "did not find expected ',' or '}'": ("missing `,` or `}` in this mapping", None),
     "did not find expected key": (
-        "this line belongs neither to the block above nor to a new one",
+        "this line belongs neither to the block above nor to a new block",
         "check the indentation of this line and the line before",
     ),
     "did not find expected '-' indicator": ("this line is not an item of the list above", "check the indentation"),

@@ -22,7 +22,7 @@ class Template(NamedTuple):
     end: int
 
 
-_SHELL = ("a shell script", "let it print the manifest and pipe that: ... | apflint check -")
+_SHELL = ("a shell script", "pipe the output of the script: ./SCRIPT | apflint check -")
 _FILE_FORMATS = {
     (".tf", ".hcl"): (
         "a Terraform file",

@@ -70,7 +70,7 @@ def apply_suppressions(
                 unused.append(suppression)
             if not suppression.has_reason:
                 message = f"suppression of {quote(suppression.written)} has no reason"
-                help_ = "write after it why the finding is not a mistake"
+                help_ = "explain after the suppression why the finding is not a mistake"
                 about.append((UNEXPLAINED, Problem(place, message, help=help_)))
     about += ((UNUSED, problem) for problem in _report_unused(unused, max_findings_per_rule))
     kept = [problem for position, problem in enumerate(problems) if position not in suppressed]

@@ -139,7 +139,7 @@ def _describe_invalid(suppression: Suppression, *, suggest: bool) -> Problem:
     _, written, place, *_ = suppression
     if place.document is not None and not written:
         help_ = f'write `{_ANNOTATION}.APF203: "reason"`'
-        return Problem(place, f"annotation {quote(place.path[-1])} names no rule", notes=_NO_EFFECT, help=help_)
+        return Problem(place, f"annotation {quote(place.path[-1])} does not name a rule", notes=_NO_EFFECT, help=help_)
     if place.document is None and suppression.comment is None:
         return _describe_invalid_comment(written, place, suggest=suggest)
     question, fix = None, None
@@ -155,7 +155,7 @@ def _describe_invalid_comment(text: str, place: Location, *, suggest: bool) -> P
     """Return the problem of an invalid comment. `text` is the text of the comment after `apflint:`."""
     word = re.split(r"[\s\[]", text, maxsplit=1)[0]
     if word in _WORDS:
-        return Problem(place, "suppression names no rule", notes=_NO_EFFECT, help=_USAGE)
+        return Problem(place, "suppression does not name a rule", notes=_NO_EFFECT, help=_USAGE)
     question = did_you_mean(word, _WORDS) if suggest else None
     intended = find_intended(word, _WORDS) if suggest else None
     fix = None

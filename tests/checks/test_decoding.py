@@ -97,7 +97,7 @@ def test_subjects_as_in_rbac_are_shown_nested() -> None:
         found = findings(flow_schema("x", subjects=[subject]), only="APF101")
         return {finding.field.rpartition(".")[2]: finding.help for finding in found}
 
-    nested = 'unlike in RBAC, subjects are nested: serviceAccount: {namespace: "ci", name: "runner"}'
+    nested = 'unlike in RBAC, write serviceAccount: {namespace: "ci", name: "runner"}'
     account = {"kind": "ServiceAccount", "name": "runner", "namespace": "ci", "apiGroup": ""}
     assert helps(account) == {
         "name": nested,
@@ -110,7 +110,7 @@ def test_subjects_as_in_rbac_are_shown_nested() -> None:
         '{namespace: "ci", name: "..."}'
     )
     of_user = helps({"kind": "User", "name": "alice", "namespace": "ci"})
-    assert of_user["name"] == 'unlike in RBAC, subjects are nested: user: {name: "alice"}'
+    assert of_user["name"] == 'unlike in RBAC, write user: {name: "alice"}'
     assert "RBAC" not in str(of_user["namespace"])
     for kind in ("Robot", 5):
         assert "RBAC" not in str(helps({"kind": kind, "name": "alice"})["name"])
@@ -122,7 +122,7 @@ def test_subjects_as_in_rbac_are_shown_nested() -> None:
 def test_name_beside_its_kind_is_shown_as_it_is_written(name: str, quoted: str) -> None:
     text = json.dumps(flow_schema("x", subjects=[{"kind": "Group", "name": "HERE"}])).replace('"HERE"', name)
     (finding,) = findings_in_text(text, only="APF101")
-    assert finding.help == f"unlike in RBAC, subjects are nested: group: {{name: {quoted}}}"
+    assert finding.help == f"unlike in RBAC, write group: {{name: {quoted}}}"
 
 
 @pytest.mark.parametrize(("kind", "member"), [("ServiceAccount", "serviceAccount"), ("Group", None), ("User", None)])
@@ -190,7 +190,7 @@ def test_integer_out_of_range_names_the_range(number: int) -> None:
 def test_infinity_and_nan_are_reported_once_in_known_and_unknown_fields() -> None:
     text = json.dumps(with_spec(matchingPrecedence=-11.0, more={"x": -22.0}))
     found = findings_in_text(text.replace("-11.0", ".inf").replace("-22.0", ".NaN"), only="APF102")
-    message = "YAML parses {} as infinity or NaN, which JSON, and so Kubernetes, cannot represent"
+    message = "YAML parses `{}` as infinity or NaN, which JSON, and so Kubernetes, cannot represent"
     assert [(finding.field, finding.message) for finding in found] == [
         ("spec.matchingPrecedence", message.format(".inf")),
         ("spec.more.x", message.format(".NaN")),

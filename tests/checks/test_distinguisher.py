@@ -17,7 +17,7 @@ READS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
     [
         ([READS | {"namespaces": ["ci"]}], 'in the namespace "ci"'),
         ([READS | {"namespaces": ["ci"]}, READS | {"namespaces": ["ci"], "verbs": ["list"]}], 'in the namespace "ci"'),
-        ([READS | {"clusterScope": True}], "no request has a namespace"),
+        ([READS | {"clusterScope": True}], "the FlowSchema matches no request with a namespace"),
         ([READS | {"namespaces": ["ci", "cd"]}], None),
         ([READS | {"namespaces": ["ci"]}, READS | {"namespaces": ["cd"]}], None),
         ([READS | {"namespaces": ["*"]}], None),
@@ -42,7 +42,7 @@ def test_non_resource_requests_have_no_namespace() -> None:
     assert not findings(both, only="APF511")
     both["spec"]["rules"][0]["resourceRules"] = []
     (found,) = findings(both, only="APF511")
-    assert "no request has a namespace" in found.message
+    assert "the FlowSchema matches no request with a namespace" in found.message
 
 
 def test_single_client_in_one_namespace_is_not_reported() -> None:

@@ -17,9 +17,9 @@ def exempt(*subjects: dict[str, Any], **rule: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("subject", "client"),
     [
-        (service_account("dash", "console"), 'service account "console" of namespace "dash"'),
+        (service_account("dash", "console"), 'the service account "dash/console"'),
         (service_account("dash", "*"), 'the service accounts of namespace "dash"'),
-        (user("system:serviceaccount:dash:console"), 'service account "console" of namespace "dash"'),
+        (user("system:serviceaccount:dash:console"), 'the service account "dash/console"'),
         (group("system:serviceaccounts:dash"), 'the service accounts of namespace "dash"'),
         (group("system:nodes"), "all nodes"),
         (service_account("kube-system", "kwok-controller"), None),
@@ -32,7 +32,7 @@ def exempt(*subjects: dict[str, Any], **rule: Any) -> dict[str, Any]:
 def test_exempt_clients_that_list_the_cluster_are_reported(subject: dict[str, Any], client: str | None) -> None:
     reported = findings(exempt(subject), only="APF601")
     assert [finding.severity for finding in reported] == (["info"] if client else [])
-    assert all(finding.message.endswith(f"by {client}") for finding in reported)
+    assert all(finding.message.endswith(f"requests of {client} from all limits") for finding in reported)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_several_service_accounts_are_one_finding() -> None:
     (finding,) = findings(exempt(*(service_account("dash", name) for name in "abc")), only="APF601")
     assert finding.field == "spec.rules[0].subjects[0]"
     assert [related.message for related in finding.related] == [
-        'also exempts service account "b" of namespace "dash"',
-        'also exempts service account "c" of namespace "dash"',
+        'also exempts the service account "dash/b"',
+        'also exempts the service account "dash/c"',
     ]
 
 

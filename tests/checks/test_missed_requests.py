@@ -110,7 +110,7 @@ def test_missed_cluster_scope_is_one_finding_with_one_fix() -> None:
     ]
     (found,) = findings(flow_schema("mine", "global-default", resources=entries), only="APF505")
     assert found.field == "spec.rules[0].resourceRules[1].namespaces"
-    assert found.message == "2 rules do not match list and watch across all namespaces"
+    assert found.message == "2 rules do not match list and watch requests across all namespaces"
     assert len(found.related) == 1
     assert found.fix is not None
     assert [(type(each), each.path[4]) for each in found.fix.operations] == [(Insert, 1), (Insert, 3)]
@@ -227,6 +227,8 @@ def test_only_listing_and_creating_namespaces_has_no_namespace() -> None:
         rule = {"verbs": [verb], "apiGroups": [""], "resources": ["namespaces"], "namespaces": ["*"]}
         return findings(flow_schema("x", subjects=[user("alice")], resources=[rule]), only="APF505")
 
-    assert [finding.message for finding in missed("list")] == ["rule does not match list across all namespaces"]
+    assert [finding.message for finding in missed("list")] == [
+        "rule does not match list requests across all namespaces"
+    ]
     assert [finding.field for finding in missed("create")] == ["spec.rules[0].resourceRules[0].namespaces"]
     assert not missed("get")  # a namespace is in the namespace of its own name

@@ -86,10 +86,10 @@ def test_ties_of_one_precedence_are_one_finding(count: int) -> None:
     assert found.object is not None
     assert (found.object.name, found.severity) == ("crowd-0000", "warning")
     named = [
-        name for name in (f"crowd-{at:04}" for at in range(count)) if f'"{name}"' in found.message.split(" with ")[0]
+        name for name in (f"crowd-{at:04}" for at in range(count)) if f'"{name}"' in found.message.split(" overlap ")[0]
     ]
     assert len(named) == (count if count <= 4 else 1)
-    assert (f"and {count - 1} others with matchingPrecedence 2000 match" in found.message) == (count > 4)
+    assert (f"and {count - 1} others overlap" in found.message) == (count > 4)
     assert len(found.related) == min(count - 1, 12)
     assert "not compared" not in full_text(found)
 
@@ -108,7 +108,7 @@ def test_each_precedence_has_a_finding() -> None:
 def test_only_tied_flow_schemas_are_in_a_finding() -> None:
     apart = flow_schema("apart", subjects=[group("group-0")], resources=[{**SECRETS, "resources": ["kind"]}])
     (found,) = ties(apart, *crowd(2))
-    assert found.message.startswith('FlowSchemas "crowd-0000" and "crowd-0001" with')
+    assert found.message.startswith('FlowSchemas "crowd-0000" and "crowd-0001" overlap')
     assert len(found.related) == 1
 
 
@@ -118,7 +118,7 @@ def test_all_flow_schemas_tied_with_one_are_in_the_finding() -> None:
     wide = flow_schema("wide", "workload-high", subjects=[user(each) for each in ("bob", "carol", "eve", "alice")])
     wide["spec"]["rules"][0]["resourceRules"] = [SECRETS]
     (found,) = ties(*narrow, wide)
-    assert found.message.startswith('FlowSchemas "a-bob", "a-carol", "a-eve" and "wide" with')
+    assert found.message.startswith('FlowSchemas "a-bob", "a-carol", "a-eve" and "wide" overlap')
 
 
 def test_flow_schemas_far_apart_in_a_precedence_are_compared() -> None:
@@ -128,7 +128,7 @@ def test_flow_schemas_far_apart_in_a_precedence_are_compared() -> None:
         for name, level in (("a", "workload-low"), ("c", "workload-high"))
     ]
     (found,) = ties(*between, *ends)
-    assert found.message.startswith('FlowSchemas "a" and "c" with')
+    assert found.message.startswith('FlowSchemas "a" and "c" overlap')
 
 
 def test_pairs_that_are_not_compared_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +174,7 @@ def test_harmless_ties_are_not_part_of_a_harmful_tie() -> None:
         each["spec"]["rules"][0]["subjects"] = [group("all"), user(f"u{at}")]
     other = flow_schema("other", "workload-high", subjects=[user("u1")], resources=[{**SECRETS, "verbs": ["*"]}])
     (found,) = ties(*alike, other)
-    assert (found.severity, found.message.partition(" with ")[0]) == (
+    assert (found.severity, found.message.partition(" overlap ")[0]) == (
         "warning",
         'FlowSchemas "crowd-0000", "crowd-0001" and "other"',
     )
@@ -203,7 +203,7 @@ def test_tie_with_a_built_in_flow_schema_points_at_the_users() -> None:
     (found,) = ties(*mine)
     assert found.object is not None
     assert found.object.name == "a"
-    assert found.message.startswith('FlowSchemas "a", the built-in "service-accounts" and "b" with')
+    assert found.message.startswith('FlowSchemas "a", the built-in "service-accounts" and "b" overlap')
     assert found.help == "use another matchingPrecedence"
 
 
@@ -214,13 +214,13 @@ def test_tie_with_the_context_is_reported() -> None:
     (found,) = findings(
         flow_schema("zebra"), context=(flow_schema("ape", "workload-high", resources=[GET_ALL]),), only="APF503"
     )
-    assert '"ape" captures requests that "zebra" matches, too' in full_text(found)
+    assert '"ape" captures requests that "zebra" also matches' in full_text(found)
 
 
 @pytest.mark.parametrize(("first", "second"), [("ape", "zebra"), ("a10", "a2"), ("a-2", "a10"), ("a.b", "ab")])
 def test_first_name_by_bytes_captures_the_requests(first: str, second: str) -> None:
     (found,) = findings(flow_schema(second), flow_schema(first, "workload-high", resources=[GET_ALL]), only="APF503")
-    assert f'"{first}" captures requests that "{second}" matches, too' in full_text(found)
+    assert f'"{first}" captures requests that "{second}" also matches' in full_text(found)
     order = [schema.name for schema in effective(flow_schema(second), flow_schema(first)).configuration.order]
     assert order.index(first) < order.index(second)
 
@@ -304,4 +304,5 @@ def test_absent_precedence_is_reported_as_1000(precedence: int | None, state: st
 )
 def test_precedence_is_between_1_and_10000(precedence: int, is_rejected: bool) -> None:
     found = findings(flow_schema("x", precedence=precedence), only="APF201")
-    assert [finding.help for finding in found] == ["set matchingPrecedence to a value from 2 to 10000"] * is_rejected
+    help_text = 'set matchingPrecedence to a value from 2 to 10000 (1 is reserved for the FlowSchema "exempt")'
+    assert [finding.help for finding in found] == [help_text] * is_rejected

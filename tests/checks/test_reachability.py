@@ -236,7 +236,7 @@ def test_reason_for_a_flow_schema_that_matches_nothing() -> None:
     empty = flow_schema("mine")
     empty["spec"]["rules"] = []
     (found,) = findings(empty, only="APF501")
-    assert found.message == "unreachable FlowSchema: it has no rules"
+    assert found.message == "unreachable FlowSchema: the FlowSchema has no rules"
     log = {**READ_PODS, "verbs": ["get"], "resources": ["pods/log"]}
     (found,) = findings(flow_schema("mine", resources=[log]), only="APF501")
     assert found.message == (

@@ -126,7 +126,7 @@ def test_message_names_the_successor() -> None:
     assert found.severity == "info"
     assert found.field == "metadata.name"
     assert 'the built-in FlowSchema "service-accounts"' in found.message
-    assert '"workload-low" and the same distinguisherMethod ByUser' in full_text(found)
+    assert '"workload-low" and have distinguisherMethod ByUser' in full_text(found)
 
 
 @pytest.mark.parametrize("queuing", [None, {"queues": 1, "handSize": 1, "queueLengthLimit": 50}])
@@ -224,7 +224,7 @@ def test_very_large_flow_schemas_are_not_analyzed() -> None:
 
     most = MAX_REDUNDANCY_PARTS - 2  # two entries
     (found,) = findings(many(most), only="APF516")
-    assert found.message.startswith("FlowSchema has no effect")
+    assert found.message.startswith("redundant FlowSchema")
     (found,) = findings(many(most + 1), only="APF516")
     assert found.message.startswith("FlowSchema is not analyzed for redundancy")
 
@@ -235,7 +235,7 @@ def test_candidates_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch
         *(everything(f"mine-{number}", subjects=[service_account(f"ci-{number}", "*")]) for number in range(3)),
         only="APF516",
     )
-    assert first.message.startswith("FlowSchema has no effect")
+    assert first.message.startswith("redundant FlowSchema")
     assert second.message.startswith("2 FlowSchemas are not analyzed for redundancy")
 
 
@@ -247,7 +247,7 @@ def test_large_flow_schema_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatc
     large["spec"]["rules"] = [rule] * 100
     first = everything("first", "global-default", subjects=[user("alice")], precedence=2500)
     found = findings(first, everything("second"), large, only="APF516")
-    assert [each.object.name for each in found if each.object and "has no effect" in each.message] == ["second"]
+    assert [each.object.name for each in found if each.object and "redundant FlowSchema" in each.message] == ["second"]
 
 
 USERS = [

@@ -69,7 +69,7 @@ DANGLING = flow_schema("ci", "batch")
 UNUSED = priority_level("batch")
 
 
-CONTEXT = "if it is defined elsewhere, add its file with --context"
+CONTEXT = 'if another file defines "{}", add that file with --context'
 
 
 @pytest.mark.parametrize(("assumptions", "help_text"), [(COMPLETE, None), (OPEN, CONTEXT)])
@@ -77,13 +77,13 @@ def test_missing_level_of_another_release_names_the_releases(assumptions: Assump
     schema = flow_schema("a", "node-high", version="v1beta1")
     (finding,) = findings(schema, kubernetes="1.21", only="APF401", assumptions=assumptions)
     assert finding.notes[1] == f"Kubernetes 1.22 to {NEWEST.name} create a priority level of this name."
-    assert finding.help == help_text
+    assert finding.help == (help_text and help_text.format("node-high"))
 
 
 def test_missing_level_with_a_similar_one() -> None:
     (finding,) = findings(flow_schema("a", "global-defaults"), only="APF401")
     assert finding.message == 'unknown priority level "global-defaults"'
-    assert finding.help == f'did you mean "global-default"? {CONTEXT}'
+    assert finding.help == f'did you mean "global-default"? {CONTEXT.format("global-defaults")}'
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,12 @@ def test_missing_level_with_a_similar_one() -> None:
 def test_missing_level_without_a_similar_one(assumptions: Assumptions, message: str, help_text: str | None) -> None:
     (finding,) = findings(flow_schema("a", "qqq"), only="APF401", assumptions=assumptions)
     assert finding.message == message
-    assert finding.help == help_text
+    assert finding.help == (help_text and help_text.format("qqq"))
 
 
 def test_seats_of_an_unused_level_are_counted() -> None:
     (finding,) = findings(priority_level("batch", 30), only="APF403")
-    assert finding.notes == ("It still takes 66 of 600 seats from the other priority levels.",)
+    assert finding.notes == ("The priority level still takes 66 of 600 seats from the other priority levels.",)
     (finding,) = findings(priority_level("batch", 0), only="APF403")
     assert not finding.notes
 
@@ -115,7 +115,7 @@ def test_level_with_a_typo_is_suggested_among_many_levels(written: str) -> None:
     (finding,) = findings(*many, flow_schema("a", written), only="APF401")
     assert str(finding.help).startswith('did you mean "workload-low"')
     (other,) = findings(*many, flow_schema("a", "quite-another"), only="APF401")
-    assert other.help == CONTEXT
+    assert other.help == CONTEXT.format("quite-another")
 
 
 def test_levels_are_compared_with_few_unknown_names_only() -> None:

@@ -26,7 +26,7 @@ def test_wildcard_with_other_items_keeps_the_wildcard() -> None:
     assert finding.help == 'remove the other items, or "*"'
     assert finding.field == "spec.rules[0].resourceRules[0].verbs[1]"
     assert finding.fix is not None
-    assert finding.fix.title == 'remove "get" and "list" beside "*"'
+    assert finding.fix.title == 'remove "get" and "list" next to "*"'
 
 
 def test_wildcard_that_is_listed_twice_has_its_own_help() -> None:
@@ -65,7 +65,7 @@ def test_message_names_at_most_five_unknown_verbs(count: int, named: str) -> Non
 def test_upper_case_namespace_that_is_also_listed_in_lower_case_is_removed() -> None:
     first, second = findings(with_resource_rule(namespaces=["Team-A", "team-a", "TEAM-B"]), only="APF213")
     assert first.fix is not None
-    assert first.fix.title == 'remove "Team-A" beside "team-a"'
+    assert first.fix.title == 'remove "Team-A" next to "team-a"'
     assert second.fix is not None
     assert second.fix.title == 'change "TEAM-B" to "team-b"'
 

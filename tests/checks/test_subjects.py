@@ -33,7 +33,7 @@ from apflint.fix import Rename, Set
 def test_help_for_a_missing_member_depends_on_the_others(subject: dict[str, Any], help_text: str) -> None:
     missing, *others = findings(flow_schema("x", subjects=[subject]), only="APF207")
     member = missing.field.rpartition(".")[2]
-    assert missing.message == f'subject of kind {subject["kind"]} has no field "{member}"'
+    assert missing.message == f'subject of kind {subject["kind"]} requires the field "{member}"'
     assert missing.help == help_text
     assert len(others) == len(subject) - 1
 

@@ -56,7 +56,7 @@ EVERYBODY = group("system:authenticated")
 
 def proofs(finding: Finding) -> dict[str, str]:
     """Return the protected FlowSchemas of a finding, each with the command that proves a capture."""
-    several = dict(re.findall(r'"([a-z-]+)" loses requests such as `(.*?)`', full_text(finding)))
+    several = dict(re.findall(r'"([a-z-]+)" loses requests. To see an example, run `(.*?)`', full_text(finding)))
     assert finding.example is not None
     return several or {re.findall(r'"([a-z-]+)"', finding.message)[0]: finding.example}
 
@@ -278,10 +278,10 @@ def test_level_for_node_leases_is_compared_with_the_reserved_one(leases: dict[st
 
 def test_smaller_dedicated_level_is_described_by_all_figures() -> None:
     (found,) = findings(priority_level("leases", 20, QUEUES), LEASES_OF_NODES, only="APF507")
-    assert '"leases" (46 seats, up to ' in full_text(found)
-    assert 'instead of "node-high" (91 seats, up to ' in full_text(found)
+    assert '"leases" has 46 seats, up to ' in full_text(found)
+    assert '"node-high" has 91 seats, up to ' in full_text(found)
     assert "64 queues, 300 waiting requests per flow" in full_text(found)
-    assert 'give "leases" at least as many seats' in full_text(found)
+    assert 'give "leases" at least the seats and queues of "node-high"' in full_text(found)
     assert "matchingPrecedence" not in full_text(found)
 
 
@@ -292,7 +292,7 @@ def test_shared_level_is_not_dedicated() -> None:
     (found,) = findings(leases, LEASES_OF_NODES, other, only="APF507")
     assert found.severity == "warning"
     assert "which also serves other clients (`apflint explain " in full_text(found)
-    assert 'use "node-high", or a priority level for these clients alone' in full_text(found)
+    assert 'reference "node-high", or a priority level only for these clients' in full_text(found)
 
 
 @pytest.mark.parametrize("subject", [EVERYBODY, user("system:kube-scheduler"), service_account("kube-system", "*")])
@@ -472,7 +472,7 @@ def test_missing_cluster_scope_of_a_redefinition_has_a_fix() -> None:
     assert found.rule == "APF517"
     assert [place.message for place in found.related] == ["lacks clusterScope: true"]
     assert found.fix is not None
-    assert found.fix.title == "set clusterScope: true"
+    assert found.fix.title == "add clusterScope: true"
     fewer = without_cluster_scope("kube-scheduler")
     fewer["spec"]["rules"][0]["subjects"] = [user("system:another-scheduler")]
     reported = findings(fewer, only="APF5")
@@ -563,7 +563,7 @@ def test_capture_of_discovery_of_all_clients_is_reported(
     mine = capturing(subject)
     (found,) = findings(mine, SMALL, only="APF515")
     assert (found.field, found.severity) == ("spec.rules[0].nonResourceRules[0]", "warning")
-    assert found.message == f"FlowSchema captures API discovery of {clients}"
+    assert found.message == f"FlowSchema captures API discovery by {clients}"
     assert "GET requests for /api, /apis, /openapi/v2 and /openapi/v3" in full_text(found)
     assert '"small" has 12 seats and no queues' in full_text(found)
     assert explain(found.example, tmp_path, capsys, mine, SMALL)["flowSchema"] == "mine"

@@ -86,7 +86,7 @@ def test_number_of_checks_does_not_grow_with_shadowing_fixes(number: int, togeth
     place = "line 20" if together else "0002:9"
     assert outcome.refused[0].reason == (
         f'it would cause APF502 in {place}: unreachable rule: the FlowSchema "a000" (precedence 1000)'
-        " already matches all of its requests"
+        " captures all requests of the rule"
     )
 
 

@@ -59,8 +59,8 @@ def test_help_for_a_string_in_place_of_a_mapping(original: str, key: str, value:
 @pytest.mark.parametrize(
     ("name", "shown", "number", "help_text"),
     [
-        ("2.10", "2.10", "2.1", 'quote it: "2.10"'),
-        ("1" * 40, "1" * 40, str(float("1" * 40)), f'quote it: "{"1" * 40}"'),
+        ("2.10", "`2.10`", "2.1", 'quote it: "2.10"'),
+        ("1" * 40, f"`{'1' * 40}`", str(float("1" * 40)), f'quote it: "{"1" * 40}"'),
         ("1" * 41, "it", "1.111111111111111e+40", f'quote it: "{"1" * 41}"'),  # too long to show
     ],
 )
