@@ -39,5 +39,5 @@ def write_sentence(clause: str) -> str:
 
 
 def pluralize(count: int, noun: str) -> str:
-    """Return `1 seat` or `2 seats`."""
+    """Return a count with its noun, such as `1 seat` or `2 seats`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,4 +1,7 @@
-"""Finds entries of mappings (a key and its value) and their lines in a YAML text. Paths start at the root of the tree."""
+"""Finds entries of mappings (a key and its value) and their lines in a YAML text.
+
+Paths start at the root of the tree. Starts and ends are offsets into the text.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 
 
 def find_alias(root: Node, path: Path) -> tuple[int, int] | None:
-    """Return start and end of the first alias or merge key (`<<: *x`) that `path` passes through, or None if there is none."""
+    """Return start and end of the first alias or merge key (`<<: *x`) on `path`, or None if `path` leads through neither."""
     node = root
     for step in path:
         if isinstance(node, Alias):
@@ -59,7 +62,7 @@ def key_quote(text: str, key: Scalar) -> str:
 
 
 def line_end(text: str) -> str:
-    """Return the line end of the first line, or LF for a single line. New lines get the same line end."""
+    """Return the line end of the first line, or LF if the text has no line end. New lines get the same line end."""
     first = _LINE_END.search(text)
     return first.group() if first else "\n"
 
@@ -70,10 +73,7 @@ def line_start(text: str, offset: int) -> int:
 
 
 def line_prefix(text: str, key: Scalar) -> str:
-    """Return the spaces and list dashes before a key on its line.
-
-    Raises CannotEditError if other text precedes the key.
-    """
+    """Return the spaces and list dashes before a key on its line. Raises CannotEditError if other text precedes the key."""
     prefix = text[line_start(text, key.start) : key.start]
     if prefix.strip(" -"):
         raise CannotEditError("it shares a line with something else", key.start)
@@ -111,7 +111,7 @@ def entry_lines_end(text: str, key: Scalar, value: Node, column: int) -> int:
 
 
 def comments_start(text: str, line: int, column: int) -> int:
-    """Return the start of the comments with indentation `column` directly above the line at offset `line`, or else `line`."""
+    """Return the start of the comments directly above a line (offset `line`), or `line` if no comment is indented by `column`."""
     while line:
         previous = line_start(text, line - (2 if text.startswith("\r\n", line - 2) else 1))
         comment = _COMMENT_LINE.match(text, previous)

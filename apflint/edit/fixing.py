@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     """Checks inputs (content by name) and returns the report."""
 
 _LARGE_INPUT_BYTES = 1024 * 1024
-"""Maximum number of bytes that all attempts check. MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS attempts are always possible."""
+"""Maximum number of bytes that all attempts together check. MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS attempts are always allowed."""
 _MAX_FOLLOW_UPS = 4
 """Maximum number of rounds for fixes that other fixes make necessary. Example: a misspelled field in a misspelled field."""
 _VALIDATION = rules_of("validation")
@@ -52,7 +52,7 @@ class FixResult(NamedTuple):
     inputs: Mapping[str, bytes]
     """All inputs by name, edited or not."""
     fixed: tuple[Finding, ...]
-    """The fixed findings, in the order of fixing. Lines are lines of the original inputs. Columns may have changed since."""
+    """The fixed findings, in order. Lines refer to the original inputs, and columns to the text at the time of the fix."""
     refused: tuple[Refusal, ...]
     """The findings that could not be fixed, with lines of the original inputs."""
     report: Report
@@ -210,7 +210,7 @@ class _Comparison:
         return identity(finding) not in self._known
 
     def _was_masked(self, finding: Finding) -> bool:
-        """Return whether an error that is fixed now masked a finding.
+        """Return whether a finding was masked by an error that the batch has fixed.
 
         A finding at the edited field itself was not masked. The fix caused the finding, because the value was intended for
         another field.
@@ -221,7 +221,7 @@ class _Comparison:
         return not is_edited and any(finding.rule in self._masked.get(scope, ()) for scope in _scopes(finding))
 
     def find_conflicts(self, regressions: list[Finding]) -> list[Conflict]:
-        """Return the smallest known sets of fixes that may have caused the findings `regressions`."""
+        """Return a conflict for each set of fixes that may have caused `regressions`. The sets are as small as possible."""
         for is_relevant in (
             lambda finding: finding.rule in _VALIDATION,  # a rejected object changes the findings of other rules
             self.is_new,

@@ -141,7 +141,7 @@ def _find_versions(document: Document, target: Target) -> dict[Path, str]:
 
 
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
-    """Return a remark that an edit of an object would change other places, too. It points at an alias or merge key if possible."""
+    """Return a remark that edits would change other places. If an alias or merge key is the cause, the remark points at it."""
     for operation in operations:
         if alias := find_alias(document.root, operation.path):
             name = document.source.text[slice(*alias)].partition("\n")[0]

@@ -57,7 +57,7 @@ def text_edits(text: str, root: Node, operations: Iterable[Operation]) -> tuple[
 def prove(
     source: Source, text: str, intended: Mapping[int, Iterable[Operation]], *, allows_new_objects: bool = False
 ) -> None:
-    """Prove that `text` contains the objects of `source` after the intended operations, and no other changes of objects.
+    """Prove that `text` contains exactly the objects that the intended operations make of the objects in `source`.
 
     `intended` contains operations by the start offset of their YAML document, with paths from the root of the document. With
     `allows_new_objects`, `text` may contain further objects. Raises CannotEditError if the proof fails.

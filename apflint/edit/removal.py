@@ -51,7 +51,7 @@ def remove_entries(text: str, root: Node, paths: Iterable[Path]) -> list[Edit]:
 
 
 def _collect(root: Node, path: Path, removed: dict[Path, set[str | int]]) -> None:
-    """Add a path to `removed` (keys or indices by path of their collection). Replace a mapping that becomes empty by its path."""
+    """Record in `removed` the removal of the entry or item at `path`, or of its mapping if the mapping becomes empty."""
     owner_path, step = path[:-1], path[-1]
     owner = resolve_alias(walk(root, owner_path)[2])
     if isinstance(owner, Mapping):

@@ -39,7 +39,7 @@ class Note(NamedTuple):
 
 
 def plan_migration(document: Document, target: Target) -> tuple[list[Operation], list[Note]]:
-    """Return the operations that move an object to a later version, and notes. The operations do not change the apiVersion."""
+    """Return the operations that move an object to a later version, except the change of the apiVersion, and notes for the user."""
     if unreadable := list(_find_unreadable(document, target)):
         return [], unreadable
     operations: list[Operation] = []
@@ -161,7 +161,7 @@ def _effective_shares(document: Document, release: Release) -> int:
 
 
 def _must_remove_annotation(version: str, target: Target, written: int | None) -> bool:
-    """Return whether the annotation must go: the target rejects it, or it has no effect now but has an effect in the target."""
+    """Return whether the target rejects the annotation, or whether the annotation has an effect only in the target."""
     if any(release.forbids_preserve_zero_annotation(target.version) for release in target.releases):
         return True
     newest = max(release.minor for release in target.releases)
@@ -178,7 +178,7 @@ def _describe_annotation(old: str, new: str) -> str:
 
 
 def _find_differences(before: Document, after: Document, release: Release) -> Iterator[Note]:
-    """Yield a note for each difference: a field that the release rejects after the migration, or interprets differently."""
+    """Yield a note for each field that API servers of the release reject or interpret differently after the migration."""
     origin = source_release(before.version, release)
     unknown = [violation.path for violation in find_violations(before.value, before.kind, before.version, origin)]
     remaining = [violation.path for violation in find_violations(after.value, after.kind, after.version, release)]

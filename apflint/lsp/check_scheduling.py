@@ -150,7 +150,7 @@ class Session:
                 await self._progress.wait_for(lambda: self._finished >= target)
 
     async def fix_document(self, result: DocumentResult) -> tuple[Edit, ...]:
-        """Return the edits that apply all safe fixes of a document, or () if nothing is fixed or the document changes."""
+        """Return the edits that apply all safe fixes of a document, or () if no fix applies or the document changes meanwhile."""
         document = self.documents.get(result.uri)
         text = await asyncio.get_running_loop().run_in_executor(self._executor, apply_safe_fixes, result)
         if text is None or self.documents.get(result.uri) is not document:
@@ -204,9 +204,8 @@ class Session:
     def _publish(self, result: WorkspaceResult, checked: Mapping[str, Document]) -> None:
         """Publish the diagnostics that have changed. Documents edited during the check are omitted until their next check.
 
-        Open documents come last, because a file may have two URIs: before it is opened, apflint publishes diagnostics under
-        its own spelling, and later under the editor's spelling. If the diagnostics of the first URI were cleared last, the
-        editor would also remove the diagnostics of the second URI.
+        Open documents come last, because the editor may spell the URI of a file differently from apflint. If the diagnostics
+        under apflint's URI were cleared last, the editor would also remove the new diagnostics under its own URI.
         """
         opened = {uri for uri, document in checked.items() if document.checked_text}
         for uri in sorted({*result.diagnostics, *opened, *self._published}, key=lambda uri: (uri in opened, uri)):

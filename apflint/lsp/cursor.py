@@ -137,7 +137,7 @@ def field_at(text: str, offset: int, *, json: bool = False) -> FieldAtCursor | N
 
 
 def insertion_point(text: str, offset: int, *, json: bool = False) -> InsertionPoint | None:
-    """Return the place for a new key or value at an offset, or None in comments, block scalars and too long documents."""
+    """Return the place for new text at an offset, or None in comments, in block scalars and in documents that are too long."""
     lead = " " if text[offset - 1 : offset] == ":" and not json else ""
     typed = f"{text[:offset]}{lead}{CURSOR}{text[offset:]}"
     entries = read_entries(typed, offset, json=json)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apflint.location import Path
 
 CURSOR = "\ufdd0"
-"""Marks the cursor: a Unicode noncharacter, which manifests do not contain. A word with this mark is a key without a colon."""
+"""Marks the cursor: a Unicode noncharacter, which manifests do not contain. The marked word is a key even without a colon."""
 _MAX_FLOW_DEPTH = 100
 """Maximum nesting depth of braces and brackets. The memory for paths grows with the square of the depth."""
 
@@ -112,7 +112,7 @@ class _Collection:
 
 
 class _Reader:
-    """Reads a document line by line. `open` are the mappings and lists in block style around the current line, outermost first."""
+    """Reads a document line by line. `open` are the block mappings and lists that contain the current line, outermost first."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self.text = text

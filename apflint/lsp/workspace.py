@@ -128,7 +128,7 @@ class WorkspaceChecker:
         notes: list[str],
         encoding: Encoding,
     ) -> WorkspaceResult:
-        """Combine the results of directories. Findings of a file come from the innermost open directory that contains the file."""
+        """Combine the results of directories. For each file, use the result of the innermost open directory that contains it."""
         documents: dict[str, DocumentResult] = {}
         diagnostics: dict[str, list[types.Diagnostic]] = {}
         for result in results:

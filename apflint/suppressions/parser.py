@@ -66,7 +66,7 @@ class Suppression(NamedTuple):
 def parse_suppressions(loaded: Loaded) -> tuple[list[Suppression], list[Problem]]:
     """Return the valid suppressions of an input, and a problem (APF902) for each invalid suppression.
 
-    If there are more than `MAX_SUPPRESSIONS` suppressions, the others are ignored, and this is another problem.
+    Suppressions after the first `MAX_SUPPRESSIONS` suppressions are ignored, which is reported as a problem.
     """
     suppressions: list[Suppression] = []
     problems: list[Problem] = []

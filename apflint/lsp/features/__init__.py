@@ -1,1 +1,1 @@
-"""Handlers of requests from the editor. The modules register their functions with the server by its decorator."""
+"""Handlers of requests from the editor. Each module registers its handlers with the decorator `server.feature`."""

@@ -69,7 +69,7 @@ async def list_code_actions(ls: Server, params: types.CodeActionParams) -> list[
 
 @server.feature(types.CODE_ACTION_RESOLVE)
 async def resolve_code_action(ls: Server, action: types.CodeAction) -> types.CodeAction:
-    """Add the edit to the action that applies all safe fixes, which takes longer than listing it."""
+    """Add the edits to the action that applies all safe fixes. Computing the edits takes longer than listing the action."""
     current = await ls.session.checked_result(str(action.data))
     if current is not None and _has_safe_fixes(current) and (edits := await ls.session.fix_document(current)):
         action.edit = _workspace_edit(ls, current, edits)

@@ -75,7 +75,7 @@ def list_completions(ls: Server, params: types.CompletionParams) -> types.Comple
 def complete(
     text: str, offset: int, effective: Effective, *, json: bool = False, rules: Collection[str] = ()
 ) -> list[Proposal]:
-    """Return proposals for an offset, best proposals first. `rules` are rules with findings in the document."""
+    """Return proposals for an offset, best proposals first. Rules in `rules`, which have findings, come first."""
     if not json and (suppression := suppression_at(text, offset)) is not None:
         return list(_complete_suppression(suppression, rules))
     point = insertion_point(text, offset, json=json)
