@@ -53,8 +53,8 @@ class DeadParts(NamedTuple):
 class Effective:
     """The configuration of an API server after the manifests of a workspace are applied, and facts about it.
 
-    Facts are computed at their first use and stored in this object. Documents serve as keys of their FlowSchemas and levels,
-    because a document equals only itself.
+    Facts are computed at their first use and stored in this object. Facts about objects use the Document of an object as
+    dictionary key, because a Document equals only itself.
     """
 
     def __init__(self, workspace: Workspace, assumptions: Assumptions = Assumptions()) -> None:  # noqa: B008  # immutable

@@ -44,7 +44,7 @@ class Options(NamedTuple):
     adjust: Callable[[Finding], Finding | None] | None = None
     """Applies the settings of a project. Returns the finding with its severity changed, or None to omit the finding."""
     helm: bool = True
-    """Whether standard input may be output of `helm template`, whose findings name the template files."""
+    """Whether standard input may be output of `helm template`. Findings then name the template files."""
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE
     """Maximum number of findings to report for a rule, file and severity. Further findings are only counted."""
     covered: bool = False
@@ -228,7 +228,7 @@ def limit_findings(report: Report) -> Report:
 
 
 def _skipped(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
-    """Yield the entries for skipped objects of other kinds, and then for templates, by file."""
+    """Yield an entry for each file and reason: first for skipped objects of other kinds, then for templates."""
     for part in loaded:
         for reason, count in part.skipped.items():
             yield Skipped(part.source.name, reason, count)

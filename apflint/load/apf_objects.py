@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from apflint.location import Path
 
     ParseTree = Callable[[str, int, int], Node | None]
-    _Complaints = defaultdict[Path, tuple[list[Duplicate], list[Path]]]
+    _DecodingProblems = defaultdict[Path, tuple[list[Duplicate], list[Path]]]
     ProblemKind = Literal["syntax", "unsafe", "template", "not-apf"]
 
 # Cost of each document and of each problem, in addition to the content of documents. The unit is that of MAX_FILE_CONTENT.
@@ -256,22 +256,22 @@ def _only_deletes(value: dict[str, Any]) -> bool:
 class _DecodedDocument:
     """A decoded YAML or JSON document, which may be a list of many objects. Its objects share its tree."""
 
-    __slots__ = ("_complaints", "_parse_tree", "_root", "_start", "decoded")
+    __slots__ = ("_parse_tree", "_problems_by_depth", "_root", "_start", "decoded")
 
     def __init__(self, decoded: Decoded, start: int, root: Node | None, parse_tree: Callable[[], Node | None]) -> None:
         self.decoded = decoded
         self._start = start
         self._root = root
         self._parse_tree = parse_tree
-        self._complaints: dict[int, _Complaints] = {}
+        self._problems_by_depth: dict[int, _DecodingProblems] = {}
 
     def document(self, source: Source, value: dict[str, Any], path: Path, api_version: str, kind: str) -> Document:
         """Return the Document for the object at `path`, whose decoded value is `value`."""
-        complaints: tuple[tuple[Duplicate, ...], tuple[Path, ...]] = (), ()
+        problems: tuple[tuple[Duplicate, ...], tuple[Path, ...]] = (), ()
         if self.decoded.duplicates or self.decoded.not_finite:
-            duplicates, not_finite = self._complaints_at(len(path)).get(path, ((), ()))
-            complaints = tuple(duplicates), tuple(not_finite)
-        return Document(source, value, self._tree, path, api_version, kind, *complaints, self._start)
+            duplicates, not_finite = self._problems_at_depth(len(path)).get(path, ((), ()))
+            problems = tuple(duplicates), tuple(not_finite)
+        return Document(source, value, self._tree, path, api_version, kind, *problems, self._start)
 
     def offsets(self, source: Source, path: Path, field: str) -> tuple[int, int]:
         """Return the start and end offsets of a field of the object at `path`."""
@@ -282,15 +282,18 @@ class _DecodedDocument:
             self._root = self._parse_tree()
         return self._root
 
-    def _complaints_at(self, depth: int) -> _Complaints:
-        """Group duplicate keys and infinite numbers by the first `depth` steps of their paths, which are then removed."""
-        if depth not in self._complaints:
-            groups = self._complaints[depth] = defaultdict(lambda: ([], []))
+    def _problems_at_depth(self, depth: int) -> _DecodingProblems:
+        """Return duplicate keys and infinite numbers, grouped by the first `depth` steps of their paths.
+
+        In the groups, paths are relative to these steps.
+        """
+        if depth not in self._problems_by_depth:
+            groups = self._problems_by_depth[depth] = defaultdict(lambda: ([], []))
             for duplicate in self.decoded.duplicates:
                 groups[duplicate.path[:depth]][0].append(duplicate._replace(path=duplicate.path[depth:]))
             for path in self.decoded.not_finite:
                 groups[path[:depth]][1].append(path[depth:])
-        return self._complaints[depth]
+        return self._problems_by_depth[depth]
 
 
 # Objects whose group or kind resembles the API group or a kind of APF (APF005).

@@ -29,7 +29,10 @@ class Comment(NamedTuple):
     text: str
     text_start: int
     scope: tuple[int, int]
-    """The comment applies to nodes that start in this range: its own line if it follows a node, otherwise the next node."""
+    """Range in which the nodes start that the comment applies to.
+
+    If the comment follows a node on its line, the range is this line. Otherwise, the range is that of the next node.
+    """
 
 
 class _Layout(NamedTuple):
@@ -148,7 +151,7 @@ def _add_nodes(source: Source, root: Node, layout: _Layout) -> None:
 
 
 def _text_start(text: str, node: Scalar) -> int:
-    """Return the offset at which the text of a scalar starts. In a block scalar, the line of the `|` may have a comment."""
+    """Return the offset at which the text of a scalar starts. The text of a block scalar starts after the line of its `|`."""
     if _BLOCK_SCALAR.match(text, node.start, node.end):
         line_end = text.find("\n", node.start, node.end)
         return line_end if line_end >= 0 else node.end

@@ -44,8 +44,8 @@ class _UnsupportedError(Exception):
 def fast_value(text: str, max_values: int) -> dict[str, object] | list[object] | None:
     """Return the value of a text with one document, or None if this parser does not support the text. Never raises.
 
-    Also return None if the document may have more than `max_values` keys, scalars, lists and mappings. The other parser then
-    reports the bound.
+    Also return None if the document may have more than `max_values` keys, scalars, lists and mappings.
+    `apflint.load.yaml` then reports the bound.
     """
     if len(text) > max_values and _count_at_most(text) > max_values:  # a value takes at least one character
         return None

@@ -121,7 +121,7 @@ def _resolve(text: str) -> tuple[str, Any]:
 
 
 def _resolve_float(text: str, digits: str) -> tuple[str, Any]:
-    """Return the tag and the value of a number. Beyond the range of floats, it is a string, because Go's ParseFloat fails."""
+    """Return the tag and the value of a number. A number beyond the range of floats is a string, as in go-yaml."""
     number = float(digits)
     return (_STR, text) if isinf(number) else (_FLOAT, number)
 

@@ -63,7 +63,7 @@ def parse_tree(text: str, start: int, end: int) -> Node | None:
 
 
 def split_documents(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each document. It starts at its marker `---`, or at the directives before its marker."""
+    """Yield the start and end of each document. Documents start at their marker `---` or the directives before it."""
     start = 0
     has_directives = "%YAML" in text or "%TAG" in text
     for marker in _MARKER.finditer(text):
