@@ -1,7 +1,8 @@
-"""Ties: FlowSchemas of one matchingPrecedence that match some of the same requests, so that their names decide.
+"""Ties: FlowSchemas with the same matchingPrecedence that match the same requests, so that their names determine the order.
 
-A group of n FlowSchemas has n²/2 pairs. To know which FlowSchemas are tied at all, each is compared with those before it only
-until both of a pair are known to be tied with something. One question to the solver is about all of the rest.
+A group of n FlowSchemas has about n²/2 pairs. The search only finds out which FlowSchemas have a tie, so it omits pairs in
+which both FlowSchemas already have a tie. Each FlowSchema is compared with the earlier FlowSchemas: candidates are tried
+for a few pairs, then one call to the solver is about all remaining pairs.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
 
     Matters = Callable[[FlowSchema, FlowSchema], bool]
+    """Returns whether a tie of an earlier and a later FlowSchema is relevant."""
 
 _MAX_CANDIDATE_PAIRS = 4
-"""Pairs of a FlowSchema and an earlier one to try with candidates, before the solver is asked."""
+"""Maximum number of pairs for which candidates are tried, for each FlowSchema, before the solver is called."""
 
 
 class Budget:
-    """What the search may still cost: pairs to compare, and questions to the solver."""
+    """The remaining budget of a search: pairs to compare, and calls to the solver."""
 
     def __init__(self, pairs: int, proofs: int) -> None:
         self.pairs = pairs
@@ -42,11 +44,11 @@ class Ties(NamedTuple):
     """The ties of one group of FlowSchemas."""
 
     tied: tuple[FlowSchema, ...]
-    """The FlowSchemas that are tied with at least one other, in matching order; empty if there are none."""
+    """The FlowSchemas that have a tie, in matching order."""
     example: tuple[FlowSchema, FlowSchema, Witness] | None
-    """A tie: the FlowSchema that captures the request, one that matches it too, and the request."""
+    """A tie, or None if there are no ties: the FlowSchema that captures a request, the other FlowSchema, and the request."""
     not_compared: int
-    """Number of pairs that the budget did not allow to compare: some more FlowSchemas may be tied."""
+    """Number of pairs that were not compared, because the budget was used up. More FlowSchemas may have ties."""
 
 
 def find_ties(
@@ -55,9 +57,10 @@ def find_ties(
     matters: Matters,
     budget: Budget,
 ) -> Ties:
-    """Return which FlowSchemas of a group (in matching order) share requests with others, if such a tie `matters`.
+    """Return the ties between FlowSchemas of a group (in matching order) for which `matters` returns True.
 
-    A tie needs a request by a user of `REALISTIC` that goes to the earlier FlowSchema and that the later one matches, too.
+    Two FlowSchemas are tied if the earlier FlowSchema captures a request that the later FlowSchema matches, too. Only
+    requests by requesters in `REALISTIC` count.
     """
     search = _Search(analysis, group, matters, budget)
     for at in range(len(group)):
@@ -85,7 +88,7 @@ class _Search:
         self.not_compared = 0
 
     def compare(self, at: int) -> None:
-        """Compare a member of the group with all before it."""
+        """Compare the member at index `at` of the group with all earlier members."""
         schema = self._group[at]
         earlier = sorted(self._shared_users.find(schema), reverse=True)
         self._shared_users.add(at, schema)
@@ -104,7 +107,7 @@ class _Search:
         self._prove(left, at)
 
     def example(self) -> tuple[FlowSchema, FlowSchema, Witness] | None:
-        """Return the first tie, with the most ordinary request, or None if there is no tie."""
+        """Return the first tie, with the most ordinary witness, or None if there are no ties."""
         if self._first is None:
             return None
         first, second, point = self._first
@@ -129,7 +132,7 @@ class _Search:
                 return
 
     def _prove(self, left: Collection[int], at: int) -> None:
-        """Ask the solver about all of the others at once, as long as it finds one."""
+        """Call the solver for ties between the member `at` and any member in `left`, until it finds no further tie."""
         while left := [other for other in left if not self._is_known(other, at)]:
             if not self._budget.proofs:
                 self.not_compared += len(left)
@@ -142,18 +145,18 @@ class _Search:
                 raise NotReplayedError(str(point))
 
     def _find(self, others: Collection[int], at: int, requesters: Requesters) -> Point | None:
-        """Return a request that goes to one of the others and that the member matches, too, or None if there is none."""
+        """Return a request that a member in `others` captures and the member `at` matches, or None if none exists."""
         encoding = self._analysis.encoding
         captured = self._analysis.destinations.among(self._positions[other] for other in others)
         return encoding.solve(captured, encoding.schema(self._group[at]), by=requesters)
 
     def _captor(self, point: Point, at: int) -> int | None:
-        """Return the member before another one that captures a request which both match, or None if none does."""
+        """Return the member before `at` that captures the request, or None. The member `at` must match the request, too."""
         other = self._members.get(self._analysis.resolve(point).position, at)
         return other if other < at and matches_flow_schema(make_digest(point), self._group[at].spec) else None
 
     def _record(self, point: Point, at: int) -> bool:
-        """Record the tie that a request proves; return whether it proves one."""
+        """Record the tie that a request proves. Return False if the request does not prove a tie."""
         other = self._captor(point, at)
         if other is None or not self._matters(self._group[other], self._group[at]):
             return False

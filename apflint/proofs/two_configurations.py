@@ -1,4 +1,4 @@
-"""Proofs about two configurations: which requests go from one FlowSchema in the first to another one in the second."""
+"""Proofs about two configurations: which requests *move*, because their FlowSchema or priority level changes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
 
 Pair = tuple[int, int]
-"""Positions of a FlowSchema in the old order and of one in the new order."""
+"""Position of a FlowSchema of the old configuration, and position of a FlowSchema of the new configuration."""
 
 
 class Move(NamedTuple):
-    """Requests that go to another FlowSchema or priority level in the second configuration."""
+    """Requests that move from a FlowSchema of the old configuration to a FlowSchema of the new configuration."""
 
     from_schema: FlowSchema
     to_schema: FlowSchema
@@ -35,10 +35,9 @@ class Move(NamedTuple):
 
 
 class Comparison:
-    """Answers questions about two configurations in one world, with one formula of both.
+    """Proofs about two configurations in one world. The object caches its formula and results, so reuse it.
 
-    Only requests by one of `among` count; witnesses are by a user of the earliest set that has one. Keeps what it works out, so
-    ask the same object again.
+    Only requests by requesters in `among` count. Witnesses are by a requester of the first possible set.
     """
 
     def __init__(
@@ -53,11 +52,11 @@ class Comparison:
         self.world = world
         self.among = among
         self.is_complete = True
-        """False if the last `find_moves` left out moves."""
+        """False if the last `find_moves` omitted moves."""
         self._rules = (*rules_of(old.order), *rules_of(new.order))
 
     def positions(self, point: Point) -> Pair:
-        """Return the positions that a request goes to."""
+        """Return the positions of the FlowSchemas that capture a request."""
         return self.old.resolve(point).position, self.new.resolve(point).position
 
     def schemas(self, pair: Pair) -> tuple[FlowSchema, FlowSchema]:
@@ -67,11 +66,11 @@ class Comparison:
     def find_moves(
         self, leaving: Collection[FlowSchema] | None = None, *, max_proofs: int | None = None
     ) -> Iterator[Move]:
-        """Yield every pair of FlowSchemas such that a request goes from the first to the second one, each with a request.
+        """Yield a move for each pair of FlowSchemas between which a request moves.
 
-        Only pairs that differ in the name of the FlowSchema or of the level. With `leaving` (FlowSchemas of the old
-        configuration), only requests that leave these, which is faster. With `max_proofs`, at most that many moves that only
-        the solver finds; `is_complete` is False if there are more.
+        A request moves if the name of its FlowSchema or of its level changes. `leaving` limits the search to requests
+        that leave these FlowSchemas of the old configuration, which is faster. `max_proofs` limits the number of moves
+        that only the solver finds. If there are more moves, `is_complete` becomes False.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
         if [(schema.name, schema.spec) for schema in old] == [(schema.name, schema.spec) for schema in new]:
@@ -82,7 +81,7 @@ class Comparison:
         def is_new(pair: Pair) -> bool:
             return pair not in found and pair[0] in sources and _place(old[pair[0]]) != _place(new[pair[1]])
 
-        # The search adds facts to its formula, so it has its own.
+        # The search adds clauses to its formula, so it needs its own object.
         search = Comparison(self.old.configuration, self.new.configuration, self.world, among=self.among)
         proofs = 0
         for point, is_candidate in search._find_points(sources, found, is_new):
@@ -97,7 +96,7 @@ class Comparison:
             yield Move(old[pair[0]], new[pair[1]], search.choose_witness(point))
 
     def find_passage(self, sources: Collection[FlowSchema], targets: Collection[FlowSchema]) -> Witness | None:
-        """Return a request that goes from one of `sources` to one of `targets`, or None if there is none."""
+        """Return a request that goes from one of `sources` to one of `targets`, or None if no such request exists."""
         old, new = frozenset(map(self.old.position, sources)), frozenset(map(self.new.position, targets))
 
         def holds(point: Point) -> bool:
@@ -117,13 +116,16 @@ class Comparison:
         return self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
-        """Return a candidate by one of these users, in their usual groups, that goes from the first to the second FlowSchema."""
+        """Return a candidate for the pair by one of the users in their usual groups, or None if no candidate fits.
+
+        A candidate fits if it goes from the first to the second FlowSchema of the pair.
+        """
         points = make_candidates(self.schemas(pair)[1].spec.rules, self._unmentioned, self.world)
         changed = (point._replace(user=user, groups=usual_groups(user)) for point in points for user in users)
         return next((point for point in changed if self.positions(point) == pair), None)
 
     def find_by_user(self, pairs: Collection[Pair], user: str) -> Iterator[Point]:
-        """Yield a request by a system user, in exactly its own groups, for each of the pairs that has one."""
+        """Yield a request by a system user in exactly its usual groups, for each pair for which such a request exists."""
         before, after = self._destinations
         formula = self.encoding.formula
         chosen = formula.add_variable()
@@ -136,7 +138,7 @@ class Comparison:
             yield point
 
     def choose_witness(self, point: Point, among: Sequence[Requesters] | None = None) -> Witness:
-        """Return the most ordinary request, by one of `among`, that goes to the same FlowSchemas."""
+        """Return the most ordinary witness by a requester in `among` that goes to the same FlowSchemas as the request."""
         pair = self.positions(point)
         witness = find_witness(
             lambda requesters: self.encoding.solve(*self._literals(pair), by=requesters),
@@ -154,9 +156,13 @@ class Comparison:
     def _find_points(
         self, sources: Collection[int], found: Collection[Pair], is_new: Callable[[Pair], bool]
     ) -> Iterator[tuple[Point, bool]]:
-        """Yield a request for each pair not in `found`, and whether it is a candidate. The caller adds the pairs."""
+        """Yield a request for each pair of FlowSchemas that is not in `found` yet, and whether the request is a candidate.
+
+        The requests go from one of `sources`. The caller must add the pair of each request to `found`, and `is_new` must
+        return False for pairs in `found`.
+        """
         old, new = self.old.configuration.order, self.new.configuration.order
-        # Candidates find most pairs at a hundredth of the cost, and in the order of the FlowSchemas.
+        # Candidates find most pairs in the order of the FlowSchemas, at a hundredth of the solver's cost.
         for schema in (*new, *old):
             yield from ((point, True) for point in self._candidates(schema) if is_new(self.positions(point)))
         places: defaultdict[object, list[int]] = defaultdict(list)
@@ -172,7 +178,7 @@ class Comparison:
                 self._exclude(self.positions(point))
 
     def _exclude(self, pair: Pair) -> None:
-        """Exclude requests that go to these positions from all further models."""
+        """Exclude all further models in which the request goes to the FlowSchemas of the pair."""
         self.encoding.formula.add_clause(*(-literal for literal in self._literals(pair)))
 
     def _literals(self, pair: Pair) -> tuple[int, int]:
@@ -185,7 +191,7 @@ class Comparison:
 
     @cached_property
     def encoding(self) -> Encoding:
-        """The formula of both configurations. Loads the solver."""
+        """Return the formula of both configurations. This imports the solver."""
         return Encoding(build_vocabulary(self._rules, self.world))
 
     @cached_property
@@ -194,5 +200,5 @@ class Comparison:
 
 
 def _place(schema: FlowSchema) -> tuple[object, str]:
-    """Return what distinguishes destinations: the FlowSchema (by its rules while it has no name) and the level."""
+    """Return the key of a destination: name of the FlowSchema (or its rules if it has no name), and name of the level."""
     return schema.name or (schema.metadata.generate_name, schema.spec.rules), schema.spec.priority_level_configuration

@@ -1,7 +1,7 @@
-"""Witnesses: requests that prove a claim, made ordinary, as commands to try and as lines of a requests file.
+"""Witnesses: ordinary requests that prove a claim, as commands and as lines of a requests file.
 
-A model of the solver is any request that proves a claim. Each of its attributes is replaced by more ordinary values (few
-groups, a common verb, a resource that exists), as long as the classifier confirms that the claim still holds.
+The solver may find an unusual request. Each attribute of the request is replaced by more ordinary values (few groups, a
+common verb, a resource that exists), if the classifier confirms that the claim is still true.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import Requesters, World
 
     Find = Callable[[Requesters], Point | None]
-    """Returns a request by a user of a set that proves a claim, or None if there is none."""
+    """Returns a request that proves the claim and is by one of the requesters, or None if no such request exists."""
 
 OBJECT_NAME = "example"
-"""Name of the object in requests for one object."""
+"""Object name in requests for a single object."""
 _COMMON_RESOURCES = (
     ("", "pods"),
     ("", "configmaps"),
@@ -58,38 +58,38 @@ _COMMON_RESOURCES = (
     ("coordination.k8s.io", "leases"),
     ("", "secrets"),
 )
-"""API groups and resources that everybody knows."""
+"""API groups and names of well-known resources."""
 _MAX_RESOURCES = 24
-"""Resources of an API group that are tried."""
+"""Maximum number of resources to try from an API group."""
 
 
 class NotReplayedError(AssertionError):
-    """The classifier does not confirm what the formula says about a request: a bug in the encoding."""
+    """Raised if the classifier does not confirm a request that the solver found. The encoding then has a bug."""
 
 
 class Witness(NamedTuple):
-    """A request that proves a claim: the classifier confirms it."""
+    """A request that proves a claim, confirmed by the classifier."""
 
     digest: RequestDigest
     words: tuple[str, ...] | None
-    """Arguments of `apflint explain`: `("list", "pods", "-n", "dev", "--as", "alice")`.
+    """Arguments of `apflint explain`, such as `("list", "pods", "-n", "dev", "--as", "alice")`, or None.
 
-    None if the groups are not those that authentication gives, which happens only in the world `any`: the command line adds
-    what authentication adds. `record` can express these.
+    None means that the request lacks groups which `apflint explain` would add, as authentication does. This happens only
+    in the world `any`. `record` can express such requests.
     """
     record: Mapping[str, object]
-    """The request as a line of a file for `apflint explain --requests`, which uses groups as they are."""
+    """The request as a line of a file for `apflint explain --requests`."""
 
     @property
     def command(self) -> str:
-        """The request as a command, `apflint explain list pods -n dev --as alice`, or as a record if no words express it."""
+        """Return a command such as `apflint explain list pods -n dev --as alice`, or the record if `words` is None."""
         import shlex
 
         return f"apflint explain {shlex.join(self.words)}" if self.words is not None else f"{self.record}"
 
     @property
     def point(self) -> Point:
-        """What FlowSchemas look at in the request."""
+        """Return the attributes of the request that FlowSchemas test."""
         return make_point(self.digest)
 
 
@@ -101,10 +101,11 @@ def find_witness(
     *,
     point: Point | None = None,
 ) -> Witness | None:
-    """Return the most ordinary witness for a claim, by a user of the earliest set that has one, or None if there is none.
+    """Return an ordinary witness for a claim, or None if no request by a requester in `among` proves the claim.
 
-    `point` is a request that proves the claim, if one is known. Raises NotReplayedError if the claim does not hold for a
-    request that should prove it, or if nobody in `among` makes that request.
+    The witness is by a requester of the first possible set of `among`. `holds` returns whether the claim is true for a
+    request. `point` is a known request that proves the claim. Raises NotReplayedError if the claim is false for `point`
+    or for a request from `find`, or if the request is not by a requester in `among`.
     """
     point = point or find_earliest(find, among)
     if point is None:
@@ -127,9 +128,9 @@ def find_witness(
 
 
 def find_earliest(find: Find, among: Sequence[Requesters]) -> Point | None:
-    """Return a request by a user of the earliest set that has one.
+    """Return a request by a requester of the first set for which `find` returns a request, or None if there is none.
 
-    Most questions have no answer at all, so all users are tried first: that costs one call instead of one for each set.
+    Most searches find nothing, so the first call searches all requesters. One call then replaces a call for each set.
     """
     point = find(ANYBODY)
     if point is None or among[0].include(point.user, point.groups):
@@ -138,14 +139,14 @@ def find_earliest(find: Find, among: Sequence[Requesters]) -> Point | None:
 
 
 def minimize(point: Point, holds: Callable[[Point], bool], world: World) -> Point:
-    """Return a request as ordinary as possible for which the claim holds, too. It must hold for the point itself."""
+    """Return a request that is as ordinary as possible and for which `holds` is true. It must be true for `point`."""
 
     def take_first(points: Iterable[Point]) -> None:
         nonlocal point
         point = next((other for other in points if is_possible(other, world) and holds(other)), point)
 
     def drop(groups: tuple[str, ...]) -> None:
-        """Drop as many of the groups as possible: all at once, or else from each half."""
+        """Remove as many of the groups as possible: all groups, or else as many as possible from each half."""
         nonlocal point
         kept = {*point.groups}.difference(groups)
         other = point._replace(groups=tuple(group for group in point.groups if group in kept))
@@ -171,13 +172,13 @@ def minimize(point: Point, holds: Callable[[Point], bool], world: World) -> Poin
 
 
 def _other_users(point: Point, world: World) -> Iterator[Point]:
-    """Yield the request by other users with their groups, the most ordinary first."""
+    """Yield the request by other users in other groups, the most ordinary user first."""
     free = set(point.groups) - set(forced_groups(point.user)) if is_authentic_user(point.user) else set(point.groups)
     nodes = [f"{NODE_PREFIX}node-1"] if NODES in free else []
     itself = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
     for user in (USERS[0], *nodes, *itself, f"{SERVICE_ACCOUNT_PREFIX}default:default", point.user, ANONYMOUS):
         forced = forced_groups(user)
-        # Only nodes are in the group of nodes: no cluster sees an ordinary user in it.
+        # In clusters, only nodes are in the group of nodes.
         others = sorted(free.difference(forced, (NODES,) if user == USERS[0] != point.user else ()))
         yield point._replace(user=user, groups=usual_groups(user))
         yield point._replace(user=user, groups=forced)
@@ -188,7 +189,7 @@ def _other_users(point: Point, world: World) -> Iterator[Point]:
 
 
 def _other_resources(point: Point) -> Iterator[Point]:
-    """Yield the request for other resources, known ones first, in their scope; then the point itself."""
+    """Yield the request for other resources in their scope, common resources first, and for the same resource last."""
     tried = set()
     for group, resource in chain(_COMMON_RESOURCES, _similar_resources(point), ((point.api_group, point.resource),)):
         if (group, resource) not in tried:
@@ -198,19 +199,19 @@ def _other_resources(point: Point) -> Iterator[Point]:
 
 
 def _similar_resources(point: Point) -> Iterator[tuple[str, str]]:
-    """Yield API groups and resources that resemble those of the point."""
+    """Yield API groups and resources that are similar to the resource of the request."""
     name = point.resource.partition("/")[0]
     yield from ((known.group, point.resource) for known in RESOURCES if known.name == name)
     same_group = ((known.group, known.name) for known in RESOURCES if known.group == point.api_group)
     yield from islice(same_group, _MAX_RESOURCES)
-    # For API groups that are not those of Kubernetes, plain words instead of the solver's choice.
+    # For API groups that Kubernetes does not define, replace the solver's values by plain names.
     for group, resource in islice(product((point.api_group, "example.com"), (point.resource, "widgets")), 1, None):
         if "*" not in group and "*" not in resource and not get_resource(resource, group):
             yield group, resource
 
 
 def _in_scope(point: Point, namespace: str = NAMESPACES[0]) -> Point:
-    """Return the request in some namespace if its resource is namespaced, otherwise in none."""
+    """Return the request in its own namespace or in `namespace` if the resource is namespaced, otherwise in no namespace."""
     resource = point.resource.partition("/")[0]
     known = get_resource(resource, point.api_group)
     is_one_namespace = resource == "namespaces" and not point.api_group
@@ -220,7 +221,7 @@ def _in_scope(point: Point, namespace: str = NAMESPACES[0]) -> Point:
 
 
 def make_witness(point: Point) -> Witness:
-    """Return the witness for a request; its words and its record stand for exactly this point."""
+    """Return the witness for a request. Its words and its record describe exactly this request."""
     user = UserInfo(point.user, point.groups)
     words, info = next(spelled for spelled in _spell(point) if make_point(RequestDigest(spelled[1], user)) == point)
     more_groups = _find_named_groups(point)
@@ -238,7 +239,10 @@ def make_witness(point: Point) -> Witness:
 
 
 def _find_named_groups(point: Point) -> tuple[str, ...] | None:
-    """Return the groups to name so that authentication adds the others, or None if it would add too many."""
+    """Return the groups for `--as-group`, without groups that authentication adds.
+
+    Return None if authentication would add a group that the request does not have.
+    """
     groups = set(point.groups)
     for added in (set(complete_groups(point.user, ())[0]), set(complete_groups(point.user, ("",))[0]), set()):
         named = tuple(group for group in point.groups if group not in added)
@@ -248,9 +252,9 @@ def _find_named_groups(point: Point) -> tuple[str, ...] | None:
 
 
 def _spell(point: Point) -> Iterator[tuple[tuple[str, ...], RequestInfo]]:
-    """Yield arguments for the request, the shortest first, and the requests that they stand for.
+    """Yield arguments for the request, each with the attributes of the request that the arguments describe.
 
-    The last are method and path, which can express every request.
+    The shortest arguments come first. The last arguments are method and path, which can describe every request.
     """
     words = _resource_words(point) if point.is_resource else (point.verb, _quote(point.path))
     if words is not None and not point.verb.startswith("-"):
@@ -290,7 +294,7 @@ def _http(point: Point) -> tuple[str, str]:
     version = known.version if known else "v1"
     base = f"/apis/{_quote(point.api_group)}/{version}" if point.api_group else f"/api/{version}"
     is_collection = point.verb in COLLECTION_VERBS
-    # With a subresource, or without the name of a resource, only the deprecated prefix makes a watch.
+    # For subresources and for the empty resource, only the deprecated prefix `watch` makes the request a watch.
     if point.verb == "watch" and (subresource or not resource):
         base += "/watch"
     is_namespace = (
@@ -304,7 +308,7 @@ def _http(point: Point) -> tuple[str, str]:
     if point.namespace and not is_namespace:
         base += f"/namespaces/{_quote(point.namespace)}"
     elif not point.namespace and resource in ("namespaces", "watch", "proxy"):
-        # As the first segment, these names have another meaning.
+        # As the first segment of the path, these names have a special meaning.
         base += "/namespaces/"
     segments = [resource]
     if subresource:
