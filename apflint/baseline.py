@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1
 _MAX_VALUE_CHARACTERS = 200
-"""Maximum length of `Entry.value`. A longer value is a list on one line, which the start of the list identifies."""
+"""Maximum length of `Entry.value`. Longer values are lists on a single line, and their start identifies them."""
 
 
 class Entry(NamedTuple):

@@ -22,7 +22,7 @@ _CHUNK_BYTES = 1024 * 1024
 _OVERLAP_BYTES = 64  # more than the longest sign, so that a sign across two chunks is found
 
 _SIGNS = (b"flowcontrol", b"FlowSchema", b"PriorityLevelConfiguration")
-"""A file with an APF object contains at least one of these strings."""
+"""A file with an APF object contains at least one of these strings, unless letters in it are escaped."""
 _SIGNS_BY_BOM = {
     b"\xff\xfe": tuple(sign.decode().encode("utf-16-le") for sign in _SIGNS),
     b"\xfe\xff": tuple(sign.decode().encode("utf-16-be") for sign in _SIGNS),
