@@ -1,4 +1,4 @@
-"""The rules, read from their pages in `rules/` when needed. The page is the only source of a rule's name, severity and summary."""
+"""The rules, read from their pages in `rules/` when needed. Only the page defines name, severity and summary of a rule."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from apflint.record import NamedTuple
 from apflint.spelling import suggest
 
 PAGE_URL = "https://github.com/apflint/apflint/blob/main/rules/{id}.md"
-"""Address of the page of a rule. It never changes, because ids do not."""
+"""Address of the page of a rule. The address never changes, because ids never change."""
 
 DefaultSeverity = Literal["error", "warning", "info", "off"]
 Stage = Literal["validation", "consistency", "analysis"]
 Fixable = Literal["safe", "unsafe"]
 
 MARKER = r"# ~ (APF[0-9]{3}(?: APF[0-9]{3})*)[ \t]*$"
-"""Ends a line of an example that has findings."""
+"""Marker at the end of a line of an example. The line has findings of these rules."""
 MARKER_ABOVE = r"[ \t]*# ~v (APF[0-9]{3}(?: APF[0-9]{3})*)[ \t]*$"
-"""A line of its own above one that has findings."""
+"""Marker on its own line of an example. The next line has findings of these rules."""
 
 
 class Rule(NamedTuple):
@@ -32,7 +32,7 @@ class Rule(NamedTuple):
     id: str
     name: str
     severity: DefaultSeverity
-    """Severity of its findings; `off` if it runs only when selected."""
+    """Severity of the findings, or `off` if the rule runs only when selected."""
     stage: Stage
     since: str
     """The first version of apflint with the rule."""
@@ -43,7 +43,7 @@ class Rule(NamedTuple):
     body_line: int = 1
     """1-based line of the page on which `body` starts."""
     fix: Fixable | None = None
-    """The best fix that findings of the rule can have, or None if they have none."""
+    """`safe` if a finding of the rule can have a safe fix, `unsafe` if fixes are only unsafe, or None if there are no fixes."""
 
     @property
     def url(self) -> str:
@@ -53,7 +53,7 @@ class Rule(NamedTuple):
 
 @cache
 def list_ids() -> tuple[str, ...]:
-    """Return all rule ids in order. Lists the directory of the pages, and reads none."""
+    """Return all rule ids in order. Only lists the directory, and reads no page."""
     pages = (name for name in os.listdir(find_data_directory("rules")) if name.startswith("APF"))
     return tuple(sorted(page.removesuffix(".md") for page in pages if page.endswith(".md")))
 
@@ -79,12 +79,12 @@ def ids_by_name() -> dict[str, str]:
 
 
 def find_id(text: str) -> str | None:
-    """Return the id that an id (in any case) or a name stands for, or None if there is no such rule."""
+    """Return the id of the rule with this id (in any case) or name, or None if there is no such rule."""
     return text.upper() if text.upper() in list_ids() else ids_by_name().get(text.lower())
 
 
 def find_rule(text: str) -> Rule:
-    """Return the rule with an id (in any case) or a name. Raises UserError, with similar ids or names, if there is none."""
+    """Return the rule with this id (in any case) or name. Raises UserError, with suggestions, if the rule is unknown."""
     rule_id = find_id(text)
     if rule_id is None:
         raise UserError(f'Unknown rule "{clipped(text)}".{_suggest(text)} `apflint rule` lists them all.')
@@ -92,7 +92,7 @@ def find_rule(text: str) -> Rule:
 
 
 def select_ids(selector: str) -> tuple[str, ...]:
-    """Return the ids of the rules that an id, a prefix of ids (`APF2`) or a name selects. Raises UserError if it selects none."""
+    """Return the ids of the rules that an id, a prefix (`APF2`) or a name selects. Raises UserError if no rule is selected."""
     prefix = selector.upper()
     if prefix.startswith("APF") and (
         selected := tuple(rule_id for rule_id in list_ids() if rule_id.startswith(prefix))
@@ -109,7 +109,7 @@ def _suggest(text: str) -> str:
 
 
 def parse_page(text: str) -> Rule:
-    """Parse a page. Tests compare the result with a YAML parser, which would cost 45 ms here."""
+    """Parse a page without a YAML parser, which would take 45 ms to load. Tests compare the result with a YAML parser."""
     front_matter, body = text.removeprefix("---\n").split("\n---\n", 1)
     values: dict[str, str] = {}
     references: list[str] = []
@@ -138,7 +138,7 @@ def _unquote(text: str) -> str:
 
 
 def explain_markers(body: str) -> str:
-    """Return the body of a page with its markers as comments for readers, and fences without the options of examples."""
+    """Return the body of a page for readers: markers become comments, and code fences lose the options of examples."""
     body = re.sub(MARKER_ABOVE, r"# \1: the next line", body, flags=re.MULTILINE)
     body = re.sub(MARKER, r"# <- \1", body, flags=re.MULTILINE)
     return re.sub(r"^(`{3,}\w+)[ \t].*$", r"\1", body, flags=re.MULTILINE)

@@ -1,7 +1,4 @@
-"""The results of a run: problems from checks, the findings that the engine makes of them, and the report of all findings.
-
-All are immutable values.
-"""
+"""The results of a run: problems that checks yield, findings that the engine makes of problems, and the report."""
 
 from __future__ import annotations
 
@@ -37,16 +34,16 @@ Reason = Literal[
 
 
 class Cause(NamedTuple):
-    """Why the API server rejects the object: an entry of `Status.details.causes[]`."""
+    """Reason why the API server rejects an object: an entry of `Status.details.causes[]`."""
 
     reason: str
     """`BadRequest` if the server cannot decode the object."""
     field: str
-    """Path that the server reports. It can differ from the path of the finding: `metadata.labels` for every label."""
+    """Path that the API server reports. It can differ from the path of the finding, as `metadata.labels` for every label."""
 
 
 class Elsewhere(NamedTuple):
-    """A related place of a problem, and what is there."""
+    """A related place of a problem, with a message about the place."""
 
     place: Location
     message: str
@@ -61,9 +58,9 @@ class Problem(NamedTuple):
     related: tuple[Elsewhere, ...] = ()
     fix: Fix | None = None
     severity: Severity | None = None
-    """The severity, if it differs from that of the rule."""
+    """The severity, or None for the severity of the rule."""
     covered: bool = False
-    """Whether another problem of the rule covers this one, so that only `fix` needs it."""
+    """Whether another problem of the rule already reports the mistake, so that only `fix` uses this problem."""
     involves: tuple[ObjectKey, ...] | None = None
     """The other objects involved, including built-in ones, or None if they are unknown."""
     notes: tuple[str, ...] = ()
@@ -73,7 +70,7 @@ class Problem(NamedTuple):
     example: str | None = None
     """A command that demonstrates the problem."""
     is_template: bool = False
-    """Whether the place is in a template that a tool renders. The API server rejects it only as it is."""
+    """Whether the place is in a template. The API server would reject the template only if no tool renders it before."""
 
 
 def reject(
@@ -87,9 +84,9 @@ def reject(
     fix: Fix | None = None,
     related: tuple[Elsewhere, ...] = (),
 ) -> Problem:
-    """Return a problem for which the API server rejects the object, with the cause that it reports.
+    """Return a problem because of which the API server rejects the object, with the cause that the server reports.
 
-    `field` is the path in that cause, if it is not the path of `place`.
+    `field` is the path in the cause, by default the path of `place`.
     """
     return Problem(place, message, Cause(reason, field or place.field), related, fix, notes=notes, help=help)
 
@@ -112,7 +109,7 @@ class ObjectRef(NamedTuple):
 
 
 class Related(NamedTuple):
-    """A related place of a finding, and what is there."""
+    """A related place of a finding, with a message about the place."""
 
     file: str
     span: Span
@@ -120,7 +117,7 @@ class Related(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A problem as it is reported."""
+    """A problem with its rule, severity and position, as reports contain it."""
 
     rule: str
     name: str
@@ -135,7 +132,7 @@ class Finding(NamedTuple):
     fix: Fix | None
     url: str
     document: Document | None = None
-    """The manifest of the object, or None if the finding is not about an object. The fields below are those of `Problem`."""
+    """The manifest of the object, or None if the finding is not about an object. `Problem` describes the next fields."""
     covered: bool = False
     involves: tuple[ObjectKey, ...] | None = None
     notes: tuple[str, ...] = ()
@@ -143,11 +140,11 @@ class Finding(NamedTuple):
     example: str | None = None
     is_template: bool = False
     more: int = 0
-    """Minimum number of further findings of the rule in the file, which are not reported one by one."""
+    """Minimum number of further findings of the rule in the file, which are only counted."""
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the API server rejects the manifest, whatever severity the settings give the rule."""
+        """Whether the API server rejects the manifest. The severity in the settings does not matter."""
         return self.apiserver is not None and not self.is_template
 
 
@@ -172,17 +169,17 @@ class Report(NamedTuple):
     suppressed: int
     """Number of findings that comments and annotations suppress."""
     sources: Mapping[str, Source]
-    """The contents of each file, by its name."""
+    """The text of each file, by the name of the file."""
     baselined: int = 0
     """Number of findings that the baseline contains."""
     files_with_objects: frozenset[str] = frozenset()
     """Names of the files that contain FlowSchemas or PriorityLevelConfigurations."""
 
     def count(self, severity: Severity) -> int:
-        """Return the number of findings of a severity, including those that are left out."""
+        """Return the number of findings of a severity, including the omitted findings (`Finding.more`)."""
         return sum(1 + finding.more for finding in self.findings if finding.severity == severity)
 
     @property
     def left_out(self) -> int:
-        """Minimum number of findings that are left out because of `MAX_FINDINGS_PER_RULE`."""
+        """Minimum number of findings that are omitted because of `MAX_FINDINGS_PER_RULE`."""
         return sum(finding.more for finding in self.findings)

@@ -1,4 +1,4 @@
-"""How to fix a finding: operations on its object or, if the finding is not about an object, edits of its text.
+"""Fixes of findings: operations on an object or, if the finding is not about an object, edits of the text.
 
 Rules suggest fixes, and `apflint.edit` applies them.
 """
@@ -31,20 +31,20 @@ class Set(NamedTuple):
 
 
 class Insert(NamedTuple):
-    """Adds a key that is absent. Missing mappings above it are added, too."""
+    """Adds a key that is absent. Missing parent mappings are added, too."""
 
     path: Path
     value: Value
 
 
 class Remove(NamedTuple):
-    """Removes an entry of a mapping, or an item of a list. A mapping that would be empty is removed with its last entry."""
+    """Removes an entry of a mapping, or an item of a list. If a mapping becomes empty, the mapping is removed, too."""
 
     path: Path
 
 
 class Nest(NamedTuple):
-    """Moves the keys `names` beside `path` into a new mapping at `path`."""
+    """Moves the keys `names` from the parent mapping of `path` into a new mapping at `path`."""
 
     path: Path
     names: tuple[str, ...]
@@ -61,7 +61,7 @@ Operation = Rename | Set | Insert | Remove | Nest | Wrap
 
 
 class Edit(NamedTuple):
-    """`text[start:end]` becomes `new`. Offsets are in code points."""
+    """Replaces `text[start:end]` by `new`. Offsets are in code points."""
 
     start: int
     end: int
@@ -74,6 +74,6 @@ class Fix(NamedTuple):
     title: str
     """The change in the imperative: `rename "queue" to "queues"`."""
     safe: bool
-    """Whether an object that the API server accepts keeps its meaning, and the intention of one that it rejects is obvious."""
+    """Whether the fix keeps the meaning of an accepted object. For a rejected object: whether the intention is obvious."""
     operations: tuple[Operation, ...] = ()
     edits: tuple[Edit, ...] = ()

@@ -1,7 +1,7 @@
-"""The rule table: the function, the phase and the tags of each rule. A new rule is a page in `rules/`, a function, and a line.
+"""The rule table: the function, the phase and the tags of each rule. A new rule is a page in `rules/`, a function, and an entry.
 
-A check is a pure function that yields Problems, each a message about a place. Checks of the phase `validation` read the
-`Workspace`: the manifests alone. Checks of the other phases read `Effective`: what the server would have.
+A check is a pure function that yields Problems. Checks of the phase `validation` read the `Workspace`, which contains only
+the manifests. Checks of the other phases read `Effective`, which contains the configuration that the API server would have.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
 Phase = Literal["validation", "consistency", "analysis"]
-"""`validation`: the API server can reject an object because of a finding. `consistency`: objects as they are written, including
-rejected ones, and their references to each other. `analysis`: what accepted objects do in a cluster."""
+"""`validation` finds reasons why the API server rejects an object. `consistency` checks objects as they are written, including
+rejected objects, and their references to each other. `analysis` finds what accepted objects do in a cluster."""
 
 OFF = "off"
-"""The rule runs only if it is selected, as its page says; the tag saves reading the page."""
+"""The rule runs only if it is selected. Its page says so, too, but the tag saves reading the page."""
 DECODING = "decoding"
-"""The server cannot decode such an object, and does not validate it."""
+"""The API server cannot decode an object with a finding of the rule, and does not validate it."""
 SELECTS_FIELDS = "selects-fields"
-"""About a type or kind, which selects the sibling fields that are validated."""
+"""The rule is about a type or kind. The API server validates other fields of the object depending on this value."""
 SINGLE_VALUE = "single-value"
-"""An analysis of single values of an object. It sees rejected objects, too: its findings stay true when the object is accepted.
-Only findings about a rejected value are left out."""
+"""The analysis checks single values of an object. It checks rejected objects, too, because its findings stay true when the
+object is accepted. Only findings about a rejected value are omitted."""
 ABOUT_CAPTURED_REQUESTS = "about-captured-requests"
-"""About how the requests of a FlowSchema are treated; not reported for an unreachable FlowSchema."""
+"""The rule is about the treatment of captured requests. It reports nothing for an unreachable FlowSchema."""
 DEPENDS_ON_OTHERS = "depends-on-others"
-"""Objects in other files can refute a finding. True for every analysis as well."""
+"""Objects in other files can refute a finding. The same is true for every rule of the phase `analysis`, without the tag."""
 UNNECESSARY = "unnecessary"
-"""About a part without effect, which editors show faded."""
+"""The rule is about text without effect, which editors show faded."""
 DEPRECATED = "deprecated"
-"""About a deprecated or removed version or field, which editors strike out."""
+"""The rule is about a deprecated or removed version or field, which editors strike out."""
 
 
 class Check(NamedTuple):
-    """A line of the rule table."""
+    """An entry of the rule table."""
 
     find: Callable[[Effective], Iterable[Problem]]
     phase: Phase
@@ -67,22 +67,22 @@ class Check(NamedTuple):
 
 
 def validation(find: Callable[[Workspace], Iterable[Problem]], *tags: str) -> Check:
-    """Return a line for a rule of the phase `validation`."""
+    """Return the entry for a rule of the phase `validation`."""
     return Check(lambda effective: find(effective.workspace), "validation", frozenset(tags))
 
 
 def consistency(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Check:
-    """Return a line for a rule of the phase `consistency`."""
+    """Return the entry for a rule of the phase `consistency`."""
     return Check(find, "consistency", frozenset(tags))
 
 
 def analysis(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Check:
-    """Return a line for a rule of the phase `analysis`."""
+    """Return the entry for a rule of the phase `analysis`."""
     return Check(find, "analysis", frozenset(tags))
 
 
 def _found_by_suppressions(_effective: Effective) -> Iterable[Problem]:
-    """Return nothing: APF901 to APF903 are about the findings of other rules, so `apflint.suppressions` finds them."""
+    """Return no problems. `apflint.suppressions` finds those of APF901 to APF903, which need the findings of other rules."""
     return ()
 
 

@@ -1,4 +1,4 @@
-"""APF602 to APF607: seats and queues of priority levels. Figures are for one API server."""
+"""APF602 to APF607: seats and queues of priority levels. All numbers of seats and queues are for one API server."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ _MIN_FLOWS = 3
 
 
 def _limited_levels(effective: Effective) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
-    """Yield `spec.limited` of the user's levels that have a name, and its place."""
+    """Yield the place and the value of `spec.limited` of each named priority level in the manifests."""
     return ((place, limited) for place, limited in effective.own.limited() if place.document.name)
 
 
 def _queuing_levels(effective: Effective) -> Iterator[tuple[Place, QueuingConfiguration]]:
-    """Yield the queues of the user's levels that the server accepts, and their place."""
+    """Yield the place and the value of `queuing` of each priority level in the manifests, if the API server accepts the queues."""
     for place, queuing in effective.own.queuing():
         if place.document.name and shards.is_admitted(queuing.queues, queuing.hand_size):
             yield place.at_key(), queuing
 
 
 def zero_share_level(effective: Effective) -> Iterator[Problem]:
-    """APF602."""
+    """APF602: priority levels with 0 shares, which still execute requests."""
     for place, limited in _limited_levels(effective):
         if limited.shares == 0 and effective.release.allows_zero_shares:
             yield Problem(
@@ -67,12 +67,12 @@ def zero_share_level(effective: Effective) -> Iterator[Problem]:
 
 
 def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> str:
-    """Return what happens to requests of a level with 0 shares, as recorded on 1.36."""
+    """Return a note about requests of a priority level with 0 shares. The behavior was recorded on Kubernetes 1.36."""
     if limited.limit_response.type == "Reject":
         borrowed = "" if limited.borrowing_limit_percent is not None else ", and more with seats that it borrows"
         return f"The level still executes one request at a time{borrowed}."
     if limited.borrowing_limit_percent is not None:
-        # Any percentage is of 0 seats (`updateBorrowingLocked` in apf_controller.go).
+        # The limit is a percentage of 0 seats, so the level borrows none (`updateBorrowingLocked` in apf_controller.go).
         return (
             "Every request gets 429 after a quarter of its timeout (by default, after 15 seconds)."
             " If the queue is full, the request gets 429 at once."
@@ -84,7 +84,7 @@ def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> str:
 
 
 def shares_place(document: Document) -> Place:
-    """Return the place of the shares of a level, by their name in its API version, or of `limited` if they are absent."""
+    """Return the place of the shares of a priority level, or of `limited` (or `exempt`) if the shares are absent."""
     owner = "limited" if document.has("spec", "limited") else "exempt"
     names = ("nominalConcurrencyShares", "assuredConcurrencyShares")
     present = [name for name in names if document.has("spec", owner, name)]
@@ -100,7 +100,7 @@ class SeatChange(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Relative change, negative for a loss. 0 if the level had no seats before, which only `exempt` can have."""
+        """Relative change, negative for a loss. 0 if the level had 0 seats before, which is possible only for `exempt`."""
         return (self.after - self.before) / self.before if self.before else 0.0
 
     def __str__(self) -> str:
@@ -108,13 +108,13 @@ class SeatChange(NamedTuple):
 
 
 def seats_taken(effective: Effective) -> Iterator[Problem]:
-    """APF603."""
+    """APF603: priority levels that take many seats from other levels."""
     yield from _new_levels(effective)
     yield from _redefined_levels(effective)
 
 
 def _new_levels(effective: Effective) -> Iterator[Problem]:
-    """Compare the configuration with and without each new level."""
+    """Yield a problem for each new priority level that takes seats from other levels."""
     total = effective.assumptions.server_concurrency
     known = _default_shares(effective).keys() | {manifest.document.name for manifest in effective.workspace.context}
     limits = {level.name: level for level in effective.limits.levels}
@@ -141,7 +141,7 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
-    """Compare the configuration with one in which the built-in levels have the shares of the release. At most one problem."""
+    """Yield at most one problem, for all built-in levels whose shares differ from the release and change the seats of levels."""
     default = _default_shares(effective)
     shares = {level.name: level.shares for level in effective.limits.levels}
     redefined = {
@@ -172,10 +172,10 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[SeatChange]:
-    """Return the seats of levels if the levels had these shares, and the seats that they have in the configuration.
+    """Compare the seats that levels would have with `shares` (by name) to their seats in the configuration.
 
-    A server with more seats than the default was probably enlarged for new levels. There, a built-in level loses only the
-    seats that it lacks compared to a default server.
+    A server with more seats than the default was probably enlarged for new levels. A built-in level of such a server loses
+    seats only if it has fewer seats than on a default server.
     """
     total, share_sum = effective.assumptions.server_concurrency, sum(shares.values())
     default, changes = _default_shares(effective), list[SeatChange]()
@@ -197,7 +197,7 @@ def _default_shares(effective: Effective) -> dict[str, int]:
 
 
 def critical_level_lends(effective: Effective) -> Iterator[Problem]:
-    """APF604."""
+    """APF604: priority levels of the control plane that lend most of their seats."""
     for place, limited in _limited_levels(effective):
         name, percent = place.document.name, limited.lendable_percent
         if name in _CRITICAL_LEVELS and _MAX_LENDABLE_PERCENT < percent <= 100:
@@ -213,7 +213,7 @@ def critical_level_lends(effective: Effective) -> Iterator[Problem]:
 
 
 def weak_isolation(effective: Effective) -> Iterator[Problem]:
-    """APF605."""
+    """APF605: queues in which a few busy flows can block other flows."""
     released = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     schemas_of: defaultdict[str, list[FlowSchema]] = defaultdict(list)
     for schema in effective.configuration.order:
@@ -224,7 +224,7 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
             continue
         schemas = schemas_of[name]
         counts = [count_flows(schema) for schema in schemas]
-        # Without a FlowSchema the number of flows is unknown: other files may have one.
+        # Without a FlowSchema the number of flows is unknown, because other files may contain a FlowSchema of the level.
         is_unlimited = None in counts or not (schemas or effective.assumptions.complete)
         flows = None if is_unlimited else sum(filter(None, counts))
         busy = _BUSY_FLOWS if flows is None else min(_BUSY_FLOWS, flows - 1)
@@ -257,7 +257,7 @@ def _percent(probability: float | None) -> str:
 
 
 def single_seat_level(effective: Effective) -> Iterator[Problem]:
-    """APF606."""
+    """APF606: priority levels that get only one or two seats."""
     total, levels = effective.assumptions.server_concurrency, effective.limits.levels
     share_sum = sum(level.shares for level in levels)
     nominal = {level.name: level.nominal for level in levels}
@@ -273,7 +273,7 @@ def single_seat_level(effective: Effective) -> Iterator[Problem]:
 
 
 def oversized_queues(effective: Effective) -> Iterator[Problem]:
-    """APF607."""
+    """APF607: queues that let very many requests wait."""
     for place, queuing in _queuing_levels(effective):
         waiting = queuing.queues * queuing.queue_length_limit
         if waiting > _MAX_QUEUED_REQUESTS:

@@ -1,6 +1,6 @@
 """APF001 to APF005, APF101, APF102, APF703: text that apflint cannot read, and objects that the API server cannot decode.
 
-The server answers 400 to an object that it cannot decode, and validates nothing else.
+The API server answers 400 to an object that it cannot decode, and does not validate the object.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ MAX_NAMED_PLACES = 3
 
 
 def syntax_error(workspace: Workspace) -> Iterator[Problem]:
-    """APF001."""
+    """APF001: text that is not valid YAML or JSON."""
     return _unreadable(workspace, "syntax", _DOCUMENT_NOT_CHECKED)
 
 
 def unrendered_template(workspace: Workspace) -> Iterator[Problem]:
-    """APF003."""
+    """APF003: templates, patches and other text that is not a manifest yet."""
     return _unreadable(workspace, "template", _DOCUMENT_NOT_CHECKED)
 
 
 def unsafe_document(workspace: Workspace) -> Iterator[Problem]:
-    """APF004."""
+    """APF004: documents that are unsafe or too large to parse."""
     return _unreadable(workspace, "unsafe", _DOCUMENT_NOT_CHECKED)
 
 
 def not_an_apf_object(workspace: Workspace) -> Iterator[Problem]:
-    """APF005."""
+    """APF005: objects that are almost, but not quite, APF objects."""
     return _unreadable(workspace, "not-apf", "The object is not checked.")
 
 
@@ -84,7 +84,7 @@ def _unreadable(workspace: Workspace, kind: str, *notes: str) -> Iterator[Proble
 
 
 def _correct(problem: LoadProblem) -> Fix | None:
-    """Return a fix that writes what was probably intended. Unsafe: it turns what may be another object into an APF object."""
+    """Return an unsafe fix that writes the probably intended apiVersion or kind, or None if there is no such value."""
     if problem.correction is None:
         return None
     old, new = problem.correction
@@ -95,7 +95,7 @@ def _correct(problem: LoadProblem) -> Fix | None:
 
 
 def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
-    """APF002."""
+    """APF002: keys that occur twice in a mapping."""
     release = workspace.release
     reader = "kubectl" if release.strict_decoding else f"Kubernetes {release.name}"
     for manifest in workspace.manifests:
@@ -113,12 +113,12 @@ def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _unless_lenient(problem: Problem, release: Release) -> Problem:
-    """Return the problem as a warning for servers before 1.25, which accept the object silently."""
+    """Return the problem, as a warning for servers before 1.25, because these servers silently accept the object."""
     return problem if release.strict_decoding else problem._replace(apiserver=None, severity="warning")
 
 
 def unknown_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF101."""
+    """APF101: fields that the API version does not have."""
     release = workspace.release
     for document, violation in _unknown_fields(workspace, renamed=False):
         notes, suggestion = _explain(document, violation, release)
@@ -136,7 +136,7 @@ def unknown_field(workspace: Workspace) -> Iterator[Problem]:
 
 
 def renamed_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF703."""
+    """APF703: shares under the field name of another API version."""
     release = workspace.release
     effect = f"Kubernetes {release.name} silently drops the field, and the level gets 30 shares."
     if release.strict_decoding:
@@ -149,14 +149,14 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
             f"field {quote(violation.path[-1])} is named {quote(name)} in {document.version}",
             notes=(effect,),
             help=f"rename it to {quote(name)}",
-            # 0 is 30 shares under the old name and none under the new one: only the author knows the intention.
+            # 0 means 30 shares under the old name, but 0 shares under the new name. Only the author knows the intention.
             fix=rename_field(document, violation.path, name, safe=violation.got != 0),
         )
         yield _unless_lenient(problem, release)
 
 
 def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Document, Violation]]:
-    """Yield unknown fields: those that have another name in other API versions, or all others."""
+    """Yield the unknown fields that have another name in other API versions (`renamed`), or all other unknown fields."""
     for manifest in workspace.manifests:
         for violation in manifest.violations:
             if violation.what == "unknown" and (violation.path in _RENAMED) == renamed:
@@ -205,7 +205,7 @@ def _explain(document: Document, violation: Violation, release: Release) -> tupl
 
 
 def _suggest_nested_subject(document: Document, path: Path) -> str | None:
-    """Show how to write a subject that has its name beside the kind as in RBAC, the most frequent cause of APF101."""
+    """Return help for a subject whose name is next to its kind, as in RBAC, or None for other fields."""
     subject = document.at(*path[:-1])
     kind = find_intended_kind(subject)
     if path[-1] not in ("name", "namespace") or kind is None or not isinstance(subject, dict):
@@ -223,7 +223,7 @@ def _suggest_nested_subject(document: Document, path: Path) -> str | None:
 
 
 def wrong_type(workspace: Workspace) -> Iterator[Problem]:
-    """APF102."""
+    """APF102: values of another type than their field."""
     for manifest in workspace.manifests:
         document = manifest.document
         violations = [violation for violation in manifest.violations if violation.what != "unknown"]

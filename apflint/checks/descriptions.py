@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def describe_flow_schema(schema: FlowSchema) -> str:
-    """Return `the built-in FlowSchema "probes" (precedence 2)`."""
+    """Describe a FlowSchema, for example as `the built-in FlowSchema "probes" (precedence 2)`."""
     origin = "the built-in FlowSchema" if builtin.is_built_in(schema.document) else "the FlowSchema"
     return f"{origin} {quote(schema.name)} (precedence {schema.spec.matching_precedence})"
 
@@ -29,7 +29,7 @@ def object_keys(schemas: Iterable[FlowSchema]) -> tuple[ObjectKey, ...]:
 
 
 def note_assumed_levels(effective: Effective, schemas: Iterable[FlowSchema]) -> tuple[str, ...]:
-    """Return a note on the priority levels of these FlowSchemas that are assumed to be defined elsewhere, if there are any."""
+    """Return a note about the priority levels of these FlowSchemas that no file defines, or () if there are no such levels."""
     dangling = {schema.document for schema in effective.configuration.dangling}
     names = dict.fromkeys(
         quote(schema.spec.priority_level_configuration) for schema in schemas if schema.document in dangling
@@ -40,12 +40,12 @@ def note_assumed_levels(effective: Effective, schemas: Iterable[FlowSchema]) -> 
 
 
 def describe_seats(level: LevelLimits) -> str:
-    """Return the nominal seats: `12 seats`, or `no limit` for an exempt level."""
+    """Describe the nominal seats of a level as `12 seats`, or as `no limit` for an exempt level."""
     return "no limit" if level.type == "Exempt" else pluralize(level.nominal, "seat")
 
 
 def describe_capacity(level: LevelLimits) -> str:
-    """Return seats and queues: `12 seats, up to 300 with borrowing; 64 queues, 400 waiting requests per flow`."""
+    """Describe seats and queues, as `12 seats, up to 300 with borrowing; 64 queues, 400 waiting requests per flow`."""
     if level.type == "Exempt":
         return describe_seats(level)
     borrowed = f", up to {level.attainable} with borrowing" if level.attainable > level.nominal else ""

@@ -1,4 +1,4 @@
-"""APF203, APF510, APF511: the distinguisherMethod of FlowSchemas: rejected, absent, or without effect."""
+"""APF203, APF510, APF511: a distinguisherMethod that is rejected, absent, or without effect."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 DISTINGUISHERS = ("ByUser", "ByNamespace")
 _METHOD: Path = ("spec", "distinguisherMethod")
-# Not safe: the level may get queues, or have queues in another cluster.
+# The fix is unsafe, because the level may get queues later, or have queues in another cluster.
 _REMOVE: Fix | None = Fix("remove distinguisherMethod", safe=False, operations=(Remove(_METHOD),))
 
 
 def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
-    """APF203."""
+    """APF203: a distinguisherMethod type that is unknown or missing."""
     for schema in workspace.flow_schemas:
         method = schema.spec.distinguisher_method
         if method is not None and method not in DISTINGUISHERS:
@@ -45,7 +45,7 @@ def unknown_distinguisher(workspace: Workspace) -> Iterator[Problem]:
 
 
 def single_flow(effective: Effective) -> Iterator[Problem]:
-    """APF510."""
+    """APF510: FlowSchemas of several users that make one flow."""
     for schema in effective.own_flow_schemas:
         level = effective.configuration.levels.get(schema.spec.priority_level_configuration)
         queuing = queuing_of(level) if level is not None else None
@@ -64,7 +64,7 @@ def single_flow(effective: Effective) -> Iterator[Problem]:
 
 
 def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
-    """APF511."""
+    """APF511: a distinguisherMethod without effect."""
     for schema in effective.own_flow_schemas:
         method = schema.spec.distinguisher_method
         level = effective.configuration.levels.get(schema.spec.priority_level_configuration)
@@ -97,11 +97,11 @@ def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
 
 
 def queuing_of(level: PriorityLevelConfiguration) -> QueuingConfiguration | None:
-    """Return the queues of a priority level, or None if no request waits there."""
+    """Return the queues of a priority level, or None if its requests never wait in queues."""
     return level.spec.limited.limit_response.queuing if level.spec.limited is not None else None
 
 
 def _has_several_users(schema: FlowSchema) -> bool:
-    """Return whether the FlowSchema certainly matches several users: a group, a wildcard, or several subjects."""
+    """Return whether the FlowSchema certainly matches several users, because of a group, a wildcard, or several subjects."""
     users = matched_users(schema)
     return None in users or len(users) > 1

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _HEALTH = ("/healthz", "/livez", "/readyz", "/version")
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)
 _PLATFORM_PREFIXES = ("kube-", "openshift-")
-"""Prefixes of namespaces of the platform, whose components are exempt on purpose."""
+"""Prefixes of the platform's namespaces. Components in these namespaces are exempt on purpose."""
 _ALL_NODES = "all nodes"
 
 
 def broad_exemption(effective: Effective) -> Iterator[Problem]:
-    """APF601."""
+    """APF601: FlowSchemas that exempt too many requests."""
     for schema in effective.own_flow_schemas:
         if schema.spec.priority_level_configuration == EXEMPT:
             yield from _broad_subjects(schema)
@@ -51,7 +51,7 @@ def _broad_subjects(schema: FlowSchema) -> Iterator[Problem]:
 
 
 def _cluster_wide_lists(schema: FlowSchema) -> Iterator[Problem]:
-    """Yield one problem for all nodes and service accounts that may list every resource of every namespace."""
+    """Yield one problem for all nodes and service accounts whose exempt rules match lists of every resource in all namespaces."""
     clients = [
         (place / "subjects" / index, client)
         for place, rule in rules_of(schema)
@@ -73,13 +73,13 @@ def _cluster_wide_lists(schema: FlowSchema) -> Iterator[Problem]:
 
 
 def _lists_cluster(rule: ResourcePolicyRule) -> bool:
-    """Return whether the rule matches lists of every resource across all namespaces, at least of the core group."""
+    """Return whether the rule matches list requests across all namespaces for every resource, at least in the core group."""
     everything = ALL in rule.resources and not {"", ALL}.isdisjoint(rule.api_groups)
     return rule.cluster_scope and everything and not {"list", "watch", ALL}.isdisjoint(rule.verbs)
 
 
 def _describe_machine(subject: Subject) -> str | None:
-    """Describe the nodes or service accounts that a subject matches. Return None for people, and for the platform."""
+    """Describe the nodes or service accounts that a subject matches, or return None for other users and platform components."""
     if subject.kind == "Group" and subject.group == NODES:
         return _ALL_NODES
     if subject.kind == "ServiceAccount" and subject.service_account is not None:

@@ -1,7 +1,7 @@
 """APF103 to APF106: `metadata`, fields that the API server sets, and lists that are sets in the API.
 
-The rules are Kubernetes' `ValidateObjectMeta` (`k8s.io/apimachinery/pkg/api/validation/objectmeta.go`) with the names that
-flowcontrol objects have. The server reports labels, annotations and owner references without an index.
+The checks of `metadata` mirror `ValidateObjectMeta` in `k8s.io/apimachinery/pkg/api/validation/objectmeta.go`, with the
+name formats of flowcontrol objects. The API server reports labels, annotations and owner references without an index.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 MAX_ANNOTATION_BYTES = 256 * 1024
 """`TotalAnnotationSizeLimitB`."""
 MAX_GENERATED_PREFIX = 58
-"""Bytes of a generateName that a name keeps, before five random characters. Source: rest.BeforeCreate, SimpleNameGenerator."""
+"""Maximum bytes of a generateName in the generated name, which ends with 5 random characters (rest.BeforeCreate)."""
 
 
 def reject_name(
@@ -44,7 +44,7 @@ def reject_name(
     suggestion: str | None = None,
     fix: Fix | None = None,
 ) -> Problem:
-    """Return a problem for a name with a wrong format. `reason` is a clause of `apflint.string_formats`."""
+    """Return a problem for a name with a wrong format. `reason` is the clause that `apflint.string_formats` returns."""
     return invalid(
         place,
         f"{quote(name)} is not a valid {noun}",
@@ -56,7 +56,7 @@ def reject_name(
 
 
 def invalid_metadata(workspace: Workspace) -> Iterator[Problem]:
-    """APF103."""
+    """APF103: names, labels, annotations, owners and finalizers that the API server rejects."""
     for item in workspace.objects():
         place = Place(item.document, ("metadata",))
         yield from _invalid_name(place, item.metadata)
@@ -152,7 +152,7 @@ def _invalid_finalizers(place: Place, names: Sequence[str]) -> Iterator[Problem]
 
 
 def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
-    """APF104."""
+    """APF104: a namespace in a cluster-scoped object."""
     path = ("metadata", "namespace")
     for item in workspace.objects():
         document = item.document
@@ -179,21 +179,21 @@ _HARMFUL = {
     ),
     "managedFields": "With managedFields, server-side apply fails.",
 }
-"""Fields of `metadata` that make requests fail, and how."""
+"""Fields of `metadata` that make requests fail, each with a note that says which requests fail."""
 _HARMLESS = ("generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _EMPTY_STATUS: tuple[object, ...] = (None, {}, {"conditions": []}, {"conditions": None})
 MAX_NAMED_FIELDS = 4
 
 
 def is_exported(document: Document) -> bool:
-    """Whether a server returned an object: a handwritten manifest does not have both a uid and a status."""
+    """Return whether an object was exported from a server. Only exported objects have both a uid and a status."""
     return document.has_other_fields and bool(document.at("metadata", "uid")) and document.has("status")
 
 
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF105. One finding for each object, and one for all objects of a list from a server.
+    """APF105: fields that the API server sets. Yields one finding for each object, and one for each list exported from a server.
 
-    A list of unchanged built-in objects has no finding, because it is not the source of an object.
+    Lists of unchanged built-in objects are not reported, because such a list is not the source of an object.
     """
     exports: defaultdict[Hashable, list[FlowSchema | PriorityLevelConfiguration]] = defaultdict(list)
     for item in workspace.objects():
@@ -218,14 +218,14 @@ def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _populated_paths(document: Document) -> list[Path]:
-    """Return the paths of fields that the server sets. Those that make requests fail come first."""
+    """Return the paths of fields that the API server sets. Fields that make requests fail come first."""
     names = (*_HARMFUL, *_HARMLESS)
     paths: list[Path] = [("metadata", name) for name in names if document.at("metadata", name) not in (None, [], "")]
     return paths if document.at("status") in _EMPTY_STATUS else [*paths, ("status",)]
 
 
 def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
-    """Yield a problem for all objects of a list, and for `fix` a covered one for each object but the first."""
+    """Yield a problem about all objects of a list. Each object after the first gets a covered problem, which only `fix` uses."""
     paths_of = [_populated_paths(document) for document in documents]
     names = dict.fromkeys(str(path[-1]) for paths in paths_of for path in paths)
     notes = [f"The fields are {join_words(names, 'and')}."]
@@ -252,7 +252,7 @@ def _remove_fields(paths: list[Path]) -> Fix:
 
 
 def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
-    """APF106. The lists are those with `x-kubernetes-list-type: set` in the API."""
+    """APF106: items that occur twice in a list that has `x-kubernetes-list-type: set` in the API."""
     finalizers = (
         (Place(item.document, ("metadata",)), "finalizers", item.metadata.finalizers) for item in workspace.objects()
     )

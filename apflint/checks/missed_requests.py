@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 _ALL = (ALL,)
 _WELL_KNOWN = (("", "pods"), ("apps", "deployments"), ("", "configmaps"))
-"""API groups and resources to try for `*`, before one that no FlowSchema names."""
+"""API groups and resources to try for `*`, before a resource that no FlowSchema names."""
 _COLLECTION = ("list", "watch", "deletecollection")
-"""`COLLECTION_VERBS`, the better examples first."""
+"""`COLLECTION_VERBS` in the order in which to choose them for examples."""
 _PATHS = ("/apis", "/openapi/v3", "/version", "/metrics")
 
 
@@ -57,9 +57,9 @@ class _Candidate(NamedTuple):
     """The place to report."""
     rule: PolicyRulesWithSubjects
     missed: str
-    """The requests, in words."""
+    """Description of the missed requests, used in the message."""
     probes: Iterable[PolicyRulesWithSubjects]
-    """Rules of single values that would match the missed requests."""
+    """Rules that match some of the missed requests. Each list of these rules has one value."""
 
 
 class _Example(NamedTuple):
@@ -70,7 +70,7 @@ class _Example(NamedTuple):
 
 
 def cluster_scope_missed(effective: Effective) -> Iterator[Problem]:
-    """APF505."""
+    """APF505: resource rules that miss requests because they lack `clusterScope: true`."""
     notes = ('namespaces: ["*"] matches requests in any namespace, but no request without a namespace.',)
     for problem in _report_scopes(effective, _misses_cluster_scope, notes, "clusterScope", True, "clusterScope: true"):
         if problem.place.document not in documents_to_widen(effective):
@@ -78,12 +78,12 @@ def cluster_scope_missed(effective: Effective) -> Iterator[Problem]:
 
 
 def namespaced_requests_missed(effective: Effective) -> Iterator[Problem]:
-    """APF513."""
+    """APF513: resource rules that miss requests because they lack `namespaces`."""
     yield from _report_scopes(effective, _misses_namespaces, (), "namespaces", _ALL, 'namespaces: ["*"]')
 
 
 def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
-    """APF508."""
+    """APF508: rules for all resource requests that miss non-resource requests."""
     for schema in effective.own_flow_schemas:
         level = effective.assumed.levels.get(schema.spec.priority_level_configuration)
         if level is None or level.spec.type == "Exempt":
@@ -103,7 +103,7 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
 def _report_scopes(
     effective: Effective, find: _Find, notes: tuple[str, ...], field: str, value: Value, written: str
 ) -> Iterator[Problem]:
-    """Yield one problem for all resource rules of a FlowSchema that lack a field."""
+    """Yield one problem for each FlowSchema with resource rules that lack `field`."""
     for schema in effective.own_flow_schemas:
         if missed := _confirm(effective, schema, find):
             (first, example), *others = missed
@@ -120,7 +120,7 @@ def _report_scopes(
 
 
 def _confirm(effective: Effective, schema: FlowSchema, find: _Find) -> list[tuple[_Candidate, _Example]]:
-    """Return the candidates that miss a request which goes to another priority level."""
+    """Return each candidate for which a missed request goes to another priority level, with this request as an example."""
     return [
         (candidate, example)
         for candidate in islice(find(schema, effective.proofs.unmentioned), MAX_MISSED_RULES)
@@ -129,7 +129,7 @@ def _confirm(effective: Effective, schema: FlowSchema, find: _Find) -> list[tupl
 
 
 def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
-    """Yield the resource rules for all namespaces that seem to be intended for requests without a namespace, too."""
+    """Yield resource rules with `namespaces: ["*"]` that seem to be intended also for requests without a namespace."""
     for place, rule, part in resource_rules_of(schema):
         known = known_resources(part)
         if part.cluster_scope or part.namespaces != _ALL or (known and are_cluster_scoped(known)):
@@ -151,7 +151,7 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
 
 
 def _misses_namespaces(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
-    """Yield the resource rules without namespaces that seem to be intended for requests in namespaces, too."""
+    """Yield resource rules with only clusterScope that seem to be intended also for requests in namespaces."""
     for place, rule, part in resource_rules_of(schema):
         # A rule only for list and watch may be intended for all namespaces at once.
         verbs = {"get", "update"} if part.verbs == _ALL else {*part.verbs} - COLLECTION_VERBS
@@ -193,9 +193,9 @@ def _probes(
 def _list_resources(
     part: ResourcePolicyRule, unmentioned: Unmentioned, *, namespaced: bool = False
 ) -> list[tuple[str, str]]:
-    """Return some API groups and resources that a resource rule matches, those that Kubernetes serves first.
+    """Return some pairs of API group and resource that a resource rule matches. Pairs that Kubernetes serves come first.
 
-    `namespaced` leaves out groups that also have cluster-scoped resources, if the rule matches all resources of a group.
+    With `namespaced`, a rule for all resources of a group omits groups that contain cluster-scoped resources.
     """
     groups, names = part.api_groups[:MAX_MISSED_VALUES], [*dict.fromkeys(part.resources)][:MAX_MISSED_VALUES]
     if part.resources == _ALL:
@@ -219,7 +219,7 @@ def _list_resources(
 
 
 def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidate) -> _Example | None:
-    """Return a request by a subject of the rule that goes to another priority level, or None if no request tried does."""
+    """Return a request by a subject of the rule that goes to another priority level, or None if no such request was found."""
     from apflint.proofs.witness import make_witness
 
     proofs, level = effective.proofs, schema.spec.priority_level_configuration
@@ -248,7 +248,7 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
 
 
 def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
-    """Return some of the subjects. If all users are among them, add service accounts, which a separate FlowSchema matches."""
+    """Return the first subjects, and the group of all service accounts if the subjects include all users."""
     some = subjects[:MAX_MISSED_SUBJECTS]
     if any(ALL in (subject.user, subject.group) or subject.group == "system:authenticated" for subject in some):
         accounts = some[0]._replace(kind="Group", user=None, group="system:serviceaccounts", service_account=None)
@@ -257,7 +257,7 @@ def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
 
 
 def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
-    """Return whether the FlowSchema lists namespaces for such a request, so that it leaves out the others on purpose."""
+    """Return whether the FlowSchema matches the request in some namespaces, so that it omits other namespaces on purpose."""
     requester = UserInfo(point.user, point.groups)
     return point.namespace != "" and any(
         part.namespaces
@@ -270,7 +270,7 @@ def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
 
 
 def _is_left_to_another(destination: Resolution, rule: PolicyRulesWithSubjects, point: Point) -> bool:
-    """Return whether another FlowSchema of the user has the same subject and is for just these requests."""
+    """Return whether a FlowSchema of the manifests captures the request on purpose: with a subject of the rule, and by scope."""
     matched_by, schema = destination.matched_by, destination.flow_schema
     if matched_by is None or builtin.is_built_in(schema.document):
         return False

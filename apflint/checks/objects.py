@@ -1,6 +1,6 @@
 """APF215, APF311, APF402, APF404, APF405: duplicate objects, and objects that the API server maintains itself.
 
-How servers handle objects with the autoupdate annotation: `pkg/registry/flowcontrol/ensurer` in Kubernetes; recorded on 1.36.
+Kubernetes handles the autoupdate annotation in `pkg/registry/flowcontrol/ensurer`. The behavior was recorded on 1.36.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 _NAME: Path = ("metadata", "name")
 _ANNOTATION: Path = ("metadata", "annotations", builtin.AUTOUPDATE)
-# strconv.ParseBool, with which the server parses the annotation.
+# Strings that are true for strconv.ParseBool, with which the API server parses the annotation.
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 MAX_NAMED_DIFFERENCES = 3
 
 
 def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
-    """APF215."""
+    """APF215: mandatory FlowSchemas with a changed spec."""
     for schema in workspace.flow_schemas:
         if schema.name in builtin.MANDATORY:
             built_in = builtin.load_objects(workspace.release).flow_schemas
@@ -42,7 +42,7 @@ def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
 
 
 def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
-    """APF311."""
+    """APF311: mandatory priority levels with a changed spec."""
     for level in workspace.priority_levels:
         if level.name in builtin.MANDATORY:
             built_in = builtin.load_objects(workspace.release).priority_levels
@@ -82,7 +82,7 @@ _FIELDS = {
 
 
 def find_differences(value: object, required: object, version: str, path: str = "") -> Iterator[str]:
-    """Yield the fields in which two typed values of a kind differ: `matchingPrecedence (5 instead of 10000)`, `rules`."""
+    """Yield the fields in which two typed values of the same kind differ: `rules`, `type ("Queue" instead of "Reject")`."""
     if value == required:
         return
     fields = getattr(value, "_fields", None)
@@ -100,7 +100,7 @@ def find_differences(value: object, required: object, version: str, path: str = 
 
 
 def duplicate_object(effective: Effective) -> Iterator[Problem]:
-    """APF402."""
+    """APF402: objects that are defined more than once."""
     first: dict[tuple[str, str], Document] = {}
     for document in effective.workspace.documents():
         earlier = first.setdefault((document.kind, document.name), document)
@@ -118,12 +118,12 @@ def duplicate_object(effective: Effective) -> Iterator[Problem]:
 
 
 def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
-    """APF404."""
+    """APF404: suggested objects whose spec the API server restores."""
     release = effective.release
     for item in effective.workspace.objects() if release.maintains_objects else ():
         document, value = item.document, item.metadata.annotations.get(builtin.AUTOUPDATE)
-        # With any value but a true one, the server keeps the changed spec (shouldUpdateSpec). Without the annotation,
-        # `kubectl apply` keeps the stored one, which is "true".
+        # If the annotation has another value than true, the API server keeps the changed spec (shouldUpdateSpec). If the
+        # manifest has no annotation, `kubectl apply` keeps the stored annotation, which is "true".
         is_restored = value is None or value in _TRUE
         is_suggested = item.name in builtin.list_suggested_names(release, document.kind)
         if is_suggested and is_restored and document in effective.own_documents:
@@ -139,7 +139,7 @@ def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
 
 
 def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
-    """APF405."""
+    """APF405: objects that the API server deletes, because it regards them as outdated built-in objects."""
     release = effective.release
     for item in effective.workspace.objects():
         document = item.document
@@ -164,7 +164,7 @@ def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:
 
 
 def is_deleted_by_server(release: Release, document: Document) -> bool:
-    """Whether the server treats an object as one that it created and that is outdated."""
+    """Return whether the API server deletes an object, because it regards the object as an outdated built-in object."""
     return (
         release.maintains_objects
         and document.at(*_ANNOTATION) in _TRUE
@@ -174,5 +174,5 @@ def is_deleted_by_server(release: Release, document: Document) -> bool:
 
 
 def _set_annotation(document: Document, *, safe: bool) -> Fix:
-    """Return a fix after which the server leaves the object alone."""
+    """Return a fix that sets the autoupdate annotation to "false", so that the API server does not change the object."""
     return set_field(document, _ANNOTATION, "false", f'set the annotation {builtin.AUTOUPDATE}: "false"', safe=safe)

@@ -1,4 +1,4 @@
-"""APF201, APF202, APF503, APF509: the matchingPrecedence of FlowSchemas: rejected values, ties, and the default."""
+"""APF201, APF202, APF503, APF509: rejected values, ties, and the default of matchingPrecedence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _PRECEDENCE: Path = ("spec", "matchingPrecedence")
 MAX_PRECEDENCE = 10_000
-"""`FlowSchemaMaxMatchingPrecedence`."""
+"""The constant `FlowSchemaMaxMatchingPrecedence` of Kubernetes."""
 _CHANGE = f"set matchingPrecedence to a value from 2 to {MAX_PRECEDENCE}"
 _RESERVED = '(1 is reserved for the FlowSchema "exempt")'
 _MAX_NAMED_SCHEMAS = 4
@@ -35,7 +35,7 @@ _MAX_RELATED_SCHEMAS = 12
 
 
 def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF201."""
+    """APF201: a matchingPrecedence that is not between 1 and 10,000."""
     for schema in workspace.flow_schemas:
         precedence = schema.spec.matching_precedence
         if not 1 <= precedence <= MAX_PRECEDENCE:
@@ -48,7 +48,7 @@ def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 
 
 def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
-    """APF202."""
+    """APF202: a matchingPrecedence of 1, except in the FlowSchema `exempt`."""
     for schema in workspace.flow_schemas:
         if schema.spec.matching_precedence == 1 and schema.name != "exempt":
             message = 'matchingPrecedence 1 is reserved for the built-in FlowSchema "exempt"'
@@ -56,8 +56,8 @@ def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
 
 
 def precedence_tie(effective: Effective) -> Iterator[Problem]:
-    """APF503. One finding for each precedence, small groups first, so that a large one does not use up the budget."""
-    # Most configurations have no such groups, so they need no proofs of what is unreachable.
+    """APF503: overlapping FlowSchemas of the same precedence. Small groups come first, before a large group uses up the budget."""
+    # Most configurations have no groups. For these configurations, unreachable FlowSchemas are not computed.
     groups = _groups(effective, ()) and _groups(effective, effective.unreachable_documents)
     if groups:
         from apflint.proofs.ties import Budget
@@ -68,7 +68,7 @@ def precedence_tie(effective: Effective) -> Iterator[Problem]:
 
 
 def _groups(effective: Effective, unreachable: Collection[Document]) -> list[list[FlowSchema]]:
-    """Return the groups of reachable FlowSchemas with the same precedence that include one of the user's and another one."""
+    """Return groups of reachable FlowSchemas with the same precedence. Each group includes a FlowSchema of the manifests."""
     own = effective.own_documents
     order = (schema for schema in effective.assumed.order if schema.document not in unreachable)
     groups = [[*group] for _, group in groupby(order, lambda schema: schema.spec.matching_precedence)]
@@ -76,7 +76,7 @@ def _groups(effective: Effective, unreachable: Collection[Document]) -> list[lis
 
 
 def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> Iterator[Problem]:
-    """Yield a problem of a group: its harmful ties, or else its harmless ones, or else that some are unknown."""
+    """Yield a problem for the harmful ties of a group, or else for its harmless ties or the pairs that were not compared."""
     from apflint.proofs.ties import find_ties
 
     own = effective.own_documents
@@ -126,7 +126,7 @@ def _problem(
     severity: Severity | None = None,
     certain: bool = True,
 ) -> Problem:
-    """Return a problem at the first of the user's FlowSchemas in matching order."""
+    """Return a problem at the first FlowSchema in matching order that the manifests contain."""
     own_first = sorted(schemas, key=lambda schema: schema.document not in effective.own_documents)
     first, *others = [schema for schema in own_first if not builtin.is_built_in(schema.document)]
     names = [quote(first.name)]
@@ -150,7 +150,7 @@ def _problem(
 
 
 def _unordered(value: object) -> object:
-    """Return a value without the order of its lists, which has no effect in rules."""
+    """Return a value with frozensets instead of tuples, because the order of lists has no effect in rules."""
     if not isinstance(value, tuple):
         return value
     items = map(_unordered, value)
@@ -158,7 +158,7 @@ def _unordered(value: object) -> object:
 
 
 def implicit_precedence(effective: Effective) -> Iterator[Problem]:
-    """APF509."""
+    """APF509: a matchingPrecedence that is absent or 0."""
     for schema in effective.own_flow_schemas:
         value = schema.document.at(*_PRECEDENCE)
         if schema.spec.matching_precedence == 1000 and not value:

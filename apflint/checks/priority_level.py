@@ -1,4 +1,4 @@
-"""APF301 to APF310, APF312: the spec of a priority level (`ValidatePriorityLevelConfigurationSpec` and kin)."""
+"""APF301 to APF310, APF312: the spec of a priority level. Source: `ValidatePriorityLevelConfigurationSpec`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RESPONSES = ("Queue", "Reject")
 
 
 def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
-    """APF301."""
+    """APF301: priority levels of type Exempt that are not `exempt`, or the reverse."""
     for level in workspace.priority_levels:
         place, type_ = Place(level.document, ("spec", "type")), level.spec.type
         if level.name == "exempt" and type_ != "Exempt":
@@ -44,14 +44,14 @@ def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _limited_instead(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
-    """Change the type of a level to Limited if it is Exempt, but has the limits of a Limited one."""
+    """Return a fix that changes type Exempt to Limited, or None if the level is `exempt` or has no field `limited`."""
     if level.name == "exempt" or level.spec.type != "Exempt" or level.spec.limited is None:
         return None
     return replace_value(place.path, "Exempt", "Limited", safe=False)
 
 
 def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
-    """APF302."""
+    """APF302: priority levels whose fields do not fit their type."""
     for level in workspace.priority_levels:
         spec, place, is_exempt = level.spec, Place(level.document, ("spec",)), level.name == "exempt"
         if spec.type not in _TYPES:
@@ -81,7 +81,7 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _fix_type(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
-    """Write the required type if its misspelling or the other fields confirm it."""
+    """Return a fix that writes the required type, or None if neither a misspelling nor the other fields confirm the type."""
     spec, expected = level.spec, "Exempt" if level.name == "exempt" else "Limited"
     if spec.type:
         return correct_spelling(place.path, spec.type, _TYPES) if find_intended(spec.type, _TYPES) == expected else None
@@ -91,7 +91,7 @@ def _fix_type(place: Place, level: PriorityLevelConfiguration) -> Fix | None:
 
 
 def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
-    """APF303."""
+    """APF303: a limitResponse whose fields do not fit its type."""
     for limited_place, limited in workspace.limited():
         response, place = limited.limit_response, limited_place / "limitResponse"
         if response.type not in _RESPONSES:
@@ -113,7 +113,7 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
                 fix=remove_field((*place.path, "queuing"), safe=True),
             )
         elif response.type == "Queue" and response.queuing is None:
-            # One field creates the mapping, and 64 queues are the default (DefaultQueues).
+            # Adding a field adds the mapping `queuing`, and 64 queues are the default (DefaultQueues).
             insertion = Insert((*place.path, "queuing", "queues"), 64)
             yield required(
                 place / "queuing",
@@ -124,7 +124,7 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _exempt(workspace: Workspace) -> Iterator[tuple[Place, ExemptPriorityLevelConfiguration]]:
-    """Yield `spec.exempt` of the levels of type Exempt and its place. The server ignores that of others."""
+    """Yield the place and the value of `spec.exempt` of levels of type Exempt. Other levels ignore the field."""
     for level in workspace.priority_levels:
         if level.spec.type == "Exempt" and level.spec.exempt is not None:
             yield Place(level.document, ("spec", "exempt")), level.spec.exempt
@@ -140,7 +140,7 @@ def _reject_outside(
 
 
 def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF304."""
+    """APF304: a number of shares below the minimum."""
     minimum = 0 if workspace.release.allows_zero_shares else 1
     for place, limited in workspace.limited():
         name = shares_field(place.document.version)
@@ -153,7 +153,7 @@ def shares_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 
 
 def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF310."""
+    """APF310: percentages out of range."""
     lendable = [(place, limited.lendable_percent) for place, limited in workspace.limited()]
     lendable += ((place, exempt.lendable_percent) for place, exempt in _exempt(workspace))
     for place, percent in lendable:
@@ -166,7 +166,7 @@ def percent_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 
 
 def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
-    """APF305."""
+    """APF305: a handSize greater than the number of queues."""
     for place, queuing in workspace.queuing():
         if queuing.hand_size > 0 and queuing.hand_size > queuing.queues:
             maximum = largest_hand(queuing.queues)
@@ -190,7 +190,7 @@ def _with_default(place: Place, value: int) -> str:
 
 
 def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
-    """APF306."""
+    """APF306: queues and handSize that need more than 60 bits of entropy."""
     for place, queuing in workspace.queuing():
         queues, hand_size = queuing.queues, queuing.hand_size
         if queues < 1 or not 0 < hand_size <= queues:
@@ -212,7 +212,7 @@ def shuffle_entropy_too_high(workspace: Workspace) -> Iterator[Problem]:
 
 
 def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF307."""
+    """APF307: a number of queues out of range."""
     for place, queuing in workspace.queuing():
         suggestion = f"set queues to {MAX_QUEUES:,} or less"
         if queuing.queues < 1:
@@ -221,21 +221,21 @@ def queue_count_out_of_range(workspace: Workspace) -> Iterator[Problem]:
 
 
 def queue_length_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF308."""
+    """APF308: a queueLengthLimit below 1."""
     for place, queuing in workspace.queuing():
         suggestion = "set queueLengthLimit to 1 or more; the default is 50"
         yield from _reject_outside(place / "queueLengthLimit", queuing.queue_length_limit, 1, suggestion=suggestion)
 
 
 def hand_size_out_of_range(workspace: Workspace) -> Iterator[Problem]:
-    """APF309."""
+    """APF309: a handSize below 1."""
     for place, queuing in workspace.queuing():
         suggestion = "set handSize to 1 or more; the default is 8"
         yield from _reject_outside(place / "handSize", queuing.hand_size, 1, suggestion=suggestion)
 
 
 def forbidden_annotation(workspace: Workspace) -> Iterator[Problem]:
-    """APF312."""
+    """APF312: the annotation for 0 shares in API versions that do not allow it."""
     for level in workspace.priority_levels:
         version = level.document.version
         if PRESERVE_ZERO in level.metadata.annotations and workspace.release.forbids_preserve_zero_annotation(version):

@@ -1,6 +1,6 @@
-"""APF501, APF502: FlowSchemas, rules and parts of rules that no request reaches.
+"""APF501, APF502: FlowSchemas that no request reaches, and parts: rules, subjects, resource rules and non-resource rules.
 
-`Effective.dead_parts` proves that they are unreachable; this module determines the reason.
+`Effective.dead_parts` proves that FlowSchemas and parts are unreachable. This module determines the reasons.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from apflint.proofs.one_configuration import Part
 
 _FORMULA_WORK = 50
-"""Cost of a FlowSchema in a new formula, in units of `Analysis.estimate_work`."""
+"""Cost of a FlowSchema in a new solver formula, in units of `Analysis.estimate_work`."""
 MAX_NAMED = 12
-"""Maximum number of FlowSchemas or parts that a finding names and points at."""
+"""Maximum number of FlowSchemas or parts that a finding names and lists as related places."""
 _MIN_PRECEDENCE = 2
 """The lowest matchingPrecedence of a FlowSchema: 1 is reserved for `exempt` (ValidateFlowSchemaSpec in
 pkg/apis/flowcontrol/validation/validation.go)."""
@@ -43,7 +43,7 @@ _KINDS = {
 
 
 def shadowed_flow_schema(effective: Effective) -> Iterator[Problem]:
-    """APF501."""
+    """APF501: FlowSchemas that capture no request."""
     parts, not_analyzed = effective.dead_parts
     yield from _problems(effective, [part for part in parts if part.rule is None])
     if not_analyzed:
@@ -57,12 +57,12 @@ def shadowed_flow_schema(effective: Effective) -> Iterator[Problem]:
 
 
 def shadowed_rule(effective: Effective) -> Iterator[Problem]:
-    """APF502."""
+    """APF502: parts of FlowSchemas that no request reaches."""
     yield from _problems(effective, [part for part in effective.dead_parts.parts if part.rule is not None])
 
 
 def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
-    """Yield a problem for each of these unreachable parts, except those that APF504 or APF506 explains."""
+    """Yield a problem for each unreachable part that APF504 and APF506 do not explain."""
     explainable = _count_explainable(effective, parts)
     for number, part in enumerate(parts):
         if not part.schema.spec.rules:
@@ -89,7 +89,7 @@ def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
 
 
 def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
-    """Return the number of unreachable parts for which to determine what captures their requests."""
+    """Return for how many of the unreachable parts the budget allows to find the FlowSchemas that capture their requests."""
     if not parts:
         return 0
     formula_work = _FORMULA_WORK * len(effective.assumed.order)
@@ -98,7 +98,7 @@ def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
 
 
 def _shadowed_by_unknown(effective: Effective, part: Part) -> Problem:
-    """Return the problem of a part for which the budget does not allow to determine what captures its requests."""
+    """Return a problem without the FlowSchemas that capture the requests of the part, because finding them exceeds the budget."""
     captors, advice = "FlowSchemas or rules", f"remove the unreachable {_kind(part)}"
     if part.rule is None:
         captors, advice = "FlowSchemas", "lower matchingPrecedence, or remove the FlowSchema"
@@ -150,7 +150,7 @@ def _kind(part: Part) -> str:
 
 
 def _note_names(noun: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return a note that lists the names, if there are several."""
+    """Return a note that lists the names, or nothing if there is only one name."""
     return (f"The earlier {noun} are {join_some(names, MAX_NAMED + 1)}.",) if len(names) > 1 else ()
 
 
@@ -164,7 +164,7 @@ def _problem(
     notes: tuple[str, ...] = (),
     help: str,  # noqa: A002  # as the field is called
 ) -> Problem:
-    """Return the problem of an unreachable part. `captors` is None if it is unknown which FlowSchemas capture its requests."""
+    """Return the problem of an unreachable part. `captors` is None if the FlowSchemas that capture its requests are unknown."""
     own = [captor for captor in captors or () if not builtin.is_built_in(captor.document)]
     return Problem(
         Place(part.schema.document, part.path),
@@ -181,7 +181,7 @@ def _problem(
 
 
 def is_treated_alike(schema: FlowSchema, other: FlowSchema) -> bool:
-    """Return whether both FlowSchemas treat requests alike: same priority level, same flows."""
+    """Return whether both FlowSchemas have the same priority level and distinguisherMethod."""
     return (schema.spec.priority_level_configuration, schema.spec.distinguisher_method) == (
         other.spec.priority_level_configuration,
         other.spec.distinguisher_method,
@@ -189,14 +189,14 @@ def is_treated_alike(schema: FlowSchema, other: FlowSchema) -> bool:
 
 
 def _is_reported_elsewhere(effective: Effective, part: Part) -> bool:
-    """Return whether APF504 or APF506 reports something in the part that matches no request."""
+    """Return whether APF504 or APF506 has a finding inside the part."""
     path = () if part.rule is None else part.path
     return path in _paths_reported_elsewhere(effective).get(part.schema.document, ())
 
 
 @once
 def _paths_reported_elsewhere(effective: Effective) -> dict[Document, set[Path]]:
-    """Return the paths of the findings of APF504 and APF506, and of everything that contains them."""
+    """Return the paths of the findings of APF504 and APF506 by document, with all prefixes of these paths."""
     paths: dict[Document, set[Path]] = {}
     for check in (requests.impossible_match, requests.namespaced_rule_for_cluster_resource):
         for problem in check(effective):

@@ -1,4 +1,4 @@
-"""APF514, APF516: non-resource rules whose requests a built-in FlowSchema captures, and FlowSchemas without any effect."""
+"""APF514, APF516: non-resource rules whose requests a built-in FlowSchema captures, and redundant FlowSchemas."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
     Treatment = tuple[str, str | None]
-    """Priority level and distinguisherMethod. The method is None if flows make no difference."""
+    """Priority level and distinguisherMethod. The method is None if the level does not separate flows."""
 
 _NAME = ("metadata", "name")
 _MAX_NAMED_SCHEMAS = 3
@@ -48,7 +48,7 @@ _ANY_PATH = NonResourcePolicyRule((ALL,), (ALL,))
 
 
 def captured_method(effective: Effective) -> Iterator[Problem]:
-    """APF514."""
+    """APF514: non-resource rules whose requests a built-in FlowSchema captures."""
     for schema in effective.own_flow_schemas:
         for place, rule in rules_of(schema):
             for index, part in enumerate(rule.non_resource_rules):
@@ -69,7 +69,10 @@ def captured_method(effective: Effective) -> Iterator[Problem]:
 def _find_method_captor(
     effective: Effective, schema: FlowSchema, rule: PolicyRulesWithSubjects, part: NonResourcePolicyRule
 ) -> tuple[FlowSchema | None, tuple[str, ...]]:
-    """Return the earlier built-in FlowSchema that captures all requests with some methods, and these methods."""
+    """Return the earlier built-in FlowSchema that captures all requests of the rule with some methods, and these methods.
+
+    Return None and () if there is no such FlowSchema.
+    """
     if part.verbs != (ALL,) and len(set(part.verbs)) == 1:
         return None, ()  # APF501 and APF502 report it
     for captor, verbs in _method_captors(effective):
@@ -89,7 +92,7 @@ def _find_method_captor(
 
 @once
 def _method_captors(effective: Effective) -> tuple[tuple[FlowSchema, tuple[str, ...]], ...]:
-    """Return the built-in FlowSchemas with non-resource rules for some methods only, in order, and these methods."""
+    """Return, in matching order, the built-in FlowSchemas with a non-resource rule for some methods, and these methods."""
     return tuple(
         (schema, part.verbs)
         for schema in effective.assumed.order
@@ -101,7 +104,7 @@ def _method_captors(effective: Effective) -> tuple[tuple[FlowSchema, tuple[str, 
 
 
 def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
-    """APF516. All FlowSchemas with a finding can be removed at once: each is compared without those found before."""
+    """APF516: FlowSchemas without any effect. All FlowSchemas with a finding can be removed together."""
     removed: set[Document] = set()
     not_analyzed: list[FlowSchema] = []
     proofs = proof_parts = 0
@@ -151,7 +154,7 @@ def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[Fl
 
 
 def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
-    """Return whether another FlowSchema treats requests alike, so that this one may be redundant."""
+    """Return whether the FlowSchema may be redundant, because another FlowSchema treats requests in the same way."""
     level = schema.spec.priority_level_configuration
     if level not in effective.configuration.levels or schema.name in builtin.list_names(
         effective.release, "FlowSchema"
@@ -169,20 +172,20 @@ def _count_treatments(effective: Effective) -> Counter[Treatment]:
 
 
 def _treatment(effective: Effective, schema: FlowSchema) -> Treatment:
-    """Return what two FlowSchemas have in common that treat requests alike."""
+    """Return the treatment of requests by a FlowSchema. Redundant FlowSchemas have the same treatment as their successors."""
     level = schema.spec.priority_level_configuration
     return level, schema.spec.distinguisher_method if _separates_flows(effective, level) else None
 
 
 def _separates_flows(effective: Effective, name: str) -> bool:
-    """Return whether a priority level separates flows, which only several queues do."""
+    """Return whether a priority level separates flows, for which it needs two or more queues."""
     level = effective.configuration.levels.get(name)
     queuing = queuing_of(level) if level is not None else None
     return queuing is not None and queuing.queues > 1
 
 
 def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
-    """Return whether a request shows that the FlowSchema has an effect, or none of those tried reaches it. Needs no solver."""
+    """Return whether a typical request shows an effect of the FlowSchema, or no typical request reaches it. Needs no solver."""
     proofs, treatment = effective.proofs, _treatment(effective, schema)
     has_flows = _separates_flows(effective, treatment[0])
     position = proofs.find_position(schema)
@@ -190,7 +193,7 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
         return True
 
     def is_split(resolution: Resolution) -> bool:
-        """Return whether a user of the FlowSchema has requests in a later one that treats them alike: two flows."""
+        """Return whether the request goes to a later FlowSchema with the same treatment, and so to another flow of the user."""
         return resolution.position > position and _treatment(effective, resolution.flow_schema) == treatment
 
     captured = 0
@@ -228,7 +231,7 @@ def _configurations(
 ) -> tuple[Configuration, Configuration]:
     """Return the configurations with and without a FlowSchema, both without `removed`.
 
-    FlowSchemas that match no request of the same subjects are left out, which makes proofs fast.
+    FlowSchemas that match no request of these subjects are omitted, which makes proofs fast.
     """
     from apflint.proofs.overlap import may_overlap
 
@@ -249,7 +252,7 @@ def _configurations(
 def _find_successors(
     effective: Effective, schema: FlowSchema, before: Configuration, after: Configuration
 ) -> tuple[FlowSchema, ...]:
-    """Return the FlowSchemas that would capture the requests of one, or nothing if that makes a difference for a request."""
+    """Return the FlowSchemas that capture the requests if `schema` is removed, or () if the treatment of any request changes."""
     from apflint.proofs.one_configuration import Analysis
     from apflint.proofs.two_configurations import Comparison
 
@@ -259,7 +262,7 @@ def _find_successors(
         if _treatment(effective, move.to_schema) != treatment:
             return ()
         successors.append(move.to_schema)
-    # If a successor is unreachable now, it is the one to remove (APF501).
+    # If a successor is unreachable now, APF501 suggests to remove the successor.
     analysis = Analysis(before)
     if any(analysis.find_request(other) is None for other in successors if not builtin.is_built_in(other.document)):
         return ()

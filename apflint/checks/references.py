@@ -28,11 +28,12 @@ _LEVEL: Path = ("spec", "priorityLevelConfiguration", "name")
 _NAME: Path = ("metadata", "name")
 _IF_ELSEWHERE = "; if another file has such a FlowSchema, add that file with --context"
 MAX_COMPARISONS = 10_000
-"""Maximum number of pairs of an unknown name and a priority level to compare, 0.05 ms each. With more, none are compared."""
+"""Maximum number of pairs of an unknown name and a priority level. Each comparison takes 0.05 ms. Above the maximum, no names
+are compared."""
 
 
 def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
-    """APF204."""
+    """APF204: references to a priority level without a valid name."""
     built_in = builtin.list_names(workspace.release, "PriorityLevelConfiguration")
     for schema in workspace.flow_schemas:
         place, name = Place(schema.document, _LEVEL), schema.spec.priority_level_configuration
@@ -53,10 +54,10 @@ def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
 
 
 def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
-    """APF401."""
+    """APF401: references to priority levels that do not exist."""
     levels, complete = effective.configuration.levels, effective.assumptions.complete
     written = {manifest.document.name for manifest in _manifests(effective, "PriorityLevelConfiguration")}
-    known = {*levels, *effective.configuration.unusable, *written}  # those that cannot be used have their own findings
+    known = {*levels, *effective.configuration.unusable, *written}  # unusable levels have their own findings
     dangling = [
         schema
         for schema in effective.flow_schemas
@@ -92,7 +93,7 @@ def _manifests(effective: Effective, kind: str) -> Iterator[Manifest]:
 
 
 def _is_typo(name: str, other: str) -> bool:
-    """Whether two names differ by one typo: `workload-lwo` or `globaldefault`, but not `team-b` and `team-a`."""
+    """Return whether two names differ by one typo: `workload-lwo` or `globaldefault`, but not `team-b` and `team-a`."""
     words, others = (side.replace(".", "-").split("-") for side in (name, other))
     if "".join(words) == "".join(others):
         return True
@@ -101,15 +102,15 @@ def _is_typo(name: str, other: str) -> bool:
 
 
 def _is_letter_typo(word: str, other: str) -> bool:
-    """Whether one letter is added, missing or wrong, or two letters are swapped. A digit makes another name."""
+    """Return whether one letter is added, missing or wrong, or two letters are swapped. Names with other digits are not typos."""
     if re.findall("[0-9]", word) != re.findall("[0-9]", other) or measure_distance(word, other) != 1:
         return False
-    # In a short word, another letter makes another name: dev and def.
+    # Short words with another letter are different names, such as dev and def.
     return min(len(word), len(other)) > (2 if sorted(word) == sorted(other) else 3)
 
 
 def unused_priority_level(effective: Effective) -> Iterator[Problem]:
-    """APF403."""
+    """APF403: priority levels that no FlowSchema references."""
     referenced = {schema.spec.priority_level_configuration for schema in effective.configuration.order}
     written = (manifest.document.at(*_LEVEL) for manifest in _manifests(effective, "FlowSchema"))
     referenced |= {name for name in written if isinstance(name, str)}
@@ -131,7 +132,7 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
 
 
 def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
-    """APF406."""
+    """APF406: priority levels that a file defines after a FlowSchema that references them."""
     built_in = builtin.list_names(effective.release, "PriorityLevelConfiguration")
     levels: dict[tuple[str, str], PriorityLevelConfiguration] = {}
     for level in effective.priority_levels:
@@ -157,14 +158,14 @@ def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
 
 
 def _is_generated(document: Document) -> bool:
-    """Whether a tool chose the order: that of a list, or the output of `helm template`, kustomize and the like."""
+    """Return whether a tool chose the order of the documents, as in a list or in the output of `helm template` and kustomize."""
     source = document.source
     is_from_helm = "# Source: " in source.text and bool(find_helm_templates(source.text))
     return bool(document.prefix) or source.rendered or is_from_helm
 
 
 def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
-    """APF407."""
+    """APF407: FlowSchemas that reference the priority level `catch-all`."""
     level = effective.limits.level("catch-all")
     seats = f"{level.nominal} of {effective.assumptions.server_concurrency} seats" if level else "few seats"
     for schema in effective.flow_schemas:

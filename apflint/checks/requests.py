@@ -1,6 +1,6 @@
-"""APF206, APF209 to APF214, APF504, APF506: the requests of a FlowSchema (`ValidateFlowSchemaResourcePolicyRule` and kin).
+"""APF206, APF209 to APF214, APF504, APF506: resource and non-resource rules (`ValidateFlowSchemaResourcePolicyRule`).
 
-APF504 and APF506 find values and scopes that no request has, so that a rule matches nothing by them.
+APF504 and APF506 find values and scopes that no request has.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy")
-"""Verbs that the API server accepts, in rules for resources and in others."""
+"""Verbs that the API server accepts in resource rules and in non-resource rules."""
 _RBAC_VERBS = ("use", "bind", "escalate", "impersonate", "approve", "sign", "attest")
 MAX_NAMED_VERBS = 5
 _VERSION = r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?"
@@ -42,7 +42,7 @@ _METHODS = {"post": "create", "put": "update", "head": "get", "options": "*"}
 
 
 def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
-    """APF206."""
+    """APF206: rules without resourceRules and nonResourceRules."""
     for place, rule in workspace.rules():
         if not rule.resource_rules and not rule.non_resource_rules:
             yield required(
@@ -54,7 +54,7 @@ def rule_without_requests(workspace: Workspace) -> Iterator[Problem]:
 
 
 def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
-    """APF209."""
+    """APF209: lists of a rule that are missing or empty."""
     for place, name, items in workspace.string_lists():
         if not items and name != "namespaces":
             core = 'for the core group (pods, services, nodes) use [""], ' if name == "apiGroups" else ""
@@ -62,7 +62,7 @@ def empty_match_list(workspace: Workspace) -> Iterator[Problem]:
 
 
 def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
-    """APF210."""
+    """APF210: lists that contain `"*"` and other items."""
     for place, name, items in workspace.string_lists():
         if len(items) > 1 and "*" in items:
             star, strings, is_repeated = items.index("*"), place / name, set(items) == {"*"}
@@ -78,9 +78,9 @@ def wildcard_with_others(workspace: Workspace) -> Iterator[Problem]:
 
 
 def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
-    """APF211. The server reports the whole list in one cause, so all wrong verbs of a list are one finding, at the first.
+    """APF211: unknown verbs. All unknown verbs of a list are one finding, because the API server reports the list once.
 
-    Verbs that can be fixed are a separate finding, so that their fix does not depend on the others.
+    Verbs that can be fixed are a separate finding, so that their fix does not depend on the other verbs.
     """
     for place, name, items in workspace.string_lists():
         if name == "verbs" and "*" not in items:
@@ -135,7 +135,7 @@ def _explain_verb(verb: str, *, is_resource: bool) -> tuple[tuple[str, ...], str
 
 
 def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
-    """APF212."""
+    """APF212: resource rules without namespaces and clusterScope."""
     for place, rule in workspace.resource_rules():
         if not rule.namespaces and not rule.cluster_scope:
             yield required(
@@ -150,7 +150,7 @@ def no_namespace_nor_cluster_scope(workspace: Workspace) -> Iterator[Problem]:
 
 
 def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
-    """APF213."""
+    """APF213: names in `namespaces` that are not valid."""
     for place, rule in workspace.resource_rules():
         if "*" in rule.namespaces:
             continue
@@ -171,7 +171,7 @@ def invalid_namespace(workspace: Workspace) -> Iterator[Problem]:
 
 
 def invalid_non_resource_url(workspace: Workspace) -> Iterator[Problem]:
-    """APF214."""
+    """APF214: paths in `nonResourceURLs` that are not valid."""
     for place, rule in workspace.non_resource_rules():
         urls = rule.non_resource_urls
         known = frozenset(urls)
@@ -206,11 +206,11 @@ class _Mistake(NamedTuple):
     reason: str
     help: str | None
     intended: str | None = None
-    """The value that was certainly intended."""
+    """The value that was certainly intended, or None if the intention is not certain."""
 
 
 def impossible_match(effective: Effective) -> Iterator[Problem]:
-    """APF504."""
+    """APF504: values that match no request."""
     for place, rule in effective.own.resource_rules():
         yield from _impossible_values(place / "apiGroups", "API group", rule.api_groups, _diagnose_group)
         diagnose = partial(_diagnose_resource, groups=frozenset(rule.api_groups))
@@ -287,7 +287,7 @@ def _diagnose_resource(name: str, groups: frozenset[str]) -> _Mistake | None:
 
 
 def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Problem]:
-    """APF506."""
+    """APF506: resource rules whose scope no request for their resources has."""
     for place, rule in effective.own.resource_rules():
         known = known_resources(rule)
         if not known:
@@ -318,7 +318,7 @@ def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Probl
 
 
 def known_resources(rule: ResourcePolicyRule) -> list[Resource] | None:
-    """Return the resources of a rule, or None if Kubernetes itself does not serve one of them, or for `*`."""
+    """Return the resources of a rule, or None if the rule contains `*` or a resource that Kubernetes itself does not serve."""
     known: list[Resource] = []
     groups = frozenset(rule.api_groups)
     for name in rule.resources:
@@ -335,10 +335,10 @@ def known_resources(rule: ResourcePolicyRule) -> list[Resource] | None:
 
 
 def are_cluster_scoped(known: Iterable[Resource]) -> bool:
-    """Return whether no request for these resources has a namespace. Requests for a Namespace object are in that namespace."""
+    """Return whether requests for these resources never have a namespace. Requests for a Namespace object have that namespace."""
     return all(not resource.namespaced and not is_namespaces(resource) for resource in known)
 
 
 def is_namespaces(resource: Resource) -> bool:
-    """Return whether this is the resource of Namespace objects."""
+    """Return whether this resource is `namespaces` of the core group."""
     return (resource.name, resource.group) == ("namespaces", "")

@@ -1,6 +1,6 @@
-"""APF205, APF207, APF208, APF512: subjects that the server rejects (`ValidateFlowSchemaSubject`) or that probably match no client.
+"""APF205, APF207, APF208, APF512: subjects that are rejected (`ValidateFlowSchemaSubject`) or probably match no client.
 
-Names of Kubernetes: staging/src/k8s.io/apiserver/pkg/authentication/user/user.go. Bootstrap tokens add groups that start
+Source of names: staging/src/k8s.io/apiserver/pkg/authentication/user/user.go. Bootstrap tokens add groups that start
 with `system:bootstrappers:` (`BootstrapGroupPattern` in staging/src/k8s.io/cluster-bootstrap/token/api/types.go).
 """
 
@@ -44,13 +44,13 @@ _USERS: tuple[str, ...] = (
     "system:anonymous",
 )
 _OTHER_USERS = ("system:kube-apiserver", "system:cloud-controller-manager", "system:aggregator", "system:admin")
-"""Users in certificates of distributions whose names resemble those above."""
+"""Users whose names resemble `_USERS`. They are valid, because certificates of distributions contain them."""
 _SHORT_WORD = 8
-"""Length below which two different letters make another word instead of a misspelling."""
+"""Words that are shorter may have only one wrong letter to count as a misspelling, other words two."""
 
 
 def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
-    """APF205."""
+    """APF205: rules without subjects."""
     previous = None
     for place, rule in workspace.rules():
         if not rule.subjects:
@@ -67,7 +67,7 @@ def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
 
 
 def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
-    """APF207."""
+    """APF207: subjects whose fields do not fit their kind."""
     for place, subject in workspace.subjects():
         members = {"user": subject.user, "group": subject.group, "serviceAccount": subject.service_account}
         present = [member for member, value in members.items() if value is not None]
@@ -106,7 +106,7 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _suggest_value(subject: Subject, member: str) -> str:
-    """Return the value that a subject should have, with the name of the service account if it is written as a user."""
+    """Return the value to add to a subject. If the user is the user name of a service account, the value names the account."""
     if member != "serviceAccount":
         return "{name: ...}"
     namespace, _, name = (subject.user or "").removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
@@ -115,7 +115,7 @@ def _suggest_value(subject: Subject, member: str) -> str:
 
 
 def invalid_subject_name(workspace: Workspace) -> Iterator[Problem]:
-    """APF208."""
+    """APF208: users, groups and service accounts without a valid name."""
     for place, subject in workspace.subjects():
         if subject.kind == "ServiceAccount" and subject.service_account is not None:
             yield from _invalid_service_account(place / "serviceAccount", subject.service_account)
@@ -164,7 +164,7 @@ def _split_user_name(place: Place, account: ServiceAccountSubject) -> Fix | None
 
 
 def unlisted_subject(effective: Effective) -> Iterator[Problem]:
-    """APF512."""
+    """APF512: users, groups and service accounts that probably match no client."""
     for place, subject in effective.own.subjects():
         intended = None
         if subject.kind == "ServiceAccount" and subject.service_account is not None:
@@ -178,7 +178,7 @@ def unlisted_subject(effective: Effective) -> Iterator[Problem]:
 
 
 def _unlisted(place: Place, kind: str, name: str, right_kind: str, right_name: str) -> Problem:
-    """Return the problem of a subject for which one of another kind or name was probably intended."""
+    """Return a problem for a subject whose kind or name is probably wrong, with the probably intended kind and name."""
     member, right_member, right = SUBJECT_FIELDS[kind], SUBJECT_FIELDS[right_kind], quote(right_name)
     note, title = "This subject probably matches no client.", f"make this subject the {right_member} {right}"
     if kind == "ServiceAccount":
@@ -220,9 +220,9 @@ def _find_intended(kind: str, name: str) -> tuple[str, str] | None:
 
 
 def _find_misspelled(name: str, known: Sequence[str]) -> str | None:
-    """Return the known name that `name` is a misspelling of, or None if it is a known name itself or unlike all of them.
+    """Return the known name that `name` misspells, or None if `name` is a known name or resembles no known name.
 
-    A misspelling has another case, or one wrong, missing, additional or swapped letter; two in a long name.
+    A misspelling has another case, or one wrong, missing, additional or swapped letter. A long name may have two.
     """
     for word in () if name in known else known:
         maximum = 1 if len(word.partition(":")[2]) < _SHORT_WORD else 2

@@ -1,9 +1,9 @@
-"""APF507, APF515, APF517: requests of the system and API discovery that go elsewhere because of the user's FlowSchemas.
+"""APF507, APF515, APF517: requests of the system and API discovery that go elsewhere because of FlowSchemas in the manifests.
 
-APF507: a FlowSchema of the user captures requests that the system sends, and that otherwise go to a protected FlowSchema of
-the release. All pairs of such FlowSchemas are found: typical requests and candidates prove most of them, and the solver
-finds the others or proves that there are none. APF515: one captures API discovery of nearly all clients into a small level
-without queues. APF517: a redefined built-in FlowSchema no longer matches its requests.
+APF507: a FlowSchema in the manifests captures requests of the system that otherwise go to a protected built-in FlowSchema.
+All pairs of such FlowSchemas are found. Typical requests and candidates prove most pairs. For the other pairs, the solver
+finds a request or proves that there is no request. APF515: a FlowSchema captures API discovery of nearly all clients into a
+small level without queues. APF517: a redefined built-in FlowSchema no longer matches its requests.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ _OPENAPI = ("/openapi/v2", "/openapi/v3")
 _KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 _CONTROL_PLANE = ("system:kube-controller-manager", "system:kube-scheduler")
 _ACCOUNTS = ("default", "builder", "runner")
-"""Names of a service account that no FlowSchema names. The first free one stands for all, as in the vocabulary of proofs."""
+"""Candidates for the name of a service account that no FlowSchema names. Such an account represents all unnamed accounts."""
 _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
 """Groups of ordinary users that also contain system users."""
 _SYSTEM_GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *_BROAD_GROUPS)
 
-# Verb, API group, resource, namespace: requests that nodes and the control plane send all the time, the most critical first.
+# Verb, API group, resource and namespace of frequent requests of nodes and the control plane. Critical requests come first.
 _NODE_REQUESTS = (
     ("update", "coordination.k8s.io", "leases", "kube-node-lease"),
     ("patch", "", "nodes/status", ""),
@@ -92,27 +92,27 @@ _COMMON_PATHS = ("/livez", "/readyz", "/healthz", "/apis", "/api", "/openapi/v2"
 
 
 class _SystemUsers(NamedTuple):
-    """Users whose requests keep the cluster alive, each in exactly its own groups."""
+    """Users whose requests keep the cluster alive. Each user has exactly the groups that Kubernetes gives this user."""
 
     common: tuple[str, ...]
-    """Users of every cluster. One node and one service account of `kube-system` stand for all that no FlowSchema names."""
+    """Users of every cluster. One node and one service account of `kube-system` represent all that no FlowSchema names."""
     named: Mapping[Document, tuple[str, ...]]
     """Other nodes and service accounts of `kube-system`, by the document of the FlowSchema that names them.
 
-    Only the first of several that the same rules name, because these rules match the same requests of each.
+    If the same rules name several users, only the first user is listed, because the rules match the same requests of each user.
     """
 
     def users_of(self, schema: FlowSchema) -> tuple[str, ...]:
         """Return the users whose requests can prove that a FlowSchema captures something.
 
-        Users that only other FlowSchemas name are not needed: fewer FlowSchemas match the user who stands for unnamed ones.
-        So if the FlowSchema captures a request of a user whom others name, it also captures that request of the unnamed user.
+        Users that only other FlowSchemas name are not needed, because fewer FlowSchemas match a user without a name. If the
+        FlowSchema captures a request of a named user, the FlowSchema also captures this request of the unnamed user.
         """
         return (*(user for user in self.common if _is_subject(user, schema)), *self.named.get(schema.document, ()))
 
 
 class _Capture(NamedTuple):
-    """Requests of the system that go from a protected FlowSchema to one of the user's."""
+    """Requests of the system that a FlowSchema of the manifests captures from a protected FlowSchema."""
 
     protected: FlowSchema
     schema: FlowSchema
@@ -129,7 +129,7 @@ class _Level(NamedTuple):
     """None if no file defines the level."""
     is_built_in: bool
     outsider: str | None
-    """A command with a request in this level that no protected FlowSchema matches without the user's, or None."""
+    """A command with a request in this level that does not come from a protected FlowSchema, or None."""
 
     @property
     def is_dedicated(self) -> bool:
@@ -137,14 +137,14 @@ class _Level(NamedTuple):
         return self.outsider is None and not self.is_built_in
 
     def is_as_good_as(self, reserved: LevelLimits | None) -> bool:
-        """Return whether the level certainly serves requests of the system as well as a level that is reserved for them."""
+        """Return whether the level certainly serves requests of the system as well as the `reserved` level does."""
         if self.limits is None or reserved is None:
             return False
         return self.is_dedicated and self.limits.is_at_least_as_good_as(reserved)
 
 
 def system_traffic_captured(effective: Effective) -> Iterator[Problem]:
-    """APF507."""
+    """APF507: FlowSchemas that capture requests of the system."""
     candidates = _find_candidates(effective)
     by_schema: defaultdict[Document, list[_Capture]] = defaultdict(list)
     for capture in _find_captures(effective, candidates) if candidates else ():
@@ -167,7 +167,7 @@ def _level_of(schema: FlowSchema) -> str:
 
 
 def _find_candidates(effective: Effective) -> list[FlowSchema]:
-    """Return the user's FlowSchemas that come early enough, and whose subjects may include a system user. Needs no proof."""
+    """Return the FlowSchemas of the manifests that may capture requests of the system, by precedence and subjects."""
     # A context may move a protected FlowSchema.
     is_moved = effective.workspace.context
     protected = _find_protected(effective) if is_moved else _load_protected(effective)
@@ -190,17 +190,17 @@ def _load_protected(effective: Effective) -> list[FlowSchema]:
 
 
 def _find_protected(effective: Effective) -> list[FlowSchema]:
-    """Return the protected FlowSchemas as they are without those of the user, in matching order."""
+    """Return the protected FlowSchemas of a cluster without the checked manifests, in matching order."""
     names = builtin.list_protected_flow_schemas(effective.release)
     return [schema for schema in effective.without_own.order if schema.name in names]
 
 
 def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
-    """Yield every pair of a protected FlowSchema and a candidate that captures from it, with a request that proves it."""
+    """Yield every pair of a protected FlowSchema and a candidate that captures its requests, with a request as proof."""
     from apflint.proofs.overlap import may_overlap
 
     passages, protected = effective.passages, _find_protected(effective)
-    # As released, because a redefinition may name users that are not the system's.
+    # The released FlowSchemas, because a redefinition may name users that do not belong to the system.
     users = _find_system_users(effective.assumed.order, _load_protected(effective))
     users_of: dict[Pair, tuple[str, ...]] = {}
     for schema in candidates:
@@ -222,7 +222,7 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 def _prove(
     passages: Comparison, users_of: dict[Pair, tuple[str, ...]], users: _SystemUsers
 ) -> Iterator[tuple[Pair, Point]]:
-    """Yield each pair with a request that proves it. Prefers users of every cluster, and typical requests."""
+    """Yield each proven pair and a request that proves the pair. Users of every cluster and typical requests are preferred."""
     unproven = dict(users_of)
     for some in (frozenset(users.common), frozenset(chain.from_iterable(users.named.values()))):
         affected = dict.fromkeys(user for pair_users in unproven.values() for user in pair_users if user in some)
@@ -314,7 +314,7 @@ def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) 
 
 
 def _capture_severity(level: _Level, captures: Sequence[_Capture]) -> Severity | None:
-    """Return `info` if somebody chose this level for these clients, or if no API of Kubernetes itself is affected."""
+    """Return `info` if the level was probably chosen for these clients, or if only custom resources are affected, else None."""
     from apflint.evaluate.resources import RESOURCES
 
     known = {resource.group for resource in RESOURCES} | {ALL}
@@ -330,7 +330,7 @@ def _capture_severity(level: _Level, captures: Sequence[_Capture]) -> Severity |
 
 @once
 def built_in_flow_schema_narrowed(effective: Effective) -> tuple[Problem, ...]:
-    """APF517."""
+    """APF517: redefined built-in FlowSchemas that no longer match their requests."""
     suggested = builtin.list_suggested_names(effective.release, "FlowSchema")
     redefined = [schema for schema in effective.own_flow_schemas if schema.name in suggested]
     if not redefined:
@@ -387,7 +387,7 @@ def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSc
 def _find_targets(effective: Effective, schema: FlowSchema, original: FlowSchema) -> list[FlowSchema]:
     """Return the FlowSchemas of other levels that may match the lost requests.
 
-    Leaves out the user's FlowSchemas before the redefined one, because other rules report what they capture.
+    FlowSchemas of the manifests before the redefined FlowSchema are omitted, because other rules report their captures.
     """
     own = {own_schema.document for own_schema in effective.own_flow_schemas}
     kept = (_level_of(original), _level_of(schema), EXEMPT)
@@ -401,7 +401,7 @@ def _find_targets(effective: Effective, schema: FlowSchema, original: FlowSchema
 
 
 def _find_typical_request(effective: Effective, original: FlowSchema, targets: list[FlowSchema]) -> Point | None:
-    """Return a typical request of the system that goes to one of the targets, or None if none does."""
+    """Return a typical request of the system that goes to one of the targets, or None if no typical request does."""
     passages = effective.passages
     source, positions = passages.old.position(original), frozenset(map(passages.new.position, targets))
     users = _find_system_users(effective.assumed.order, [original])
@@ -414,7 +414,7 @@ def _find_typical_request(effective: Effective, original: FlowSchema, targets: l
 
 
 def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Place]:
-    """Return the resource rules for all namespaces without clusterScope, if one would match the request with it."""
+    """Return the resource rules that lack clusterScope, if the FlowSchema would match the request with clusterScope, else []."""
     narrow = {
         place: rule._replace(resource_rules=(part._replace(cluster_scope=True),))
         for place, rule, part in resource_rules_of(schema)
@@ -426,7 +426,7 @@ def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Pl
 
 
 def _find_system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSchema]) -> _SystemUsers:
-    """Return the system users of every cluster, those that `protected` names, and others of the same kinds."""
+    """Return the system users of every cluster and of `protected`, and the nodes and accounts that `schemas` name."""
     from apflint.proofs.vocabulary import first_unmentioned
 
     rules_of: defaultdict[str, list[tuple[Document, int]]] = defaultdict(list)
@@ -450,7 +450,7 @@ def _find_system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSc
 
 
 def _named_users(schema: FlowSchema) -> Iterator[tuple[int, str]]:
-    """Yield the index of a rule, and each user that the rule names."""
+    """Yield each user that a rule names, with the index of the rule."""
     for index, rule in enumerate(schema.spec.rules):
         for subject in rule.subjects:
             if (user := single_user(subject)) is not None:
@@ -477,7 +477,7 @@ def _names_only_system_users(schema: FlowSchema) -> bool:
 
 
 def _is_subject(user: str, schema: FlowSchema) -> bool:
-    """Return whether a subject of the FlowSchema matches a system user in its own groups."""
+    """Return whether a subject of the FlowSchema matches a system user with the usual groups of this user."""
     return any(matches_a_subject(_user_info(user), rule.subjects) for rule in schema.spec.rules)
 
 
@@ -501,10 +501,10 @@ def _typical_requests(user: str) -> Iterator[Point]:
 
 
 class _DiscoveryCapture(NamedTuple):
-    """A discovery request that goes to a FlowSchema of the user."""
+    """A discovery request that a FlowSchema of the manifests captures."""
 
     place: Place
-    """The non-resource rule that matches it."""
+    """The non-resource rule that matches the request."""
     level: str
     path: str
     clients: str
@@ -513,7 +513,7 @@ class _DiscoveryCapture(NamedTuple):
 
 
 def discovery_captured(effective: Effective) -> Iterator[Problem]:
-    """APF515."""
+    """APF515: FlowSchemas that capture API discovery of nearly all clients."""
     rejecting = {level.name: level for level in effective.limits.levels if level.response == "Reject"}
     by_schema: dict[Document, list[_DiscoveryCapture]] = {
         schema.document: []
@@ -547,7 +547,7 @@ def discovery_captured(effective: Effective) -> Iterator[Problem]:
 
 
 def _find_discovery_captures(effective: Effective) -> Iterator[_DiscoveryCapture]:
-    """Yield the discovery requests that FlowSchemas capture from clients that no manifest names."""
+    """Yield discovery requests of clients that no manifest names, with the non-resource rule that captures the request."""
     from apflint.proofs.candidates import Unmentioned
     from apflint.proofs.request_space import Point, make_digest
 

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def removed_api_version(effective: Effective) -> Iterator[Problem]:
-    """APF701."""
+    """APF701: API versions that the release does not serve."""
     release = effective.release
     untouched = _untouched_exports(effective)
     reported: set[str] = set()
     for document in effective.workspace.documents():
         version = document.version
-        # If there is no other version, whoever has these objects has enabled this one: an info, once for all objects.
+        # If the release serves no other version, users of these objects have enabled this version: one info for all objects.
         is_only_version = not release.served and version in release.on_request
         if version in release.served or (is_only_version and document in untouched):
             continue  # served, or returned by a server of this release
@@ -46,7 +46,7 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
 
 
 def _untouched_exports(effective: Effective) -> set[Document]:
-    """Return the documents of built-in objects that a server returned."""
+    """Return the documents of unchanged built-in objects that were exported from a server."""
     exported = {item.document for item in effective.workspace.objects() if is_exported(item.document)}
     return exported - effective.own_documents if exported else exported
 
@@ -77,9 +77,9 @@ def _suggest_migration(version: str) -> str:
 
 
 def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
-    """APF702."""
+    """APF702: API versions that are deprecated."""
     release = effective.release
-    untouched = _untouched_exports(effective)  # nobody applies these, and the server chose the version
+    untouched = _untouched_exports(effective)  # exports are not applied, and the API server chose their version
     for document in effective.workspace.documents():
         version = document.version
         if version in release.served and document not in untouched and (deprecation := release.deprecated(version)):
@@ -91,7 +91,7 @@ def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
 
 
 def share_default_differs(effective: Effective) -> Iterator[Problem]:
-    """APF704."""
+    """APF704: 0 or absent shares with another meaning in v1."""
     release = effective.release
     for limited_place, limited in effective.workspace.limited():
         document = limited_place.document
@@ -119,7 +119,7 @@ def share_default_differs(effective: Effective) -> Iterator[Problem]:
 
 
 def default_object_gone(effective: Effective) -> Iterator[Problem]:
-    """APF705."""
+    """APF705: objects that are no longer built in."""
     release = effective.release
     for document in effective.workspace.documents():
         lifetime = builtin.find_lifetime(document.kind, document.name)

@@ -1,1 +1,1 @@
-"""Fixes that rules suggest, if they need more than a line."""
+"""Fixes that rules suggest, if a fix needs more code than a line in the rule."""

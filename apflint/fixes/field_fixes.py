@@ -16,38 +16,38 @@ if TYPE_CHECKING:
     from apflint.location import Path, Place
 
 _MAX_LISTED_CHANGES = 4
-"""Number of changes that the title of a fix lists."""
+"""Maximum number of changes that the title of a fix lists."""
 
 
 def correct_spelling(path: Path, word: str, known: Iterable[str], *, safe: bool = True) -> Fix | None:
-    """Replace a misspelled string, or return None if it is not certain which known word is intended."""
+    """Return a fix that replaces a misspelled string, or None if the intended word is not certain."""
     intended = find_intended(word, known)
     return replace_value(path, word, intended, safe=safe) if intended and intended != word else None
 
 
 def replace_value(path: Path, old: str, new: str, *, safe: bool) -> Fix:
-    """Replace a string."""
+    """Return a fix that replaces a string."""
     return Fix(f"change {quote(old)} to {quote(new)}", safe, (Set(path, new),))
 
 
 def set_field(document: Document, path: Path, value: Value, title: str, *, safe: bool) -> Fix:
-    """Set a field, whether it is present or absent."""
+    """Return a fix that sets a field, which may be present or absent."""
     return Fix(title, safe, (Set(path, value) if document.has(*path) else Insert(path, value),))
 
 
 def set_fields(places: Iterable[Place], name: str, value: Value, title: str) -> Fix:
-    """Set the field `name` at all of these places. Not safe."""
+    """Return an unsafe fix that sets the field `name` at all of these places."""
     fixes = (set_field(place.document, (*place.path, name), value, title, safe=False) for place in places)
     return Fix(title, safe=False, operations=tuple(operation for fix in fixes for operation in fix.operations))
 
 
 def remove_field(path: Path, *, safe: bool) -> Fix:
-    """Remove a field."""
+    """Return a fix that removes a field."""
     return Fix(f"remove {quote(path[-1])}", safe, (Remove(path),))
 
 
 def replace_items(path: Path, items: Sequence[str], new: Mapping[int, str], *, safe: bool) -> Fix:
-    """Replace items of a list of strings, by index. An item that the list already contains is removed instead."""
+    """Return a fix that replaces items of a list of strings, by index. Items that would become duplicates are removed."""
     present = {item for index, item in enumerate(items) if index not in new}
     changes: list[tuple[str, Operation]] = []
     for index, item in sorted(new.items()):
@@ -58,7 +58,7 @@ def replace_items(path: Path, items: Sequence[str], new: Mapping[int, str], *, s
 
 
 def replace_item(path: Path, old: str, new: str, others: Collection[str], *, safe: bool) -> Fix:
-    """Replace the item at `path`, as `replace_items` does. `others` is a set: thousands of items may have a fix each."""
+    """Return a fix for the item at `path`, as `replace_items` does. `others` should be a set, because lists can be long."""
     title, operation = _replace_item(path, old, new, others)
     return Fix(title, safe, (operation,))
 
@@ -70,7 +70,7 @@ def _replace_item(path: Path, old: str, new: str, others: Collection[str]) -> tu
 
 
 def remove_items(path: Path, items: Sequence[str], indices: Sequence[int], reason: str, *, safe: bool) -> Fix:
-    """Remove items of a list of strings. `reason` ends the title."""
+    """Return a fix that removes items of a list of strings. The title of the fix ends with `reason`."""
     removed = list(dict.fromkeys(quote(items[index]) for index in indices))
     operations = tuple(Remove((*path, index)) for index in indices)
     return Fix(f"remove {join_some(removed, _MAX_LISTED_CHANGES)} {reason}", safe, operations)

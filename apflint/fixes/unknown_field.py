@@ -1,4 +1,4 @@
-"""Fixes of unknown fields (APF101, APF703): rename the field, or move it to the mapping that has such a field."""
+"""Fixes of unknown fields (APF101, APF703): rename, move or remove the field."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHARES_SYNONYMS = frozenset(("concurrencyShares", "shares", "guaranteed", "guar
 
 
 def fix_unknown_field(document: Document, violation: Violation, release: Release) -> Fix | None:
-    """Rename, move or remove an unknown field, or return None if it is not certain what was intended."""
+    """Return a fix that renames, moves or removes an unknown field, or None if the intention is not certain."""
     path, name = violation.path, str(violation.path[-1])
     if is_subject_field(document, path) and name in RBAC_SUBJECT_FIELDS:
         return remove_field(path, safe=True)
@@ -51,14 +51,14 @@ def fix_unknown_field(document: Document, violation: Violation, release: Release
 
 
 def rename_field(document: Document, path: Path, name: str, *, safe: bool = True) -> Fix | None:
-    """Rename a field, or return None if its mapping already has a field of the new name."""
+    """Return a fix that renames a field, or None if its mapping already has a field of the new name."""
     if name in _mapping(document, path[:-1]):
         return None
     return Fix(f"rename {quote(path[-1])} to {quote(name)}", safe, (Rename(path, name),))
 
 
 def find_synonym(name: str, value: object, version: str) -> str | None:
-    """Return the field that people call by a name of different spelling, or None if no such field fits the value."""
+    """Return the field that a common synonym stands for (`priority`: `matchingPrecedence`), or None if no field fits the value."""
     if name in _SHARES_SYNONYMS:
         return shares_field(version) if isinstance(value, int) and not isinstance(value, bool) else None
     if name == "queue":
@@ -67,7 +67,7 @@ def find_synonym(name: str, value: object, version: str) -> str | None:
 
 
 def find_owner_of_fields(document: Document, violation: Violation, release: Release) -> str | None:
-    """Return the mapping, such as `spec.limited`, that has all fields found below an unknown field, or None."""
+    """Return the mapping, such as `spec.limited`, that has all fields below an unknown field, or None if it is not certain."""
     value = document.at(*violation.path)
     if not isinstance(value, dict) or not value:
         return None
@@ -77,7 +77,7 @@ def find_owner_of_fields(document: Document, violation: Violation, release: Rele
 
 
 def find_owners(name: str, document: Document, release: Release) -> set[str]:
-    """Return the mappings of a spec that have a field of this name. The type of a priority level excludes the other type."""
+    """Return the mappings of a spec that have a field `name`. The type of a priority level excludes `exempt` or `limited`."""
     places = find_field_paths(name, document.kind, document.version, release)
     owners = {place.rpartition(".")[0] for place in places if place.startswith("spec.")}
     if owners >= {"spec.exempt", "spec.limited"}:
@@ -86,12 +86,12 @@ def find_owners(name: str, document: Document, release: Release) -> set[str]:
 
 
 def is_subject_field(document: Document, path: Path) -> bool:
-    """Whether a field belongs to a subject of a rule."""
+    """Return whether a field belongs to a subject of a rule."""
     return document.kind == "FlowSchema" and len(path) == 6 and path[3] == "subjects"
 
 
 def find_intended_kind(subject: object) -> str | None:
-    """Return the kind of a subject, corrected if it is misspelled, or None if it is not certain."""
+    """Return the kind of a subject, with corrected spelling, or None if the kind is not certain."""
     kind = subject.get("kind") if isinstance(subject, dict) else None
     return find_intended(kind, SUBJECT_FIELDS) if isinstance(kind, str) else None
 
@@ -102,16 +102,16 @@ def _mapping(document: Document, path: Path) -> dict[str, Any]:
 
 
 def _guess_field(document: Document, path: Path, known: tuple[str, ...]) -> str | None:
-    """Return the field that an unknown one is a synonym or a misspelling of, or None."""
+    """Return the field for which an unknown field is a synonym or a misspelling, or None if there is no such field."""
     name = str(path[-1])
     synonym = find_synonym(name, document.at(*path), document.version)
     return synonym if synonym in known else find_intended(name, known)
 
 
 def _find_intended_field(document: Document, violation: Violation, release: Release) -> str | None:
-    """Return the field to rename an unknown one to, or None.
+    """Return the new name of an unknown field, or None if it should not be renamed.
 
-    A name that is a field elsewhere is more likely to be at the wrong place, unless only the plural is wrong.
+    A name that is valid elsewhere is probably at the wrong place, unless only the plural is wrong.
     """
     name = str(violation.path[-1])
     intended = _guess_field(document, violation.path, violation.known)
@@ -122,9 +122,9 @@ def _find_intended_field(document: Document, violation: Violation, release: Rele
 
 
 def _nest_fields(document: Document, violation: Violation, release: Release) -> Fix | None:
-    """Move unknown fields into the one mapping beside them that has such fields, or return None if it is present.
+    """Return a fix that moves unknown fields into a new mapping at the same level, or None if the mapping is unclear or present.
 
-    RBAC writes the name and namespace of a subject beside its kind.
+    In RBAC, the name and namespace of a subject are at the same level as its kind.
     """
     owner = _mapping(document, violation.path[:-1])
     target = _find_nested_owner(document, violation, str(violation.path[-1]), release)
@@ -133,7 +133,7 @@ def _nest_fields(document: Document, violation: Violation, release: Release) -> 
     unknown = (key for key in owner if key not in violation.known)
     names = tuple(key for key in unknown if _find_nested_owner(document, violation, key, release) == target)
     if is_subject_field(document, violation.path):
-        # YAML may read an intended name as a boolean or number (`name: yes`). That is reported afterwards.
+        # YAML may parse an intended name as a boolean or number (`name: yes`). APF102 reports the value after the fix.
         names = ("name", "namespace") if target == "serviceAccount" else ("name",)
         if not all(isinstance(owner.get(name), str | bool | int | float) and owner[name] != "" for name in names):
             names = ("namespace",)
@@ -144,10 +144,10 @@ def _nest_fields(document: Document, violation: Violation, release: Release) -> 
 
 
 def _find_nested_owner(document: Document, violation: Violation, name: str, release: Release) -> str | None:
-    """Return the one mapping beside an unknown field that has a field of this name, or None."""
+    """Return the only mapping at the level of an unknown field that can contain a field `name`, or None."""
     steps = [step for step in violation.path[:-1] if isinstance(step, str)]
     if steps == ["spec"] and name == "name":
-        return None  # of the priority level, or of the object
+        return None  # the name of the priority level, or of the object
     paths = find_field_paths(name, document.kind, document.version, release)
     places = [path.replace("[]", "").split(".") for path in paths]
     owners = {place[-2] for place in places if place[:-2] == steps and place[-2] in violation.known} - {"status"}

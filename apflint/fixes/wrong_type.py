@@ -1,4 +1,4 @@
-"""Values of a wrong type (APF102): which type the field expects, how YAML parses the text, and how to write the value."""
+"""Values of a wrong type (APF102): messages, help and fixes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TYPES = {
 _INT32_END = 2**31
 _INT64_END = 2**63
 _MAX_SHOWN_LENGTH = 40
-"""Length up to which a value is shown as it is written."""
+"""Maximum number of characters of a value that a message shows."""
 _STRING_LISTS = ("verbs", "apiGroups", "resources", "namespaces", "nonResourceURLs", "finalizers")
 _AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
 _ONLY_FIELD = {"distinguisherMethod": "type", "priorityLevelConfiguration": "name", "user": "name", "group": "name"}
@@ -56,7 +56,7 @@ def describe_not_finite(written: str) -> str:
 
 
 def suggest_type(document: Document, violation: Violation) -> str | None:
-    """Return help for a value of a wrong type that has no fix, or None."""
+    """Return help for a value that has a wrong type and no fix, or None if there is no help."""
     got, expected = violation.got, violation.expected
     if isinstance(got, str) and (question := suggest_rendering(got)):
         return question
@@ -71,12 +71,14 @@ def suggest_type(document: Document, violation: Violation) -> str | None:
 
 
 def fix_wrong_type(document: Document, violation: Violation) -> Fix | None:
-    """Write a value as its field expects it, or return None if it is not certain how."""
+    """Return a fix that writes a value in the type of its field, or None if the intended value is not certain."""
     path, got, expected = violation.path, violation.got, violation.expected
     if expected == "string" and isinstance(got, bool | int | float):
         string = scalar_text(document, path)
         if path[-1] == _AUTOUPDATE and isinstance(got, bool):
-            string = str(got).lower()  # the server parses this string as a boolean, and knows fewer words than YAML
+            string = str(
+                got
+            ).lower()  # the API server parses this string as a boolean, and accepts fewer words than YAML
         return _set(path, string, f"quote it: {quote(string)}") if string else None
     if expected in ("int32", "int64") and isinstance(got, str) and document.text(path).endswith(("'", '"')):
         digits = _integer_text(got.removesuffix("%") if str(path[-1]).endswith("Percent") else got, expected)
@@ -98,7 +100,7 @@ def _set(path: Path, value: Value, title: str) -> Fix:
 
 
 def _set_list(path: Path, written: str) -> Fix | None:
-    """Write a list of one item, or of the items between commas."""
+    """Return a fix that writes a list of one item, or of the items between commas, or None if an item is unclear."""
     items = tuple(part.strip() for part in written.split(","))
     if any(re.search(r"[\s\[\]{}]", item) for item in items) or (len(items) > 1 and not all(items)):
         return None
@@ -125,7 +127,7 @@ def _describe_value(value: Any) -> str:
 
 
 def _integer_text(value: str, expected: str) -> str:
-    """Return a string if YAML parses it as the integer it seems to be (0500 is 320) and the field accepts it, else ""."""
+    """Return `value` if it is a decimal integer in YAML (0500 is not, but octal) within the range of `expected`, else ""."""
     end = _INT32_END if expected == "int32" else _INT64_END
     is_integer = re.fullmatch("-?(0|[1-9][0-9]{0,18})", value, re.ASCII) is not None
     return value if is_integer and -end <= int(value) < end else ""

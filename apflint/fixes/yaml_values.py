@@ -1,4 +1,4 @@
-"""Values as YAML text: how to write one, and how a scalar is written in a manifest."""
+"""YAML text of values: writes a new value, and returns the text of a scalar in a manifest."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def value_start(text: str, node: Node) -> int:
 
 
 def scalar_text(document: Document, path: Path) -> str:
-    """Return a scalar as it is written, without anchor and tag, or "" for other values and scalars of several lines."""
+    """Return the text of a scalar without anchor and tag, or "" for other values and for scalars of several lines."""
     text = document.source.text
     node = resolve_alias(walk(document.root, document.prefix + path)[2])
     written = text[value_start(text, node) : node.end]
