@@ -1,6 +1,7 @@
 """Explanations of many requests: lines of JSON in, lines of JSON out.
 
-Equal lines have equal answers, which are remembered. Only the current lines are in memory.
+An *answer* is the explanation of one request, or an error, as a line of JSON. Answers are cached, because many lines are
+equal. Input is read in batches, so that large logs need little memory.
 """
 
 from __future__ import annotations
@@ -24,22 +25,23 @@ if TYPE_CHECKING:
     from apflint.requests.request import Request
 
 MAX_REMEMBERED_CHARACTERS = 32 * 1024 * 1024
-"""Characters of lines and answers to remember: an answer may have a thousand, or ten thousand."""
+"""Maximum number of characters in each cache of answers. An answer has about 1,000 to 10,000 characters."""
 _MAX_PART_CHARACTERS = 8 * 1024 * 1024
-"""Characters to remember of each part that answers share."""
+"""Maximum number of characters in the cache for each row of `REPEATED_FIELDS`."""
 _ANSWERS_PER_PIECE = 1_000
 _Key = TypeVar("_Key")
 _encode = json.JSONEncoder().encode
 _REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(parse_request_info("GET", "/"))) + "}"
-"""A request in JSON without its values, which are strings and booleans: filled in faster than encoded."""
+"""Template of a request in JSON. Inserting its values is faster than encoding the request."""
 
 
 def explain_lines(
     explainer: Explainer, read: Callable[[object], Request], batches: Iterable[list[bytes]], *, reasons: bool
 ) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Yield lines of answers, and the numbers of input lines that are not requests, each with the reason.
+    """Yield answers in large pieces. Each piece comes with the rejected input lines: their numbers and the reasons.
 
-    The input is one JSON value, or one per line. `read` makes a request of a value; it raises UserError.
+    The input is a single JSON value, or one JSON value per line. `read` converts a value to a request, and raises
+    UserError if the value is not a request.
     """
     writer = LineExplainer(explainer, read, reasons=reasons)
     batches = iter(batches)
@@ -54,7 +56,7 @@ def explain_lines(
             for more in batches:
                 head.append(more)
                 size += sum(map(len, more))
-                if size > MAX_FILE_BYTES:  # too much for one value: a log that begins in the middle of a line
+                if size > MAX_FILE_BYTES:  # too large for one value: probably a log whose first line is cut
                     break
             else:
                 text = b"\n".join(chain.from_iterable(head)).decode("utf-8", "replace")
@@ -69,7 +71,7 @@ def explain_lines(
 
 
 class _Memory(dict[_Key, str]):
-    """Texts by key. All are forgotten when they have too many characters."""
+    """A cache of strings. If the strings have too many characters, the cache is cleared."""
 
     def __init__(self, max_characters: int) -> None:
         super().__init__()
@@ -77,7 +79,7 @@ class _Memory(dict[_Key, str]):
         self._characters = 0
 
     def add(self, key: _Key, text: str, size: int) -> None:
-        """Remember a text. `size` is the number of its characters, with those of the key if it is long."""
+        """Cache a string. `size` is the number of characters of the string, and of the key if keys are long."""
         self._characters += size
         if self._characters > self._max_characters:
             self.clear()
@@ -86,7 +88,7 @@ class _Memory(dict[_Key, str]):
 
 
 class LineExplainer:
-    """Answers lines, and remembers the answers. `rejected` has the lines that are not requests, until `flush` yields them."""
+    """Explains lines, and caches the answers. `rejected` contains the rejected lines until `flush` yields them."""
 
     def __init__(self, explainer: Explainer, read: Callable[[object], Request], *, reasons: bool) -> None:
         self._explainer = explainer
@@ -95,17 +97,20 @@ class LineExplainer:
         self.rejected: list[tuple[int, str]] = []
         self._by_line: _Memory[bytes] = _Memory(MAX_REMEMBERED_CHARACTERS)
         self._by_request: _Memory[Request] = _Memory(MAX_REMEMBERED_CHARACTERS)
-        """Answers to requests, which are equal in many audit events."""
+        """Answers by request, because many audit events contain equal requests."""
         self._parts = [(key, build, _Memory[object](_MAX_PART_CHARACTERS)) for key, build in REPEATED_FIELDS]
 
     def flush(self, answers: Iterator[str]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-        """Yield the answers in large pieces, each with the rejected lines."""
+        """Yield the answers in large pieces. Each piece comes with the lines rejected since the previous piece."""
         while piece := "".join(islice(answers, _ANSWERS_PER_PIECE)):
             rejected, self.rejected = self.rejected, []
             yield sanitize_json(piece), rejected
 
     def explain_batch(self, first: int, lines: list[bytes]) -> Iterator[str]:
-        """Yield the answers to lines, which are numbered from `first`: none to an empty line, several to a list."""
+        """Yield the answers to lines. `first` is the number of the first line.
+
+        A line has no answer if it is empty, and several answers if it contains a list.
+        """
         for number, line in enumerate(lines, first):
             answer = self._by_line.get(line)
             if answer is None:
@@ -124,12 +129,13 @@ class LineExplainer:
                 yield self._reject(number, describe_json_error(error))
             return
         if not isinstance(value, dict) or unwrap_list(value) is not value:
-            del value  # a list, which is read again: there must not be two of it in memory
+            del value  # `explain_text` parses the list again, and memory must not contain two copies
             yield from self.explain_text(number, text)
             return
         try:
             request = self._read(value)
-            # Lines of equal audit events differ, so answers are remembered by request. Equal requests are equal lines.
+            # Audit events differ even if their requests are equal, so their answers are also cached by request. Without
+            # reasons, the input is not audit events, so equal requests are equal lines.
             answer = self._explain(request) if self._reasons else self._encode(request)
         except UserError as error:
             yield self._reject(number, str(error))
@@ -138,7 +144,7 @@ class LineExplainer:
         yield answer
 
     def explain_text(self, number: int, text: str) -> Iterator[str]:
-        """Yield the answers to a text that begins on line `number`: one JSON value, or one per line."""
+        """Yield the answers to text that contains one JSON value, or one per line. The text begins on line `number`."""
         for value in read_json_values(text):
             error = value.error
             if error is None:
@@ -161,7 +167,7 @@ class LineExplainer:
         return f'{{"error": {encode_basestring_ascii(reason)}, "inputLine": {number}}}\n'
 
     def _encode(self, request: Request) -> str:
-        """Return an explanation as a line. The text of fields that many explanations share is remembered."""
+        """Return the explanation of a request as a line of JSON. The JSON of `REPEATED_FIELDS` is cached."""
         explanation = self._explainer.explain(request, reasons=self._reasons)
         values = request_json(request.info).values()
         info = _REQUEST % tuple(
@@ -184,7 +190,7 @@ class LineExplainer:
 
 
 def _is_beginning(line: bytes) -> bool:
-    """Return whether a line is only the beginning of a JSON value: parsing fails at its end."""
+    """Return whether a line is an incomplete JSON value, so that parsing fails at the end of the line."""
     text = line.decode("utf-8", "replace").strip()
     try:
         json.loads(text)
