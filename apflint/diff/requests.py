@@ -239,7 +239,7 @@ def _has_other_flows(old: FlowSchema, new: FlowSchema, level: LevelChange) -> bo
 
 
 def _identity(schema: FlowSchema) -> object:
-    """Return the identity of a FlowSchema: its name and level. Without a name, its rules replace the name."""
+    """Return the identity of a FlowSchema: its name and its level. The rules replace a missing name."""
     name = schema.name or (schema.metadata.generate_name, schema.spec.rules)
     return name, schema.spec.priority_level_configuration
 

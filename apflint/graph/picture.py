@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apflint.proofs.one_configuration import Part
 
 State = Literal["reachable", "last resort", "unreachable", "dangling"]
-"""Whether requests reach a FlowSchema.
+"""The state of a FlowSchema.
 
 `last resort`: the built-in catch-all, if other FlowSchemas capture all requests. `dangling`: the server skips the
 FlowSchema, because its priority level does not exist or is unusable.
@@ -292,7 +292,7 @@ class _Builder:
 
 
 def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
-    """Return the effective FlowSchemas and the dangling ones, all in matching order."""
+    """Return the effective and the dangling FlowSchemas, in matching order."""
 
     def key(schema: FlowSchema) -> tuple[int, int, str]:
         if builtin.is_built_in(schema.document) and ("FlowSchema", schema.name) in configuration.imagined:

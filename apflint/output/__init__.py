@@ -1,1 +1,1 @@
-"""Renderers: a value in, text out, no input or output."""
+"""Renderers: functions that convert values to text or JSON, without reading or writing files."""

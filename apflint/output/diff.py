@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MAX_CHANGES, MAX_EXAMPLES, MAX_GROUPS, MAX_OBJECTS = 10, 3, 20, 30
 """Maximum numbers of items in text and Markdown. Further items are only counted. JSON has all items."""
 MAX_MARKDOWN_LEVELS = 40
-"""Maximum number of levels in Markdown. With these limits, it fits into a GitHub comment (65,536 characters)."""
+"""Maximum number of levels in Markdown. With these limits, a comment on GitHub stays below 65,536 characters."""
 TITLES = {
     "priorityLevel": "another priority level",
     "flowSchema": "same priority level, another FlowSchema",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def render_text(run: Run, style: Style) -> str:
-    """Render the results of each file. Invalid files are omitted, and with `style.quiet` files without failures, too."""
+    """Render the results of each valid file. If `style` is quiet, render only files with failures."""
     return "\n".join(
         _render_file(file, style) for file in run.files if not file.mistakes and (file.failed or not style.quiet)
     )

@@ -184,7 +184,7 @@ def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[
 
 
 def _common_rules(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> Iterator[PolicyRulesWithSubjects]:
-    """Yield rules without subjects that both rules contain: at most one resource rule and one non-resource rule."""
+    """Yield rules without subjects for the overlap of both rules: at most one for resources and one for other paths."""
     for first, second in islice(product(rule.resource_rules, other.resource_rules), _MAX_PAIRS):
         if (common := intersect(first, second)) is not None:
             yield PolicyRulesWithSubjects((), (common,), ())

@@ -179,7 +179,7 @@ class Analysis:
         """Return the parts of `schemas` (default: all FlowSchemas) that never decide, in matching order.
 
         If a part never decides, the parts inside it are omitted. A FlowSchema without rules never decides. The second
-        result are the FlowSchemas that were not analyzed completely because of `MAX_REACHABILITY_WORK`.
+        result contains the FlowSchemas that were not analyzed completely because of `MAX_REACHABILITY_WORK`.
         """
         order = self.configuration.order
         positions = sorted(map(self.position, order if schemas is None else schemas))

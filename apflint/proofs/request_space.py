@@ -1,7 +1,7 @@
 """The set of possible requests, reduced to the attributes that FlowSchemas test.
 
 A request is impossible if a namespace or API group contains a slash, or a resource contains two slashes. It is impossible
-if the server derives its verb from no HTTP method (`apflint.evaluate.requestinfo`), or if a non-resource request has a
+if the server cannot derive its verb from an HTTP method (`apflint.evaluate.requestinfo`), or if a non-resource request has a
 resource path. Requests that API Priority and Fairness does not classify are treated as impossible, too.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 World = Literal["authenticated", "any"]
-"""Which requesters exist: users with the groups that authentication gives them, or all users with all sets of groups."""
+"""Name of a world. `authenticated`: users have groups that authentication gives them. `any`: all users with all groups."""
 
 VERBS = ("list", "get", "create", "update", "watch", "patch", "delete", "deletecollection", "")
 """Verbs of classified resource requests, the most ordinary verb first. "" is the verb of OPTIONS requests."""

@@ -47,7 +47,7 @@ def _entry(finding: Finding, fingerprint: str) -> dict[str, Any]:
 
 
 def _path(file: str) -> str:
-    """Return the path of the file. Only a path that is not valid UTF-8 is sanitized, so that GitLab finds other files."""
+    """Return the exact path, so that GitLab finds the file. Only a path that is not valid UTF-8 is sanitized."""
     path = relative_to_checkout(file)
     try:
         path.encode()

@@ -20,7 +20,7 @@ SCHEMA_VERSION = 2
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
     """Render a JSON object in ASCII, one finding per line, so that two runs can be compared with `diff`.
 
-    Characters outside ASCII are escaped. Lone surrogates could not even be written as UTF-8.
+    Characters outside ASCII are escaped, including lone surrogates, which UTF-8 cannot represent.
     """
     locator = EditLocator(report)
     findings = ",".join(f"\n  {json.dumps(_finding(finding, locator))}" for finding in report.findings)

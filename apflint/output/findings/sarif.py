@@ -31,7 +31,7 @@ ROOT = "%SRCROOT%"
 MAX_DESCRIPTION_LENGTH = 1024
 """Maximum number of characters of a description (GitHub docs, "SARIF support for code scanning", reportingDescriptor)."""
 MAX_RESULTS = 25_000
-"""Maximum number of results in a run. GitHub rejects larger runs (docs, "SARIF results exceed one or more limits")."""
+"""Maximum number of results in a run. GitHub rejects larger runs ("SARIF results exceed one or more limits")."""
 
 LEVELS = {"error": "error", "warning": "warning", "info": "note", "off": "note"}
 # How certain it is that a finding is a problem. Errors follow from the behavior of the server or from a proof. Warnings

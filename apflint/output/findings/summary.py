@@ -56,7 +56,7 @@ def count_by_severity(counts: Counter[Severity], style: Style) -> str:
 
 
 def render_summary(report: Report, style: Style, *, fixes: str = "apflint fix") -> str:
-    """Render the result, the command `fixes` if it can fix findings, and each reason why input was skipped, by line."""
+    """Render the counts, the command `fixes` if there are fixes, and the reasons why files and documents were skipped."""
     lines = [*_outcome(report, style)]
     if fixes and (hint := _fixable(report, fixes)):
         lines.append(hint)
