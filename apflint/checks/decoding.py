@@ -65,7 +65,7 @@ def unsafe_document(workspace: Workspace) -> Iterator[Problem]:
 
 
 def not_an_apf_object(workspace: Workspace) -> Iterator[Problem]:
-    """APF005: objects that are almost, but not quite, APF objects."""
+    """APF005: objects that are probably intended as APF objects, but are not."""
     return _unreadable(workspace, "not-apf", "The object is not checked.")
 
 

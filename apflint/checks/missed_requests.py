@@ -257,7 +257,7 @@ def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
 
 
 def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
-    """Return whether the FlowSchema matches the request in some namespaces, so that it omits other namespaces on purpose."""
+    """Return whether the FlowSchema matches such requests in some namespaces, and so omits other namespaces on purpose."""
     requester = UserInfo(point.user, point.groups)
     return point.namespace != "" and any(
         part.namespaces
@@ -270,7 +270,7 @@ def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
 
 
 def _is_left_to_another(destination: Resolution, rule: PolicyRulesWithSubjects, point: Point) -> bool:
-    """Return whether a FlowSchema of the manifests captures the request on purpose: with a subject of the rule, and by scope."""
+    """Return whether another FlowSchema of the manifests has a subject of the rule, and captures the request on purpose."""
     matched_by, schema = destination.matched_by, destination.flow_schema
     if matched_by is None or builtin.is_built_in(schema.document):
         return False

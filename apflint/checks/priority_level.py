@@ -25,7 +25,7 @@ _RESPONSES = ("Queue", "Reject")
 
 
 def exempt_level_mismatch(workspace: Workspace) -> Iterator[Problem]:
-    """APF301: priority levels of type Exempt that are not `exempt`, or the reverse."""
+    """APF301: a level `exempt` of another type than Exempt, or another level of type Exempt."""
     for level in workspace.priority_levels:
         place, type_ = Place(level.document, ("spec", "type")), level.spec.type
         if level.name == "exempt" and type_ != "Exempt":

@@ -201,7 +201,7 @@ def _check_url(url: str) -> str | None:
 
 
 class _Mistake(NamedTuple):
-    """Why a value matches no request, and what to write instead."""
+    """The reason why a value matches no request, and help."""
 
     reason: str
     help: str | None
@@ -287,7 +287,7 @@ def _diagnose_resource(name: str, groups: frozenset[str]) -> _Mistake | None:
 
 
 def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Problem]:
-    """APF506: resource rules whose scope no request for their resources has."""
+    """APF506: resource rules that match no request, because their scope does not fit their resources."""
     for place, rule in effective.own.resource_rules():
         known = known_resources(rule)
         if not known:

@@ -149,7 +149,7 @@ def _invalid_service_account(place: Place, account: ServiceAccountSubject) -> It
 
 
 def _split_user_name(place: Place, account: ServiceAccountSubject) -> Fix | None:
-    """Split the user name of a service account into namespace and name, unless another namespace is present."""
+    """Return a fix that splits the user name of a service account into namespace and name, or None if the fix is impossible."""
     namespace, _, name = account.name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
     if not account.name.startswith(SERVICE_ACCOUNT_PREFIX) or account.namespace not in ("", namespace):
         return None

@@ -105,7 +105,7 @@ class _SystemUsers(NamedTuple):
     def users_of(self, schema: FlowSchema) -> tuple[str, ...]:
         """Return the users whose requests can prove that a FlowSchema captures something.
 
-        Users that only other FlowSchemas name are not needed, because fewer FlowSchemas match a user without a name. If the
+        Users that only other FlowSchemas name are not needed, because fewer FlowSchemas match an unnamed user. If the
         FlowSchema captures a request of a named user, the FlowSchema also captures this request of the unnamed user.
         """
         return (*(user for user in self.common if _is_subject(user, schema)), *self.named.get(schema.document, ()))
