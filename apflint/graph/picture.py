@@ -1,7 +1,6 @@
 """The content of a drawing in any format: FlowSchemas in matching order, their priority levels, and problems.
 
-All strings are sanitized: they contain no control characters and no lone surrogates. The modules that render a picture
-escape the strings for their syntax.
+All strings are sanitized. The modules that render a picture escape the strings for their syntax.
 """
 
 from __future__ import annotations
@@ -166,7 +165,7 @@ class Picture(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return the title, such as `API Priority and Fairness, Kubernetes 1.36: 600 seats of one API server`."""
+        """Return the title of the drawing."""
         seats = pluralize(self.server_concurrency, "seat")
         return f"API Priority and Fairness, Kubernetes {self.kubernetes}: {seats} of one API server"
 

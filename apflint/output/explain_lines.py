@@ -1,7 +1,7 @@
 """Explanations of many requests: lines of JSON in, lines of JSON out.
 
 An *answer* is the explanation of one request, or an error, as a line of JSON. Answers are cached, because many lines are
-equal. Input is read in batches, so that large logs need little memory.
+equal.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def rows_json(rows: Sequence[Sharding]) -> dict[str, object]:
     """Return the table as JSON.
 
     `squish` maps each number of elephants to the probability that they fill the hand of a mouse. `problem` is the reason
-    why the API server rejects the row, or None if it accepts the row.
+    why the API server rejects the row, or None.
     """
     return {"rows": [_row_json(row) for row in rows]}
 

@@ -15,7 +15,6 @@ objects cache a formula and results, so reuse them. The terms of this package:
 - A part *decides* about a request if its FlowSchema captures the request and the part is the first of its kind that matches:
   the first rule, the first subject of this rule, and the first entry of this rule. If all parts that never decide are
   removed, every request still goes to the same FlowSchema.
-- *candidate*: a request that is made from the values in FlowSchemas, without a solver.
 - *vocabulary*: the values of request attributes that stand for all values (`vocabulary`).
 - *literal*: an integer that stands for a condition in a formula, such as "this rule matches". The solver looks for a
   *model*, which makes every clause of the formula true. A model stands for a request.

@@ -199,7 +199,7 @@ def is_valid_http_verb(value: str) -> bool:
 #
 # In the world `authenticated`, most users can be in any group. A search for a request may then only find unrealistic
 # requesters, such as `system:kube-scheduler` in a team's group. To search realistic requests only, call the solver once for
-# ORDINARY and once for SYSTEM. Do not search among ANYBODY and discard the result if it is unrealistic.
+# ORDINARY and once for SYSTEM.
 
 SYSTEM_PREFIX = "system:"
 NODE = f"{NODE_PREFIX}node-1"

@@ -1,8 +1,8 @@
 """Ties: FlowSchemas with the same matchingPrecedence that match the same requests, so that their names determine the order.
 
 A group of n FlowSchemas has about n²/2 pairs. The search only finds out which FlowSchemas have a tie, so it omits pairs in
-which both FlowSchemas already have a tie. Each FlowSchema is compared with the earlier FlowSchemas: candidates are tried
-for a few pairs, then one call to the solver is about all remaining pairs.
+which both FlowSchemas already have a tie. One call to the solver is about all pairs that
+candidates do not decide.
 """
 
 from __future__ import annotations

@@ -116,10 +116,7 @@ class Comparison:
         return self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
-        """Return a candidate for the pair by one of the users in their usual groups, or None if no candidate fits.
-
-        A candidate fits if it goes from the first to the second FlowSchema of the pair.
-        """
+        """Return a candidate by one of the users, in usual groups, that goes to the FlowSchemas of the pair, or None."""
         points = make_candidates(self.schemas(pair)[1].spec.rules, self._unmentioned, self.world)
         changed = (point._replace(user=user, groups=usual_groups(user)) for point in points for user in users)
         return next((point for point in changed if self.positions(point) == pair), None)
@@ -158,8 +155,7 @@ class Comparison:
     ) -> Iterator[tuple[Point, bool]]:
         """Yield a request for each pair of FlowSchemas that is not in `found` yet, and whether the request is a candidate.
 
-        The requests go from one of `sources`. The caller must add the pair of each request to `found`, and `is_new` must
-        return False for pairs in `found`.
+        The requests go from one of `sources`. The caller must add the pair of each request to `found`.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
         # Candidates find most pairs in the order of the FlowSchemas, at a hundredth of the solver's cost.

@@ -1,7 +1,4 @@
-"""GitLab's Code Quality report, with one object for each finding.
-
-The objects have the properties of the Code Climate format that GitLab documents.
-"""
+"""GitLab's Code Quality report: one object for each finding, in the part of the Code Climate format that GitLab reads."""
 
 from __future__ import annotations
 
