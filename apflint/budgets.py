@@ -23,130 +23,130 @@ class Bound(int):
 # Files
 
 MAX_FILE_BYTES = Bound(32 * 1024 * 1024, "an error, unless the file contains no sign of an APF object")
-"""Bytes in a file that apflint parses. For comparison: etcd stores objects of up to 1.5 MiB."""
+"""Maximum number of bytes in a file that apflint parses. For comparison: etcd stores objects of up to 1.5 MiB."""
 MAX_SEARCHED_BYTES = Bound(1024 * 1024 * 1024, "an error, and the file is not checked")
-"""Bytes in a file that is too large to parse, and is only searched for signs of APF objects. Sparse files may be larger."""
+"""Maximum number of bytes in a file that apflint only searches for signs of APF objects, because it is too large to parse. Sparse files may be larger."""
 MAX_LINES = Bound(3_000_000, "APF004, and the file is not checked")
-"""Lines in a file. Storing the start of a line takes 40 bytes of memory."""
+"""Maximum number of lines in a file. Storing the start of a line takes 40 bytes of memory."""
 MAX_DOCUMENTS = Bound(1_100_000, "APF004, and the rest of the file is not checked")
-"""Documents in a file, including empty documents."""
+"""Maximum number of documents in a file, including empty documents."""
 MAX_FILE_CONTENT = Bound(2_000_000, "APF004, and the rest of the file is not checked")
-"""Line ends, commas and colons in a file, without documents that contain no APF object. About 10,000 FlowSchemas."""
+"""Maximum number of line ends, commas and colons in a file. Documents without APF objects do not count. About 10,000 FlowSchemas reach it."""
 MAX_DOCUMENT_CHARACTERS = Bound(16 * 1024 * 1024, "APF004, and the document is not checked")
-"""Characters in a document. For comparison: a kube-apiserver accepts requests of up to 3 MiB (MaxRequestBodyBytes)."""
+"""Maximum number of characters in a document. For comparison: a kube-apiserver accepts requests of up to 3 MiB (MaxRequestBodyBytes)."""
 MAX_VALUES = Bound(500_000, "APF004, and the document is not checked")
-"""Keys, scalars, lists and mappings in a document. This number takes about 125 MB of memory."""
+"""Maximum number of keys, scalars, lists and mappings in a document. This number takes about 125 MB of memory."""
 MAX_DEPTH = Bound(200, "APF004, and the document is not checked")
-"""Levels of nesting in a document, because each level takes stack space. A FlowSchema has ten levels."""
+"""Maximum number of levels of nesting in a document. Each level takes stack space. A FlowSchema has ten levels."""
 MAX_ALIAS_DEPTH = Bound(300, "APF004, and the document is not checked")
-"""Levels of nesting after aliases and merge keys are expanded, because each level takes stack space."""
+"""Maximum number of levels of nesting after aliases and merge keys are expanded. Each level takes stack space."""
 MAX_DUPLICATES = Bound(2_000, "the last finding of the rule states that further ones are left out")
-"""Duplicate keys in a document, and separately infinite numbers and NaN. A report shows fewer findings than this."""
+"""Maximum number of duplicate keys in a document. The same maximum applies to infinite numbers and NaN together. A report shows fewer findings than this."""
 MAX_KEPT_TREES = Bound(500_000, "nothing: the document is parsed again when a position is needed")
-"""Line ends, commas and colons in the documents of a file whose parsed trees stay in memory."""
+"""Maximum size of the documents of a file whose parsed trees stay in memory. The size counts line ends, commas and colons."""
 MAX_HELM_TEMPLATES = Bound(10_000, "findings show positions in the whole output instead of the templates")
-"""Template files in the output of `helm template`."""
+"""Maximum number of template files in the output of `helm template`."""
 MAX_PROJECT_FILES = Bound(20_000, "nothing: findings that other files could refute are left out")
-"""Project files that apflint also reads if a command names only some of the files. They can refute a finding."""
+"""Maximum number of project files that apflint reads in addition to the files that a command names. They can refute a finding."""
 MAX_KUSTOMIZATION_DEPTH = Bound(16, "nothing: the file is checked as a manifest")
-"""Parent directories of a file that are searched for a kustomization that lists the file as a patch."""
+"""Maximum number of parent directories of a file in which apflint searches for a kustomization that lists the file as a patch."""
 
 
 # Settings, baselines, suppressions
 
 MAX_SETTINGS_BYTES = Bound(256 * 1024, "an error, and nothing is checked")
-"""Bytes in a settings file. Python's TOML parser may take three seconds for 1 MiB."""
+"""Maximum number of bytes in a settings file. Python's TOML parser may take three seconds for 1 MiB."""
 MAX_PYPROJECT_BYTES = Bound(64 * 1024 * 1024, "an error, and nothing is checked")
-"""Bytes in a pyproject.toml that is searched for the table of apflint. A large file may hold settings of other tools."""
+"""Maximum number of bytes in a pyproject.toml that apflint searches for its own table. Settings of other tools can make the file large."""
 MAX_SETTINGS_KEY_PARTS = Bound(100, "an error, and nothing is checked")
-"""Dots outside of quotes in a line of a settings file. The memory for a dotted key grows with the square of its dots."""
+"""Maximum number of dots in a line of a settings file, outside of quotes. The memory for a dotted key grows with the square of its dots."""
 MAX_PATTERNS = Bound(1_000, "an error, and nothing is checked")
-"""Path patterns of one key in a settings file. Every pattern is matched against every path."""
+"""Maximum number of path patterns of one key in a settings file. Every pattern is matched against every path."""
 MAX_PATTERN_LENGTH = Bound(4_096, "an error, and nothing is checked")
-"""Characters in a path pattern. This is the maximum length of a path (PATH_MAX of Linux)."""
+"""Maximum number of characters in a path pattern. A path has at most this length (PATH_MAX of Linux)."""
 MAX_BASELINE_BYTES = Bound(32 * 1024 * 1024, "an error, and nothing is checked")
-"""Bytes in a baseline. Parsing a baseline takes ten times its size in memory."""
+"""Maximum number of bytes in a baseline. Parsing takes ten times as much memory."""
 MAX_SUPPRESSIONS = Bound(50_000, "APF902, and further suppressions have no effect")
-"""Suppressions in a file. This is five for each object in the largest file that apflint checks."""
+"""Maximum number of suppressions in a file. The largest file that apflint checks may have five suppressions for each object."""
 
 
 # Findings and analyses
 
 MAX_FINDINGS_PER_RULE = Bound(1_000, "the last of them states how many more findings of the rule there are")
-"""Findings with the same rule, file and severity in a report. More findings usually repeat one mistake."""
+"""Maximum number of findings with the same rule, file and severity in a report. More findings usually repeat one mistake."""
 MAX_VIOLATIONS = Bound(2_000, "the last finding of the rule states that further ones are left out")
-"""Unknown fields in an object, and separately other violations of its schema. A report shows fewer findings than this."""
+"""Maximum number of unknown fields in an object. The same maximum applies to the other violations of its schema. A report shows fewer findings than this."""
 MAX_COMPARED_PAIRS = Bound(100_000, "APF503 states how many pairs were not compared")
-"""Pairs of FlowSchemas with the same precedence that APF503 compares in a run. A pair takes microseconds."""
+"""Maximum number of pairs of FlowSchemas with the same precedence that APF503 compares in a run. A pair takes microseconds."""
 MAX_TIE_PROOFS = Bound(30_000, "APF503 states how many pairs were not compared")
-"""Solver calls of APF503 in a run, times the number of FlowSchemas, because the time of a call grows with that number."""
+"""Maximum number of solver calls of APF503 in a run, multiplied by the number of FlowSchemas. A call takes longer if there are more FlowSchemas."""
 MAX_REACHABILITY_WORK = Bound(2_500_000, "APF501 states how many FlowSchemas were not analyzed")
-"""Estimated cost of the solver calls that search for unreachable rules in a run. A unit takes up to half a microsecond."""
+"""Maximum estimated cost of the solver calls that search for unreachable rules in a run. A unit takes up to half a microsecond."""
 MAX_EXPLAINED_SHADOWS = Bound(100, "the finding does not name the earlier FlowSchemas that capture the requests")
-"""Findings of APF501, and separately of APF502, that name the earlier FlowSchemas. A finding takes milliseconds."""
+"""Maximum number of findings of APF501 that name the earlier FlowSchemas. The same maximum applies to APF502. Finding these names takes milliseconds per finding."""
 MAX_EXPLAINING_WORK = Bound(400_000, "the finding does not name the earlier FlowSchemas that capture the requests")
-"""Estimated cost of finding the earlier FlowSchemas for APF501, and separately for APF502. Unit: MAX_REACHABILITY_WORK."""
+"""Maximum estimated cost of finding the earlier FlowSchemas for APF501. The same maximum applies to APF502. The unit is that of MAX_REACHABILITY_WORK."""
 MAX_MINIMAL_BLOCKERS = Bound(24, "the finding names all FlowSchemas that the proof used")
-"""FlowSchemas that together shadow another FlowSchema. A proof for each of them shows whether it can be omitted."""
+"""Maximum number of shadowing FlowSchemas from which a finding omits the unnecessary FlowSchemas. Each shadowing FlowSchema takes a proof."""
 MAX_MINIMIZING_PROOFS = Bound(1_000_000, "the finding names all FlowSchemas that the proof used")
-"""Proofs that a shadowing FlowSchema can be omitted, times the number of FlowSchemas, with which the time grows."""
+"""Maximum number of proofs that show whether a shadowing FlowSchema is necessary, multiplied by the number of FlowSchemas. A proof takes longer if there are more FlowSchemas."""
 MAX_MISSED_RULES = Bound(64, "nothing: further resource rules are not analyzed")
-"""Resource rules of a FlowSchema that APF505, APF508 and APF513 analyze."""
+"""Maximum number of resource rules of a FlowSchema that APF505, APF508 and APF513 analyze."""
 MAX_MISSED_TRIALS = Bound(32, "nothing: a missed request may not be found")
-"""Example requests that APF505, APF508 and APF513 try for a resource rule."""
+"""Maximum number of example requests that APF505, APF508 and APF513 try for a resource rule."""
 MAX_MISSED_SUBJECTS = Bound(8, "nothing: a missed request may not be found")
-"""Subjects of a rule for which APF505, APF508 and APF513 try example requests."""
+"""Maximum number of subjects of a rule for which APF505, APF508 and APF513 try example requests."""
 MAX_MISSED_VALUES = Bound(16, "nothing: a missed request may not be found")
-"""Items of a list from which APF505, APF508 and APF513 make example requests."""
+"""Maximum number of items of a list from which APF505, APF508 and APF513 make example requests."""
 MAX_REDUNDANCY_TRIALS = Bound(64, "nothing: the solver decides")
-"""Example requests that APF516 tries for a rule before it calls the solver."""
+"""Maximum number of example requests that APF516 tries for a rule before it calls the solver."""
 MAX_REDUNDANCY_PROOFS = Bound(20, "APF516 states how many FlowSchemas were not analyzed")
-"""FlowSchemas for which APF516 calls the solver in a run. A call takes milliseconds."""
+"""Maximum number of flowSchemas for which APF516 calls the solver in a run. A call takes milliseconds."""
 MAX_REDUNDANCY_PARTS = Bound(1_000, "APF516 states how many FlowSchemas were not analyzed")
-"""Subjects, resource rules and non-resource rules in a FlowSchema that APF516 analyzes."""
+"""Maximum number of subjects, resource rules and non-resource rules in a FlowSchema that APF516 analyzes."""
 MAX_REDUNDANCY_PROOF_PARTS = Bound(10_000, "APF516 states how many FlowSchemas were not analyzed")
-"""Subjects, resource rules and non-resource rules in all proofs of APF516. A proof about 5,000 rules takes seconds."""
+"""Maximum number of subjects, resource rules and non-resource rules in all proofs of APF516 together. A proof about 5,000 rules takes seconds."""
 
 
 # Fixes
 
 MAX_COMPARED_FIELDS = Bound(200, "the findings have no fix")
-"""Unknown fields in a mapping for which APF101 can suggest another name. Each field is compared with all other fields."""
+"""Maximum number of unknown fields in a mapping for which APF101 can suggest another name. Each unknown field is compared with all unknown fields."""
 MAX_FIX_ATTEMPTS = Bound(1_000, "the remaining fixes are refused")
-"""Batches of fixes that a run tries. Without this bound, fixes that undo each other would never end."""
+"""Maximum number of batches of fixes that a run tries. Without this bound, fixes that undo each other would never end."""
 MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS = Bound(40, "the remaining fixes are refused")
-"""Batches of fixes that a run tries if the input is large, because the whole input is checked after each batch."""
+"""Maximum number of batches of fixes that a run tries if the input is large, because the whole input is checked after each batch."""
 MAX_FIXED_FINDINGS = Bound(10_000, "nothing: further findings are fixed in the next round")
-"""Findings with the same rule, file and severity that are fixed in one round. A finding takes 30 kB of memory."""
+"""Maximum number of findings with the same rule, file and severity that are fixed in one round. A finding takes 30 kB of memory."""
 MAX_PROVEN_EDIT_CHARACTERS = Bound(1_000_000, "the edits of a fix are null in JSON; the fix is left out of SARIF")
-"""Characters in files with YAML anchors that are parsed again to verify the edits of fixes in JSON and SARIF."""
+"""Maximum number of characters that are parsed again for a JSON or SARIF report. Files with YAML anchors are parsed again for each fix, to verify its edits."""
 MAX_EDIT_NEIGHBORS = Bound(1_000_000, "the edits of a fix are null in JSON; the fix is left out of SARIF")
-"""Siblings of the entries that the fixes in a JSON or SARIF report edit. Removing an entry compares it with all siblings."""
+"""Maximum number of siblings of the entries that all fixes in a JSON or SARIF report edit. Removing an entry compares it with all siblings."""
 
 
 # Other commands
 
 MAX_MOVES = Bound(2_000, "diff states that more requests may move")
-"""Pairs of FlowSchemas between which `apflint diff` finds moved requests. A search for more pairs takes seconds."""
+"""Maximum number of pairs of FlowSchemas between which `apflint diff` finds moved requests. A search for more pairs takes seconds."""
 MAX_MOVE_PROOFS = Bound(500_000, "diff states that more requests may move")
-"""Solver calls of `apflint diff` that find pairs with moved requests, times the number of FlowSchemas, with which the time grows."""
+"""Maximum number of solver calls with which `apflint diff` finds moved requests, multiplied by the number of FlowSchemas. A call takes longer if there are more FlowSchemas."""
 MAX_ELEPHANTS = Bound(10_000, "an error")
-"""Elephants (flows that fill all queues of their hand) for which `apflint shards` computes exact probabilities."""
+"""Maximum number of elephants for which `apflint shards` computes exact probabilities. An elephant is a flow that fills all queues of its hand."""
 MAX_SHARDS_WORK = Bound(100_000_000, "an error")
-"""Bits of arithmetic for one probability. This number takes about a second. Valid hands (60 bits) need a tenth of it."""
+"""Maximum number of bits that the arithmetic for one probability handles. This number takes about a second. Valid hands (60 bits) need a tenth of it."""
 
 
 # Language server
 
 MAX_WORKSPACE_FILES = Bound(20_000, "a message, and other manifests are checked while they are open")
-"""Manifests in a directory that the language server checks. A home directory, opened by mistake, has more manifests."""
+"""Maximum number of manifests in a directory that the language server checks. A home directory, opened by mistake, has more manifests."""
 MAX_DIAGNOSTICS_PER_FILE = Bound(1_000, "a message states how many findings are not shown")
-"""Findings that an editor receives for a file. Editors become slow with more findings."""
+"""Maximum number of findings that an editor receives for a file. Editors become slow with more findings."""
 MAX_FINDINGS_WITH_ACTIONS = Bound(50, "nothing: further findings have no quick fix in the menu")
-"""Findings in a selection for which the editor offers quick fixes. A longer menu would be useless."""
+"""Maximum number of findings in a selection for which the editor offers quick fixes. A longer menu would be useless."""
 MAX_COMPLETION_CHARACTERS = Bound(500_000, "nothing: there is no completion and no explanation")
-"""Characters in a document in which the language server completes and explains fields."""
+"""Maximum number of characters in a document in which the language server completes and explains fields."""
 MAX_NEW_DOCUMENT_CHARACTERS = Bound(10_000, "nothing: there is no completion")
-"""Characters in a document in which the language server completes fields before any sign of an APF object."""
+"""Maximum number of characters in a document in which the language server completes fields before any sign of an APF object."""
 MAX_MESSAGE_BYTES = Bound(64 * 1024 * 1024, "an error, and the language server ends")
-"""Bytes in a message to the language server. The largest valid messages contain one document."""
+"""Maximum number of bytes in a message to the language server. The largest valid messages contain one document."""

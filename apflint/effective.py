@@ -53,8 +53,8 @@ class DeadParts(NamedTuple):
 class Effective:
     """The configuration of an API server after the manifests of a workspace are applied, and facts about it.
 
-    Facts are computed at their first use and stored in this object. Facts about objects use the Document of an object as
-    dictionary key, because a Document equals only itself.
+    Facts are computed at their first use and stored in this object. In facts about objects, the Document of an
+    object is the dictionary key, because a Document equals only itself.
     """
 
     def __init__(self, workspace: Workspace, assumptions: Assumptions = Assumptions()) -> None:  # noqa: B008  # immutable
@@ -121,7 +121,7 @@ class Effective:
 
     @cached_property
     def without_own(self) -> Configuration:
-        """`assumed` without `own_flow_schemas`, to show the effect of the built-in and other FlowSchemas."""
+        """`assumed` without `own_flow_schemas`. It shows what the cluster does with requests if these FlowSchemas are not applied."""
         others = self.without(frozenset(schema.document for schema in self.own_flow_schemas))
         return others._configuration(self._assumed_levels)  # noqa: SLF001  # the same class
 
@@ -142,7 +142,7 @@ class Effective:
 
     @cached_property
     def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
-        """A level for each name that FlowSchemas reference but no file defines. Empty in the closed world."""
+        """A placeholder level for each name that FlowSchemas reference but no file defines. Empty if `Assumptions.complete` is true."""
         if self.assumptions.complete:
             return ()
         dangling = (schema for schema in self.configuration.dangling if not is_dangling_on_server(schema))
@@ -171,7 +171,7 @@ class Effective:
 
     @cached_property
     def passages(self) -> Comparison:
-        """The comparison of `without_own` with `assumed`: finds requests that change their FlowSchema."""
+        """The comparison of `without_own` with `assumed`. It finds requests that different FlowSchemas capture in these two."""
         from apflint.proofs.request_space import REALISTIC
         from apflint.proofs.two_configurations import Comparison
 
@@ -186,12 +186,12 @@ class Effective:
 
     @cached_property
     def unreachable_documents(self) -> frozenset[Document]:
-        """The documents of the FlowSchemas in `own_flow_schemas` that capture no request."""
+        """The documents of unreachable FlowSchemas: FlowSchemas in `own_flow_schemas` that capture no request."""
         return frozenset(part.schema.document for part in self.dead_parts.parts if part.rule is None)
 
 
 def once(compute: Callable[[Effective], T]) -> Callable[[Effective], T]:
-    """Decorate a function that computes a fact, so that each `Effective` computes the fact once and stores it."""
+    """Decorator for a function that computes a fact. Each `Effective` calls the function once and stores the result."""
 
     @wraps(compute)
     def fact(effective: Effective) -> T:

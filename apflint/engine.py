@@ -42,13 +42,13 @@ class Options(NamedTuple):
     suppressions: bool = True
     """Whether to respect suppressions in manifests."""
     adjust: Callable[[Finding], Finding | None] | None = None
-    """Applies the settings of a project. Returns the finding with its severity changed, or None to omit the finding."""
+    """Function that applies the settings of a project to a finding. It may change the severity, or return None to omit the finding."""
     helm: bool = True
-    """Whether standard input may be output of `helm template`. Findings then name the template files."""
+    """Whether to recognize the output of `helm template` on standard input. Findings then name the template files."""
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE
     """Maximum number of findings to report for a rule, file and severity. Further findings are only counted."""
     covered: bool = False
-    """Whether to report also covered findings. They repeat another finding of the rule, but have their own fix."""
+    """Whether to include covered findings. A covered finding repeats another finding of its rule, but has its own fix."""
 
 
 def check(
@@ -56,14 +56,14 @@ def check(
     options: Options = Options(),  # noqa: B008  # immutable
     context: Iterable[tuple[str, bytes]] = (),
 ) -> Report:
-    """Check inputs, given as pairs of name and bytes, as one configuration. Report no findings in the files of `context`."""
+    """Check inputs as one configuration. An input is a pair of name and bytes. Report no findings in the inputs of `context`."""
     loaded = load_inputs(inputs, helm=options.helm)
     workspace = build_workspace(loaded, options.kubernetes, load_inputs(context))
     return report(loaded, Effective(workspace, options.assumptions), options)
 
 
 def load_inputs(inputs: Iterable[tuple[str, bytes]], *, helm: bool = True) -> list[Loaded]:
-    """Load inputs, given as pairs of name and bytes. With `helm`, `<stdin>` may be output of `helm template`."""
+    """Load inputs, given as pairs of name and bytes. If `helm` is true, split the output of `helm template` on standard input."""
     loaded: list[Loaded] = []
     for name, data in inputs:
         sources = split_helm_output(data.decode("utf-8", "replace")) if helm and name == STDIN else None
@@ -131,10 +131,10 @@ class _Run:
             for manifest in effective.workspace.manifests
             if manifest.violations
         }
-        """Paths of the mappings that contain a violation such as an unknown field, by document."""
+        """Paths of the mappings that contain a schema violation such as an unknown field. Keys are their documents."""
 
     def find(self, rules: Collection[str], *, covered: bool) -> Iterator[tuple[str, Problem]]:
-        """Yield the problems to report, with the ids of their rules."""
+        """Yield the problems of `rules` that must be reported, with their rule ids. Omit covered problems unless `covered` is true."""
         for rule in rules:
             for problem in self._find(rule):
                 if (
@@ -155,9 +155,9 @@ class _Run:
         return check.find(self._accepted)
 
     def _is_part_of_rejection(self, problem: Problem) -> bool:
-        """Return whether the API server rejects the value of a problem, or another value that explains the problem.
+        """Return whether the API server rejects a value that causes the problem.
 
-        Other values are values inside of it, the list of strings that contains it, and the whole object.
+        Such a value is the value of the problem, a value inside of it, the list of strings that contains it, or the whole object.
         """
         document, path = problem.place.document, problem.place.path
         strings = path[:-1] if path and isinstance(path[-1], int) and path[-2] != "subjects" else path
@@ -194,9 +194,9 @@ class _Run:
 
 
 def _limit(items: Iterable[T], kind: Callable[[T], Hashable], maximum: int) -> Iterator[tuple[T, int]]:
-    """Yield at most `maximum` items of each kind, in pairs with a number.
+    """Yield at most `maximum` items of each kind. With each item, yield a number.
 
-    The number is 0, except for the last item of a kind, where it counts the omitted items of this kind.
+    For the last item of a kind, the number counts the omitted items of this kind. For all items before it, the number is 0.
     """
     groups: dict[Hashable, list[T]] = {}
     counts: Counter[Hashable] = Counter()
@@ -228,7 +228,7 @@ def limit_findings(report: Report) -> Report:
 
 
 def _skipped(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
-    """Yield an entry for each file and reason: first for skipped objects of other kinds, then for templates."""
+    """Yield the parts of files that were not checked: first the counts of objects that are not APF objects, then templates."""
     for part in loaded:
         for reason, count in part.skipped.items():
             yield Skipped(part.source.name, reason, count)

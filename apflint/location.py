@@ -38,7 +38,7 @@ class TextRange(NamedTuple):
 
     @property
     def document(self) -> None:
-        """Always None, because the range is not part of an object."""
+        """None, because the range is not part of an object."""
         return
 
     @property

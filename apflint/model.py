@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 Kind = Literal["FlowSchema", "PriorityLevelConfiguration"]
 
 PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
-"""Annotation with which 0 or absent shares mean 0 in v1beta3. Kubernetes 1.29 then rejects the level, 1.30 accepts it."""
+"""Annotation of a level. With it, 0 or absent shares mean 0 in v1beta3. Kubernetes 1.29 then rejects the level, 1.30 accepts it."""
 SUBJECT_FIELDS = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
-"""Name of the field of a subject that contains its details, by the kind of the subject."""
+"""Field of a subject that contains its details. Keys are the kinds of subjects."""
 
 
 class OwnerReference(NamedTuple):

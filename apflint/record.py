@@ -30,4 +30,4 @@ else:
             return made
 
     class NamedTuple(metaclass=_NamedTupleMeta):
-        """Base class with the same use as `typing.NamedTuple`."""
+        """Base class that is used like `typing.NamedTuple`."""

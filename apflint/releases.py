@@ -54,7 +54,7 @@ API_VERSIONS = (
 
 
 class Deprecation(NamedTuple):
-    """The content of the warning with which a server answers requests to a deprecated API version."""
+    """Facts in the warning of a server that answers a request to a deprecated API version."""
 
     since: str
     """The release that deprecated the version, such as `1.29`."""
@@ -67,7 +67,7 @@ class Release(NamedTuple):
     """A minor release of Kubernetes, in its latest patch."""
 
     minor: int
-    """36 for Kubernetes 1.36."""
+    """The minor version number: 36 for Kubernetes 1.36."""
     served: tuple[str, ...]
     """API versions that a server serves by default, the newest first."""
     on_request: tuple[str, ...]
@@ -80,7 +80,7 @@ class Release(NamedTuple):
 
     @property
     def newest_version(self) -> str:
-        """The newest API version that is served by default, or the newest of `on_request` if there is no default."""
+        """The newest API version that servers serve by default. If they serve none by default, the newest version in `on_request`."""
         return (self.served or self.on_request)[0]
 
     @property
@@ -143,7 +143,7 @@ class Release(NamedTuple):
 
     @property
     def estimates_watches(self) -> bool:
-        """Whether a watch that begins with a list takes as many seats as a list request. Otherwise, a watch takes 1 seat.
+        """Whether a watch that begins with a list takes as many seats as a list request. If false, every watch takes 1 seat.
 
         Source: feature gate WatchList, on by default in 1.32 and from 1.34 on, and `estimate` in
         util/flowcontrol/request/width.go.
@@ -152,7 +152,7 @@ class Release(NamedTuple):
 
     @property
     def max_list_seats(self) -> int:
-        """Maximum seats of a list request, or of a watch that begins with a list. A priority level may lower the maximum.
+        """Maximum number of seats of a list request, or of a watch that begins with a list. A priority level may lower the maximum.
 
         Source: feature gate SizeBasedListCostEstimate and `DefaultWorkEstimatorConfig` in util/flowcontrol/request/config.go.
         """
@@ -160,7 +160,7 @@ class Release(NamedTuple):
 
     @property
     def max_mutating_seats(self) -> int:
-        """Maximum seats of a create, update, patch or delete request. A priority level may lower the maximum.
+        """Maximum number of seats of a create, update, patch or delete request. A priority level may lower the maximum.
 
         Source: `enableMutatingWorkEstimator` in util/flowcontrol/request/mutating_work_estimator.go, off in 1.23.
         """
@@ -242,7 +242,7 @@ NEWEST = RELEASES[-1]
 
 
 def parse_api_version(text: str) -> str:
-    """Return the version, such as `v1`, of `v1` or `flowcontrol.apiserver.k8s.io/v1`. Raises UserError if it is unknown."""
+    """Return the API version, such as `v1`, from text such as `v1` or `flowcontrol.apiserver.k8s.io/v1`. Raises UserError if it is unknown."""
     version = text.removeprefix(f"{GROUP}/")
     if api_version(version) is None:
         names = [life.name for life in API_VERSIONS]

@@ -152,7 +152,7 @@ _WHAT: dict[str, Literal["type", "range", "format"]] = {
     "maximum": "range",
     "format": "format",
 }
-"""`Violation.what` by the schema keyword that rejects the value."""
+"""Values of `Violation.what`. Keys are the schema keywords that reject the value."""
 
 
 @lru_cache(maxsize=16)

@@ -90,7 +90,7 @@ class Workspace(NamedTuple):
                 yield place / "nonResourceRules" / index, non_resource_rule
 
     def string_lists(self) -> Iterator[tuple[Place, str, tuple[str, ...]]]:
-        """Yield the lists of strings in resource and non-resource rules: place of the rule, field, and items."""
+        """Yield each list of strings in resource and non-resource rules: the place of its rule, its field, and its items."""
         for place, rule in self.resource_rules():
             yield place, "verbs", rule.verbs
             yield place, "apiGroups", rule.api_groups

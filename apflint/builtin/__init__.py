@@ -46,9 +46,9 @@ MANDATORY = ("exempt", "catch-all")
 AUTOUPDATE = "apf.kubernetes.io/autoupdate-spec"
 """Annotation of built-in objects. If its value is "true", the server restores the spec of its release."""
 GENERAL_PURPOSE = ("service-accounts", "global-default")
-"""Suggested FlowSchemas for requests that no other FlowSchema matches. Other suggested FlowSchemas protect system traffic."""
+"""Suggested FlowSchemas for requests that no other FlowSchema matches. All remaining suggested FlowSchemas protect system traffic."""
 _FIRST_MINORS = (18, 19, 20, 22, 24, 26, 28, 34)
-"""Minor releases that changed the built-in objects: the names of the data files."""
+"""Minor releases that changed the built-in objects (18 for 1.18). A data file exists for each of them."""
 _SOURCE_PREFIX = "<built-in "
 
 
@@ -91,16 +91,16 @@ def list_protected_flow_schemas(release: Release) -> frozenset[str]:
 
 @lru_cache
 def find_lifetime(kind: Kind, name: str) -> tuple[Release, Release] | None:
-    """Return the first and the last known release that have a built-in object, or None if no release has it.
+    """Return the first and the last known release with the built-in object `name`, or None if no release has it.
 
-    All releases between these two have the object, too.
+    All releases between these two releases have the object, too.
     """
     releases = [release for release in RELEASES if name in list_names(release, kind)]
     return (releases[0], releases[-1]) if releases else None
 
 
 def is_retired(release: Release, kind: Kind, name: str) -> bool:
-    """Return whether earlier releases created an object of this name that `release` no longer creates."""
+    """Return whether an earlier release, but not `release`, has a built-in object of this kind and name."""
     lifetime = find_lifetime(kind, name) if name and name not in list_names(release, kind) else None
     return lifetime is not None and release.minor > lifetime[1].minor
 

@@ -60,7 +60,7 @@ class _FileTooLargeError(Exception):
 
 
 class ObjectFinder:
-    """Collects the APF objects of a text, its problems, and the number of its other documents by description."""
+    """Collects the APF objects of a text and its problems. Counts the documents that contain no APF object, by description."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -113,7 +113,7 @@ class ObjectFinder:
             self._add_problem("template", template.start, template.end, message, template.help)
 
     def _spend(self, start: int, end: int) -> None:
-        """Subtract the cost of a document from the budget of the file. If it is exhausted, report this and raise _FileTooLargeError."""
+        """Subtract the cost of a document from the budget of the file. If the budget is exhausted, report this and raise _FileTooLargeError."""
         left = self._content_left - _DOCUMENT_COST - self._measure(start, end)
         if left <= 0 and self._documents_read:
             self._add_too_large(start, start + 1, self._documents_read)
@@ -321,7 +321,7 @@ def _find_near_miss(
     kind: str,
     has_apf_spec: bool,  # a fact, not a flag
 ) -> tuple[str, str, str, tuple[str, str] | None] | None:
-    """Return the problem of an object that was probably intended as an APF object, or None if it is another object.
+    """Return the problem of an object that was probably intended as an APF object, or None if it was not.
 
     The problem consists of field, message, help and correction.
     """

@@ -22,14 +22,14 @@ _CONTENT = re.compile(r"^(?!---|%)[ \t]*([^\s#])", re.MULTILINE)
 
 
 class Comment(NamedTuple):
-    """A comment at offsets of its source. `text` is the rest of the comment after the word, and starts at `text_start`."""
+    """A comment that starts with the searched word. `text` is the rest of the comment, and starts at the offset `text_start`."""
 
     start: int
     end: int
     text: str
     text_start: int
     scope: tuple[int, int]
-    """Range in which the nodes start that the comment applies to.
+    """The comment applies to the nodes that start in this range of offsets.
 
     If the comment follows a node on its line, the range is this line. Otherwise, the range is that of the next node.
     """
@@ -41,9 +41,9 @@ class _Layout(NamedTuple):
     scalars: list[tuple[int, int]]
     """Sorted ranges of scalars, in which `#` does not start a comment."""
     nodes: list[tuple[int, int]]
-    """Sorted ranges of objects, mapping entries and list items. Of ranges with the same start, the largest is first."""
+    """Sorted ranges of objects, mapping entries and list items. If ranges have the same start, the largest range is first."""
     multiline_starts: dict[int, int]
-    """Start offset of each value that spans several lines, by the 1-based number of its last line."""
+    """Start offset of each value that spans several lines. Keys are the numbers of their last lines, from 1."""
     documents: list[tuple[int, int]]
     """Content ranges of the documents that are not empty."""
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 GROUP = "flowcontrol.apiserver.k8s.io"
 KINDS = ("FlowSchema", "PriorityLevelConfiguration")
 LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "PriorityLevelConfiguration"}
-"""Kind of the items, by kind of the list."""
+"""Kind of the items of a list. The keys are the kinds of lists."""
 
 _FIELDS = frozenset(("apiVersion", "kind", "metadata", "spec"))
 _METADATA_FIELDS = frozenset(("name", "labels", "annotations"))
 
 
 class Document:
-    """A manifest of an APF object. Its first use of a position calls `parse_tree`, which returns the tree with positions."""
+    """A manifest of an APF object. The first request for a position calls `parse_tree`, which returns the tree with positions."""
 
     __slots__ = (
         *(
@@ -66,7 +66,7 @@ class Document:
         self.has_other_fields = not (
             value.keys() <= _FIELDS and isinstance(metadata, dict) and metadata.keys() <= _METADATA_FIELDS
         )
-        """Whether the manifest has more fields than apiVersion, kind, spec, and name, labels and annotations in metadata."""
+        """Whether the manifest has a field that is not apiVersion, kind, spec, metadata.name, metadata.labels or metadata.annotations."""
         self.prefix = prefix
         """Path of the object in its YAML or JSON document: `("items", 3)` in a list, otherwise empty."""
         self.start = start
@@ -104,7 +104,7 @@ class Document:
         return root
 
     def offsets(self, path: Path, *, key: bool = False) -> tuple[int, int]:
-        """Return the start and end offsets with which a finding points at the value at `path`.
+        """Return the start and end offsets of the text that a finding about the value at `path` underlines.
 
         They are the offsets of the value if it is a scalar or a flow collection on one line. For other values, and if `key`
         is true, they are the offsets of the key. For a missing value, they are the offsets of the nearest existing parent.
@@ -118,7 +118,7 @@ class Document:
         return self._first_line(node)
 
     def span(self, path: Path, key: bool = False) -> Span:  # called as span(path, key=True) everywhere
-        """Return the same range as `offsets`, as lines and columns."""
+        """Return the range of `offsets` as lines and columns."""
         return self.source.span(*self.offsets(path, key=key))
 
     def text(self, path: Path) -> str:

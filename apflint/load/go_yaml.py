@@ -23,7 +23,7 @@ _LOW_COUNT, _HIGH_COUNT = 400_000, 4_000_000
 _HIGH_RATIO, _LOW_RATIO = 0.99, 0.10
 
 _Identity = tuple[type, Any]
-"""Type and value of a key, with which go-yaml compares keys: `1`, `1.0` and `"1"` are different keys."""
+"""Type and value of a key. go-yaml compares both, so that `1`, `1.0` and `"1"` are different keys."""
 
 
 class Duplicate(NamedTuple):
@@ -70,7 +70,7 @@ class _Decoder:
         self.decoded = 1  # the document node itself
         self.aliased = 0
         self.expanding: set[Node] = set()
-        """Nodes whose aliases are currently being expanded."""
+        """Targets of the aliases that are being expanded, to detect an alias inside of its own target."""
 
     def decode(self, node: Node) -> Any:
         self._count(node)

@@ -1,4 +1,4 @@
-"""Splits the output of `helm template` into the templates that rendered it, by its `# Source: FILE` lines."""
+"""Splits the output of `helm template` by template file. A line `# Source: FILE` precedes the output of each template."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LAST_MARKER = re.compile(r"^---\s*\Z", re.MULTILINE)
 
 
 def split_helm_output(text: str) -> list[Source] | None:
-    """Return one source for each template file in the output of `helm template`, or None for other text.
+    """Return one source for each template file in the output of `helm template`, or None if `text` is not such output.
 
     If a template file renders several documents, its source contains all of them in order.
     """
@@ -27,7 +27,7 @@ def split_helm_output(text: str) -> list[Source] | None:
 
 
 def find_helm_templates(text: str) -> dict[str, list[tuple[int, int]]]:
-    """Return the ranges of each template file in the output of `helm template`. Empty for other text.
+    """Return the ranges of each template file in the output of `helm template`. Empty if `text` is not such output.
 
     A range is the start and end of the text below a `# Source: FILE` line. A template file may have several ranges, because
     Helm sorts documents by kind.

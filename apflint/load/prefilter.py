@@ -1,4 +1,4 @@
-"""Cheap text searches before parsing: whether a document may contain an APF object, and the kind of other objects."""
+"""Cheap text searches before parsing. They find documents that may contain an APF object, and the kinds of all remaining documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CONTENT = re.compile(r"^[ \t]*[^\s#-]", re.MULTILINE)
 
 
 class Prefilter:
-    """Searches a text for the API group and kinds of APF. Remembers the last hit, so that all searches read the text once."""
+    """Searches a text for the API group and kinds of APF. Remembers the last match, so that all searches together read the text once."""
 
     def __init__(self, text: str) -> None:
         self._text = text

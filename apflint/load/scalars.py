@@ -26,7 +26,7 @@ _WORDS: dict[str, tuple[str, Any]] = {
     **{word: (_FLOAT, float("-inf")) for word in ("-.inf", "-.Inf", "-.INF")},
 }
 _NON_STRING_STARTS = frozenset("yYnNtTfFoO~.+-0123456789")
-"""First characters of all plain scalars that are not strings, and of some strings."""
+"""First characters of plain scalars that may not be strings. With any other first character, a plain scalar is a string."""
 
 # Go's strconv.ParseInt and ParseUint with base 0, after underscores are removed.
 _INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]+|0|[1-9][0-9]*)\Z")
@@ -53,7 +53,7 @@ def resolve_plain(text: str) -> object:
 
 
 def resolve_key(text: str) -> object:
-    """Return the value with which go-yaml compares a key without quotes.
+    """Return the value of a key without quotes, as go-yaml compares it with other keys.
 
     The keys `1` and `1.0` differ, although both become the JSON key "1".
     """

@@ -22,7 +22,7 @@ class Source:
         """Name that findings show: a path, or `<stdin>`."""
         self.text = text
         self.rendered = rendered or name == STDIN
-        """Whether a tool rendered the text. Then the order of its documents is not a choice of the user."""
+        """Whether a tool such as Helm rendered the text. If so, the user did not choose the order of its documents."""
 
     @cached_property
     def line_starts(self) -> list[int]:

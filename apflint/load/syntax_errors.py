@@ -53,7 +53,7 @@ _EXPLANATIONS = {
         "start a new document with `---`",
     ),
 }
-"""Message and help of apflint, by the beginning of libyaml's message."""
+"""Message and help of apflint for an error. Keys are the beginnings of libyaml's messages."""
 
 
 def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> ParseError:
@@ -106,7 +106,7 @@ def _locate_start(problem: str, context: str, text: str, base: int, began: int, 
 
 
 def _is_left_open(text: str, base: int, began: int, at: int, end: int) -> bool:
-    """Return whether a closing bracket is missing, and not a comma inside of the brackets.
+    """Return whether the error is a missing closing bracket. Otherwise, a comma inside of the brackets is missing.
 
     The bracket is missing if the text ends, or if a later line is indented no deeper than the line of the opening bracket.
     """

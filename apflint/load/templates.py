@@ -51,7 +51,7 @@ def recognize_file(name: str, text: str) -> Template | None:
 
 
 def recognize_template(text: str, start: int, end: int) -> Template | None:
-    """Return the template in `text[start:end]`, which is not valid YAML, or None if it is not a known kind of template."""
+    """Return the template in the invalid YAML `text[start:end]`, or None if the text is not a known kind of template."""
     if match := _GO.search(text, start, end):
         return Template("a Helm or Go template", "render it: helm template CHART | apflint check -", *match.span())
     if match := _HEREDOC.search(text, start, end):
@@ -68,7 +68,7 @@ def find_placeholder(value: str) -> str | None:
 
 
 def suggest_rendering(value: str) -> str | None:
-    """Return a help text that asks about the placeholder in a value, or None if the value has no placeholder."""
+    """Return a help text about rendering the placeholder in a value, or None if the value has no placeholder."""
     placeholder = find_placeholder(value)
     return f"is {quote(placeholder)} a placeholder? render the template before checking it" if placeholder else None
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from apflint.location import Path
 
 Limit = Literal["server", "apflint"]
-"""Owner of the limit that a document exceeds: the API server, which then rejects the document, or apflint."""
+"""Whose limit a document exceeds. `server` means that the API server rejects the document."""
 
 
 class Scalar:
@@ -36,7 +36,7 @@ class Mapping:
         self.flow = flow
         self.pairs: list[tuple[Scalar, Node]] = []
         self.merges: list[tuple[int, Scalar, Node]] = []
-        """For each merge key `<<`: the number of pairs before it, the key, and its value. go-yaml evaluates them in order."""
+        """The merge keys `<<`, in order: the number of pairs before the merge key, its node, and its value."""
         self.entries: dict[str | None, tuple[Scalar, Node]] | None = None
         """The result of `entries_of`, or None before its first call."""
 
@@ -84,7 +84,7 @@ class ParseError(Exception):
         self.end = start + 1 if end is None else end
         self.help = help
         self.limit = limit
-        """Owner of the limit that the document exceeds, or None if the text is invalid."""
+        """Whose limit the document exceeds, or None if the text is invalid."""
 
 
 class ParsedDocument(NamedTuple):
@@ -99,7 +99,7 @@ class ParsedDocument(NamedTuple):
 
 
 def resolve_alias(node: Node) -> Scalar | Mapping | Sequence:
-    """Return the target if the node is an alias, otherwise the node itself."""
+    """Return the target of an alias. Return every other node itself."""
     while isinstance(node, Alias):
         node = node.target
     return node
@@ -132,7 +132,7 @@ def find_child(node: Node, step: str | int) -> tuple[Scalar | None, Node] | None
 def walk(node: Node, path: Path) -> tuple[int, Scalar | None, Node]:
     """Follow `path` to its node, or to the last node that exists.
 
-    Return the number of steps followed, the key of that node (None for a root or list item), and the node.
+    Return the number of steps that exist, the key of the found node (None for a root or list item), and the node.
     """
     key: Scalar | None = None
     for depth, step in enumerate(path):

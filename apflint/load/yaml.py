@@ -49,7 +49,7 @@ def parse_documents(
 
 
 def too_many_documents(text: str, start: int, is_wanted: Callable[..., bool]) -> Iterator[ParsedDocument]:
-    """Yield the rest of a text, after `MAX_DOCUMENTS` documents, as one document with an error. Ask `is_wanted` first."""
+    """Yield the rest of a text after `MAX_DOCUMENTS` documents as one document with an error, if `is_wanted` is true for it."""
     if is_wanted(start, len(text)):
         error = ParseError(f"more than {MAX_DOCUMENTS:,} documents in one file", start, limit="apflint")
         yield ParsedDocument(start, len(text), None, error)
