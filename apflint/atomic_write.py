@@ -58,7 +58,7 @@ def _copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
 
 @contextmanager
 def _delay_termination() -> Iterator[None]:
-    """Delay SIGTERM and SIGHUP until the body ends, because they would leave its temporary file behind.
+    """Delay SIGTERM and SIGHUP until the body ends. Otherwise they would leave the temporary file of the body behind.
 
     Signals that are ignored or have a handler are not delayed. Threads other than the main thread do not receive
     signals, so nothing is delayed there.

@@ -63,7 +63,10 @@ def render_baseline(report: Report, kept: Counter[Entry]) -> str:
 
 
 def parse_baseline(text: str, name: str) -> Counter[Entry]:
-    """Return the entries of a baseline with their counts. Raises UserError, with `name`, if the text is not a baseline."""
+    """Return the entries of a baseline with their counts.
+
+    Raises UserError if the text is not a baseline. The message contains `name`, the name of the file.
+    """
     error = UserError(
         f"{name}: this is not a baseline. Use a file that --write-baseline created; to create one, name a new file."
     )
@@ -91,7 +94,7 @@ def hide_known_findings(
     """Remove known findings from a report. An entry with the count n hides at most n findings.
 
     `rules` are the rules that ran, and `objects` the files and objects that were read, as in `Entry.object` (None means
-    all). Entries of other rules and objects are not stale.
+    all). Entries with a rule or an object that is not among these are not stale.
     """
     remaining = Counter(known)
     kept: list[Finding] = []

@@ -20,7 +20,7 @@ class RuleSelector(NamedTuple):
 
 
 def parse_selector(text: str) -> RuleSelector:
-    """Parse a selector. Raises UserError, with similar ids or names, if the selector does not select any rule."""
+    """Parse a selector. Raises UserError, which suggests a similar id or name, if `text` selects no rule."""
     return RuleSelector(text, catalogue.select_ids(text))
 
 

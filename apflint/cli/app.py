@@ -54,7 +54,10 @@ class _Program(TyperGroup):
 
 
 def _read_summary(name: str) -> Command:
-    """Return a command with only panel and help text, parsed from its source. Importing all commands takes 0.3 s."""
+    """Return the command `name` with only its panel and its help text.
+
+    They are parsed from the source of the command, because importing all commands would take 0.3 s.
+    """
     with open(os.path.join(*commands.__path__, f"{name}.py"), encoding="utf-8") as file:
         module = ast.parse(file.read())
     for node in module.body:

@@ -157,7 +157,10 @@ def print_report(report: Report, output: Output, errors: Iterable[str], *, requi
 
 
 def exit_code_of(report: Report, output: Output) -> int:
-    """Return 1 if a finding has the severity `output.fail_on` or higher. Return 0 otherwise, and with `exit_zero`."""
+    """Return 1 if a finding has the severity `output.fail_on` or higher, and 0 otherwise.
+
+    Always return 0 if `output.exit_zero` is true.
+    """
     if output.fail_on == "never" or output.exit_zero:
         return ExitCode.OK
     counted = SEVERITIES[: [*SEVERITIES].index(output.fail_on) + 1]  # type: ignore[arg-type]  # options and settings are checked

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_MESSAGE_CHARACTERS = 10_000
 """Maximum length of a printed message. Messages that quote long input are truncated."""
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
-"""Error numbers of an OSError without a file name that mean that standard output cannot be written."""
+"""If an OSError has no file name, these error numbers mean that standard output cannot be written."""
 
 
 def run_and_report_errors(command: Callable[[], int | None]) -> int:

@@ -48,7 +48,7 @@ COMMON_USERS = (
 COMMON_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, "system:masters", NODES, SERVICE_ACCOUNTS)
 COMMON_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 COMMON_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3")
-"""Users, groups, namespaces and paths of every cluster.
+"""`COMMON_USERS` to `COMMON_PATHS` are users, groups, namespaces and URL paths that every cluster has.
 
 Source: Kubernetes documentation, "Using RBAC Authorization" and "Kubernetes API health endpoints".
 """

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def find_fast_path(arguments: list[str]) -> Callable[[], int] | None:
-    """Return a function that runs `--version` or `check [--force-exclude] [--] PATH...`, or None if typer is needed."""
+    """Return a function that runs `arguments` without typer, or None if typer is needed.
+
+    Typer is not needed for `--version` and `check [--force-exclude] [--] PATH...`.
+    """
     if "_APFLINT_COMPLETE" in os.environ:
         return None
     if arguments == ["--version"]:

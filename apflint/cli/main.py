@@ -65,7 +65,7 @@ class _LossyFile(io.FileIO):
 
 
 def _reopen_closed_streams() -> None:
-    """Open the null device in place of each closed standard stream (`>&-`), so that no other file gets its number.
+    """Open the null device in place of each closed standard stream (`>&-`), so that no other file gets its descriptor.
 
     Standard input is opened for writing and standard output for reading, so that using these streams fails.
     """

@@ -33,7 +33,7 @@ RULES = "Rules"
 SETTINGS = "Settings"
 
 MAX_SEATS = 2**31 - 1
-"""Maximum seats of an API server. The flags that set the seats are 32-bit integers."""
+"""Maximum number of seats of an API server. The flags that set the seats are 32-bit integers."""
 
 
 class _OptionSettings(TypedDict, total=False):

@@ -57,7 +57,7 @@ def parse_report_file(text: str) -> ReportFile:
 def check_report_files(report_files: Sequence[ReportFile], selection: Selection) -> None:
     """Raise UserError if two reports have the same file, or if a report would replace an input of this run.
 
-    A report may replace an earlier report in JSON, even if the file is in an input directory.
+    A report may replace a file in an input directory if that file is an earlier report in JSON.
     """
     real_paths = [_real_path(report_file.file) for report_file in report_files]
     inputs = {

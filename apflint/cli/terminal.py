@@ -21,7 +21,7 @@ def style(color: str, stream: TextIO | None = None, **flags: bool) -> Style:
     """Return the style of output to a stream: width, colors and links. The default stream is standard output.
 
     `color` is auto, always or never. Auto depends on NO_COLOR, FORCE_COLOR and whether the stream is a terminal.
-    `flags` are other fields of `Style`.
+    `flags` are values of the remaining fields of `Style`, such as `quiet`.
     """
     stream = stream or sys.stdout
     terminal = stream.isatty()

@@ -25,7 +25,7 @@ _SHAPES: dict[Look, str] = {
     "dangling": ', style="rounded,filled,dashed"',
 }
 _MAX_LINE_CELLS = 60
-"""Maximum width of a line of a label, in cells. The tooltip has the complete text."""
+"""Maximum width of a line of a label. A wide character counts as two. The tooltip has the complete text."""
 
 
 def render(picture: Picture) -> str:
@@ -61,7 +61,10 @@ def _attributes(node: SchemaNode | LevelNode) -> str:
 
 
 def _escape(text: str) -> str:
-    r"""Escape text for a quoted string. Special characters become entities. Backslashes are doubled: `\N` is a node's name."""
+    r"""Escape text for a quoted string. Special characters become entities.
+
+    Backslashes are doubled, because Graphviz replaces `\N` by the name of the node.
+    """
     return "".join(
         char if char.isascii() and char not in '&<>"\\' else r"\\" if char == "\\" else f"&#{ord(char)};"
         for char in text

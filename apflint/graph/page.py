@@ -71,7 +71,7 @@ def _problems(picture: Picture) -> str:
 
 
 def _table(caption: str, rows: Iterable[dict[str, str]]) -> str:
-    """Render a table with a row for each item of `rows`. The first value is the head of its row."""
+    """Render a table with a row for each item of `rows`. The first value of an item is the header of its row."""
     lines = [f'<h2>{caption}</h2>\n<div class="table"><table>\n']
     for number, row in enumerate(rows):
         if number == 0:

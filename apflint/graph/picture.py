@@ -176,7 +176,7 @@ def format_facts(node: SchemaNode | LevelNode) -> list[str]:
 
 
 class Unreachable(NamedTuple):
-    """The unreachable FlowSchemas and rules of a configuration. Keys are the documents of the FlowSchemas."""
+    """The unreachable FlowSchemas and rules of a configuration. Both mappings have documents of FlowSchemas as keys."""
 
     schemas: Mapping[Document, tuple[FlowSchema, ...]]
     """For each unreachable FlowSchema, the FlowSchemas that capture its requests. Empty if it matches no request."""
@@ -185,7 +185,7 @@ class Unreachable(NamedTuple):
 
 
 def find_unreachable(configuration: Configuration) -> Unreachable:
-    """Find the FlowSchemas and rules that no request reaches, by a proof."""
+    """Prove which FlowSchemas and rules no request can reach."""
     from apflint.proofs.one_configuration import Analysis  # imports a solver
 
     analysis = Analysis(configuration)
@@ -303,7 +303,7 @@ def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
 
 
 def _order_levels(configuration: Configuration, schemas: list[FlowSchema]) -> list[str]:
-    """Return the names of all levels, including missing levels, by the average position of their FlowSchemas.
+    """Return the names of all levels, including missing levels, sorted by the average position of their FlowSchemas.
 
     Levels without FlowSchemas come last.
     """

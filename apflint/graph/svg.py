@@ -28,7 +28,7 @@ _BLOCKER_GUTTER = 56
 _PORT_GAP = 9
 """Maximum distance between the ends of arrows at a level."""
 _NAME_WIDTH, _TEXT_WIDTH = 7.9, 6.5
-"""Width of a character of a name (13 px, monospaced), and average width of a character of other text (12 px)."""
+"""Widths of characters: in names (monospaced font of 13 px), and the average in all other text (font of 12 px)."""
 _BAR_WIDTH = LEVEL_WIDTH - 28
 _PRECEDENCE_WIDTH = 76
 LEGEND = {

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
     Warn = Callable[[str], object]
-    """Receives warnings about manifests that apflint skips, and about rejected manifests that it uses."""
+    """Function that receives warnings about manifests that apflint skips, and about rejected manifests that it uses."""
 
 BUILT_IN_PREFIX = "defaults:"
 """Prefix of a name for built-in objects: `defaults:1.33` means the built-in objects of Kubernetes 1.33."""
@@ -79,7 +79,9 @@ def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> E
 
 
 def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Effective:
-    """Return the configuration in a path, or of a new cluster for a name such as `defaults:1.33`.
+    """Return the configuration of a cluster that has the manifests in the path `name`.
+
+    For a name such as `defaults:1.33`, return the configuration of a new cluster of that release.
 
     Raises UserError as `read_cluster` does, and for an unknown release.
     """
@@ -118,7 +120,10 @@ def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -
 
 
 def _describe(findings: list[Finding]) -> str:
-    """Describe findings: the object of the first finding with its places, and the number of other findings."""
+    """Describe findings: object, file and line of the first finding, and the number of the remaining findings.
+
+    For a duplicate, also name the places of the other definitions.
+    """
     first, *others = findings
     what = f'{first.object.kind} "{first.object.name}"' if first.object else "a document"
     places = [f"{first.file}:{first.span.line}"]

@@ -99,8 +99,8 @@ def write_baseline(
 def _read_objects(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
     """Return the files and objects that a run on `paths` has read, as in `Entry.object`.
 
-    Return None, which means all, if a directory in `paths` contains the baseline. Other runs, such as those of a
-    pre-commit hook, read only some files of the project and say nothing about the others.
+    Return None, which means all, if a directory in `paths` contains the baseline. If no directory contains it, as in
+    a pre-commit hook, the run reads only some files of the project.
     """
     home = os.path.realpath(os.path.dirname(path) or ".")
     for directory in filter(os.path.isdir, paths):

@@ -26,7 +26,7 @@ UPPER_CASE = "upper-case suffix, which kubectl does not read"
 
 
 class FoundFile(NamedTuple):
-    """An input file that is not read yet."""
+    """An input file that has not been read yet."""
 
     name: str
     """The name in findings: the path without a leading `./`, or `<stdin>` for `-`."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apflint.inputs.discovery import FoundFile
 
 MAX_NAMES = 10
-"""Maximum number of notes on named files without APF objects."""
+"""Maximum number of notes on files that the user named and that contain no APF objects."""
 CONTEXT_REASON = "context"
 """Reason for skipping a file of `Selection.context`. Its objects are known to the checks, but have no findings."""
 
@@ -82,7 +82,10 @@ def read_selection(
 def read_files(
     found: Iterable[FoundFile], report_error: Callable[[FoundFile, str], object], skipped: list[Skipped]
 ) -> Iterator[InputFile]:
-    """Yield the readable files. Pass other files and the reason to `report_error`, and append patches to `skipped`."""
+    """Yield the readable files. Append Kustomize patches to `skipped`.
+
+    For each unreadable file, pass the file and the reason to `report_error`.
+    """
     patches = None
     for file in found:
         data = read_file(file)
@@ -132,7 +135,10 @@ def collect_named(files: Iterable[InputFile], paths: Container[str], names: list
 
 
 def describe_files_without_objects(names: Sequence[str]) -> Iterator[str]:
-    """Yield notes on named files without APF objects: at most `MAX_NAMES`, of which the last may count other files."""
+    """Yield at most `MAX_NAMES` notes on the files `names`, which contain no APF objects.
+
+    If there are more files, the last note contains only the number of the remaining files.
+    """
     shown = names if len(names) <= MAX_NAMES else names[: MAX_NAMES - 1]
     yield from (f"{name}: no FlowSchema and no PriorityLevelConfiguration in this file" for name in shown)
     if more := len(names) - len(shown):

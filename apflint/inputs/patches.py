@@ -22,14 +22,17 @@ _FIELDS = ("patches", "patchesStrategicMerge", "patchesJson6902")
 
 
 class Patches:
-    """The patch files of all repositories. `path in patches` reads each kustomization at most once."""
+    """The patch files of all repositories, for the test `path in patches`. Each kustomization is read at most once."""
 
     def __init__(self) -> None:
         self._patches_of = cache(_patches_of)
         self._is_git_root = cache(lambda directory: os.path.exists(os.path.join(directory, ".git")))
 
     def __contains__(self, path: str) -> bool:
-        """Return whether a kustomization in the directory of the file, or above in the same repository, lists the file."""
+        """Return whether a kustomization lists the file `path` as a patch.
+
+        The directory of the file is searched for kustomizations, and its parent directories in the same repository.
+        """
         try:
             real = os.path.realpath(path)
         except ValueError:  # a NUL in the name

@@ -26,7 +26,7 @@ def confirm_findings(
 
     For example, a missing priority level may be defined in a file that the run does not read. A finding that depends on
     other objects is kept only if `check_again` also reports it. `check_again` checks the same files with the other
-    files of the git repository as context. These files are read only if the report has such findings.
+    files of the git repository as context. The other files are read only if the report has such findings.
 
     Without a git repository, the report is returned unchanged. If the repository has more than `MAX_PROJECT_FILES`
     files, all findings that depend on other objects are removed.

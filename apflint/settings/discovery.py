@@ -81,9 +81,10 @@ def _has_apflint_table(path: str) -> bool:
 
 
 def _read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes | None:
-    """Return the bytes of a settings file, or None if there are more than `maximum`. Raises UserError for special files.
+    """Return the bytes of a settings file, or None if the file has more than `maximum` bytes.
 
-    Regular files are allowed, and also pipes if `is_stream` is true. Raises OSError if the file cannot be opened.
+    Raises UserError for special files, except pipes if `is_stream` is true. Raises OSError if the file cannot be
+    opened.
     """
     descriptor = os.open(path, _FLAGS if is_stream else _FLAGS | _NON_BLOCKING)
     mode = os.fstat(descriptor).st_mode

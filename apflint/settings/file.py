@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Parser = Callable[[Any, str, str], Any]
     """Function that parses a value. Raises UserError for an invalid value.
 
-    Arguments: the value, the file and key for error messages, and the directory of the file.
+    Arguments: the value; the place (file and key) that error messages name; the directory of the settings file.
     """
 
 T = TypeVar("T")
@@ -34,9 +34,10 @@ _SHOWN_CHARACTERS = 60
 
 
 def read_settings_file(path: str) -> dict[str, object]:
-    """Return the values in a settings file, by fields of `Settings`. Patterns are relative to the file's directory.
+    """Return the values in a settings file. Keys are fields of `Settings`.
 
-    Raises UserError, with file and key, for invalid settings. Raises OSError if the file cannot be opened.
+    Patterns are relative to the directory of the file. Raises UserError, with file and key, for invalid settings.
+    Raises OSError if the file cannot be opened.
     """
     table: Any = read_toml(path)
     where = f"{path}: "

@@ -52,7 +52,10 @@ class Settings(NamedTuple):
     """Source of each field that is set: the path of the settings file, or `command line`. Other fields have defaults."""
 
     def to_options(self, *, suppressions: bool = True) -> Options:
-        """Return the options for checking manifests. Raises UserError if no rule is left to run."""
+        """Return the options for checking manifests. If `suppressions` is false, suppressions have no effect.
+
+        Raises UserError if no rule is left to run.
+        """
         # Setting a severity also enables a rule that is off by default.
         with_severity = (RuleSelector(rule, (rule,)) for rule, level in self.severity.items() if level != "off")
         rules = select_rules(

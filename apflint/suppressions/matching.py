@@ -47,9 +47,9 @@ def apply_suppressions(
 ) -> Outcome:
     """Remove suppressed problems, and find problems of the suppressions themselves.
 
-    `rules` are the rules that run, and `complete` are the rules that found all of their problems. A suppression of another
-    rule is never unused, because another run may need the suppression. The report shows at most `max_findings_per_rule`
-    findings of each rule and file, so further problems get no fix.
+    `rules` are the rules that run, and `complete` are the rules that found all of their problems. The suppression of
+    a rule outside `complete` is never reported as unused, because another run may need it. The report shows at most
+    `max_findings_per_rule` findings of each rule and file, so further problems get no fix.
     """
     about: list[tuple[str, Problem]] = []
     index = _Index(problems)
@@ -130,7 +130,10 @@ def _report_unused(suppressions: Iterable[Suppression], max_findings_per_rule: i
 
 
 def _remove(suppressions: Sequence[Suppression]) -> Fix:
-    """Return a fix that removes an annotation, or suppressions of a comment. A comment without suppressions is removed."""
+    """Return a fix that removes unused suppressions: an annotation, or rules of a comment.
+
+    If all rules of the comment are unused, the fix removes the comment.
+    """
     place, comment = suppressions[0].place, suppressions[0].comment
     if comment is None:
         return Fix(f"remove the annotation {quote(place.path[-1])}", safe=True, operations=(Remove(place.path),))

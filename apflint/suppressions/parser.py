@@ -121,9 +121,9 @@ def _parse_comments(source: Source) -> Iterator[Suppression]:
 
 
 def _find_files(text: str) -> list[tuple[int, Ranges]]:
-    """Return start and ranges of each file in a text, sorted by start.
+    """Return the start and the ranges of each file in a text, sorted by start.
 
-    The whole text is a file (with start -1), and in the output of Helm, each template is a file, too.
+    The whole text counts as a file that starts at -1. In the output of Helm, each template also counts as a file.
     """
     files: list[tuple[int, Ranges]] = [(-1, ((0, len(text) + 1),))]
     templates = find_helm_templates(text) if "# Source: " in text else {}

@@ -151,7 +151,7 @@ def check(
 
 
 def _reject_conflicts(given: dict[str, bool]) -> None:
-    """Raise UserError if two of these options are given. Only --fix and --report can be combined."""
+    """Raise UserError if two of the options in `given` are true. Only --fix and --report can be combined."""
     names = [name for name, is_given in given.items() if is_given]
     if len(names) > 1 and names != ["--fix", "--report"]:
         raise UserError(f"{names[0]} and {names[1]} cannot be combined")

@@ -82,7 +82,7 @@ def diff(
 
 
 def _read(name: str, cluster: ClusterOptions) -> Effective:
-    """Read a configuration. Print a note if there are no APF objects, because the path may be mistyped."""
+    """Read the configuration `name`. Print a note if the directory or standard input contains no APF objects."""
     known = read_configuration(name, cluster, print_note)
     if not known.workspace.manifests and (name == "-" or os.path.isdir(name)):
         print_note(f"{_shown(name)}: no FlowSchema and no PriorityLevelConfiguration found")
