@@ -25,7 +25,7 @@ class ObjectChange(NamedTuple):
 
     kind: Kind
     name: str
-    """Name of the object. If the server generates the name, its prefix and `...`."""
+    """Name of the object. If the server generates the name, the value is the prefix of the name and `...`."""
     change: Change
     details: tuple[str, ...]
     """Descriptions of the differences, such as `matchingPrecedence 500 -> 800`. Never empty."""

@@ -96,7 +96,7 @@ class Difference(NamedTuple):
     old: Side
     new: Side
     groups: tuple[ChangeGroup, ...]
-    """Sorted by severity, rare changes last, largest loss of nominal seats first, and by the names of the levels."""
+    """Most severe type first, then rare changes last, then largest loss of nominal seats first, then by names of levels."""
     levels: tuple[LevelChange, ...]
     """Every priority level of both configurations, by name."""
     objects: tuple[ObjectChange, ...]
@@ -106,7 +106,7 @@ class Difference(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Return whether a request or a level changes, or may change because the search ended early."""
+        """Return whether a request or a level changes. Also true if the search ended early: it may have missed changes."""
         return bool(self.groups) or not self.complete or any(level.is_changed for level in self.levels)
 
     def changes_of_type(self, change_type: ChangeType) -> tuple[RequestChange, ...]:
@@ -114,7 +114,7 @@ class Difference(NamedTuple):
         return tuple(change for group in self.groups if group.type == change_type for change in group.changes)
 
     def flow_schema_change(self, name: str) -> ObjectChange | None:
-        """Return how the FlowSchema with this name differs, or None if it is the same in both configurations."""
+        """Return how the FlowSchema `name` differs, or None if it is the same in both configurations."""
         return next((change for change in self.objects if (change.kind, change.name) == ("FlowSchema", name)), None)
 
 
@@ -211,7 +211,7 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
 def _find_kept_requests(
     old: Configuration, new: Configuration, levels: Mapping[str, LevelChange], world: World
 ) -> Iterator[Witness]:
-    """Yield a request that stays in its FlowSchema, for each FlowSchema whose level or distinguisher method changes."""
+    """Yield a request that stays in its FlowSchema, for each FlowSchema whose flows or whose level's limits change."""
     new_schemas = {_identity(schema): schema for schema in new.order}
     analysis, comparison = Analysis(old, world), Comparison(new, old, world)
     for schema in old.order:
@@ -239,7 +239,7 @@ def _has_other_flows(old: FlowSchema, new: FlowSchema, level: LevelChange) -> bo
 
 
 def _identity(schema: FlowSchema) -> object:
-    """Return the identity of a FlowSchema: its name and its level. The rules replace a missing name."""
+    """Return the identity of a FlowSchema: its name and its level. If it has no name, its rules are used instead."""
     name = schema.name or (schema.metadata.generate_name, schema.spec.rules)
     return name, schema.spec.priority_level_configuration
 

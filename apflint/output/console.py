@@ -41,7 +41,7 @@ class Style(NamedTuple):
         return self.width and min(self.width, PROSE_WIDTH)
 
     def paint(self, text: str, code: str) -> str:
-        """Return sanitized text in the style `code`, or unchanged if colors are off."""
+        """Return `text`, which must be sanitized, in the style `code`. If colors are off, return it unchanged."""
         return f"\x1b[{_CODES[code]}m{text}\x1b[0m" if self.color and text else text
 
     def link(self, text: str, url: str) -> str:
@@ -103,7 +103,7 @@ def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[st
 
 
 def hang(head: str, text: str, width: int | None, indent: int, cells: int | None = None) -> list[str]:
-    """Return `head` and the sanitized text as lines. Lines after the first are indented by `indent` cells.
+    """Sanitize `text`, and return `head` and the text as lines. Lines after the first are indented by `indent` cells.
 
     `cells` is the visible width of `head`, needed if `head` contains color codes.
     """

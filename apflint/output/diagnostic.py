@@ -23,7 +23,7 @@ ELLIPSIS = "…"
 UNWRAPPED_WIDTH = 120
 """Maximum width of a source line in cells if there is no terminal. A file of one long line must not fill a log."""
 _COMMANDS = ("example", "request")
-"""Labels of remarks that are not broken into lines, so that users can copy them."""
+"""Remarks with these labels are not broken into lines, so that users can copy them."""
 
 
 class Diagnostic(NamedTuple):
@@ -148,7 +148,7 @@ def _draw(char: str) -> tuple[str, int]:
 
 
 def _choose_pieces(sizes: list[int], first: int, last: int, width: int, *, is_whole_line: bool) -> tuple[int, int]:
-    """Return the start and end index of the pieces to print in `width` cells.
+    """Return the start and end index of the characters to print in `width` cells. `sizes` are their widths in cells.
 
     `first` and `last` are the start and end index of the span. The rest of the width is divided between both sides.
     """
@@ -167,7 +167,7 @@ def _choose_pieces(sizes: list[int], first: int, last: int, width: int, *, is_wh
 
 
 def _go_back(sizes: list[int], index: int, width: int) -> int:
-    """Return the lowest index such that all pieces from there to `index` fit into `width` cells."""
+    """Return the lowest start such that the characters from the start to `index` fit into `width` cells."""
     while index and (width := width - sizes[index - 1]) >= 0:
         index -= 1
     return index

@@ -316,7 +316,7 @@ def _describe_part(resolution: Resolution, example: Example) -> str | None:
 
 
 def _format_change(name: str, difference: Difference) -> str:
-    """Return ` (removed)`, ` (added)` or ` (changed)` for a FlowSchema, or an empty string if it is unchanged."""
+    """Return ` (removed)`, ` (added)` or ` (changed)` for the FlowSchema `name`, or an empty string if it is unchanged."""
     change = difference.flow_schema_change(name)
     return "" if change is None else f" ({change.change})"
 
@@ -328,7 +328,7 @@ def _format_step(old: object, new: object) -> str:
 
 
 def _level_steps(change: LevelChange, *figures: str) -> list[str]:
-    """Return the gain of a level in seats, and the old and new values of these attributes of its limits."""
+    """Return the gain of a level in seats, and then the old and new value of each attribute of its limits in `figures`."""
     values = ((getattr(change.old, figure, None), getattr(change.new, figure, None)) for figure in figures)
     return [f"{change.gain:+}" if change.gain else "0", *(_format_step(*step) for step in values)]
 
@@ -373,8 +373,8 @@ def diff_json(difference: Difference, sides: Sides) -> dict[str, object]:
         in `explain --format json`.
       - `requests`: an item for each pair of FlowSchemas. `from` and `to` have `flowSchema`, `distinguisherMethod`, and
         `file` and `line` (null for built-in FlowSchemas). `witnesses` are one or more example requests: `words`
-        (arguments of `apflint explain`), `record` (a line for `explain --requests`), `from` and `to`. The latter have
-        `matchedBy` as in `explain`, and a description `covers` of the part of the FlowSchema that matches.
+        (arguments of `apflint explain`), `record` (a line for `explain --requests`), `from` and `to`. In an example,
+        `from` and `to` have `matchedBy` as in `explain`, and `covers`, which describes the matching part of the FlowSchema.
     - `levels`: `name`, `change` (added, removed, changed, same), `gain` in nominal seats, `old` and `new` as in
       `limits --format json`.
     - `objects`: objects that differ: `kind`, `name`, `change` (removed, added, changed), `details`.

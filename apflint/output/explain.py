@@ -108,7 +108,7 @@ The first function returns a key, the second function returns the fields. Explan
 
 
 def reasons_json(explanation: Explanation) -> dict[str, object]:
-    """Return what can happen to the request, and the FlowSchemas that were tried and skipped, in matching order."""
+    """Return what can happen to the request, and two lists of FlowSchemas in matching order: tried and skipped."""
     return {
         "fates": outcomes_json(explanation.level, explanation.limits, explanation.wait_seconds),
         "considered": [
@@ -149,7 +149,7 @@ def flow_json(flow: Flow) -> dict[str, object]:
 
 
 def place_json(schema: FlowSchema, path: tuple[str | int, ...] | None = None) -> dict[str, object]:
-    """Return file and line of the field `path`, by default of the name. Both are None for a built-in FlowSchema."""
+    """Return file and line of the field `path` of a FlowSchema (default: its name), or None for both if it is built in."""
     document = schema.document
     if builtin.is_built_in(document):
         return {"file": None, "line": None}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_REMEMBERED_CHARACTERS = 32 * 1024 * 1024
 """Maximum number of characters in each cache of answers. An answer has about 1,000 to 10,000 characters."""
 _MAX_PART_CHARACTERS = 8 * 1024 * 1024
-"""Maximum number of characters in the cache for each row of `REPEATED_FIELDS`."""
+"""Maximum number of characters in each cache of fields. Each row of `REPEATED_FIELDS` has a cache."""
 _ANSWERS_PER_PIECE = 1_000
 _Key = TypeVar("_Key")
 _encode = json.JSONEncoder().encode
@@ -190,7 +190,7 @@ class LineExplainer:
 
 
 def _is_beginning(line: bytes) -> bool:
-    """Return whether a line is an incomplete JSON value, so that parsing fails at the end of the line."""
+    """Return whether a line is the beginning of a JSON value: parsing fails only at the end of the line."""
     text = line.decode("utf-8", "replace").strip()
     try:
         json.loads(text)

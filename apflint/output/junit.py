@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Case(NamedTuple):
-    """A test case."""
+    """A test case with its result."""
 
     name: str
     file: str

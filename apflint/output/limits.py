@@ -69,7 +69,7 @@ def level_json(level: LevelLimits) -> dict[str, object]:
 
 
 def render_limits(limits: Limits, style: Style) -> str:
-    """Render explained tables of the seats, queues and FlowSchemas of each level, and then problems."""
+    """Render tables of the seats, queues and FlowSchemas of each level, with explanations. Problems come last."""
     queues = [_row(level, *_QUEUES.values()) for level in limits.levels]
     schemas = [(Text(sanitize_line(level.name)), ", ".join(level.flow_schemas) or "none") for level in limits.levels]
     title = f"Kubernetes {limits.release.name}, server concurrency limit {limits.server_concurrency} (seats of one API server)"

@@ -37,7 +37,7 @@ def sanitize_json(text: str) -> str:
 
 
 def sanitize_path(file: str) -> str:
-    """Sanitize a file name at the start of a line. If the name starts with `::`, a CI command, `./` is added before it.
+    """Sanitize a file name at the start of a line. If the name starts with the CI command `::`, prepend `./`.
 
     Source: actions/runner, `ActionCommand.TryParseV2`, which skips spaces at the start of a line.
     """

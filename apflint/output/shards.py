@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 MAX_QUEUES = 1024
-"""Maximum number of queues in a recommendation, by default."""
+"""Default maximum of the number of queues in a recommendation."""
 _LABEL_CELLS = 7
 
 
@@ -124,7 +124,7 @@ def _probability(value: float | None) -> str:
 def recommendation_json(probability: float, elephants: int, max_queues: int = MAX_QUEUES) -> dict[str, object]:
     """Return the rows with at most this probability, the row with the fewest queues first.
 
-    `best` is None, or the row with the lowest probability if no row is good enough.
+    If no row is good enough, `best` is the row with the lowest probability. Otherwise, `best` is None.
     """
     rows = recommend_pairs(probability, elephants, max_queues)
     return {

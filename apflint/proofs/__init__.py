@@ -1,4 +1,4 @@
-"""Proofs about all possible requests: whether a request exists that a FlowSchema captures, or whether none exists.
+"""Proofs about all possible requests: that a FlowSchema captures some request, or that it captures no request.
 
 Use `one_configuration.Analysis` for one configuration, and `two_configurations.Comparison` for two configurations. Both
 objects cache a formula and results, so reuse them. The terms of this package:

@@ -172,7 +172,7 @@ def _by_subjects(
 
 
 def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[Point]:
-    """Yield one request by a user in the groups of both requests. If the two users conflict, yield both requests.
+    """Yield `first` by a user in the groups of both requests. If the two users conflict, yield `first` and `second`.
 
     The users conflict if they are different and neither is the unmentioned user, who stands for any user.
     """

@@ -318,7 +318,7 @@ class Destinations:
         self._order = configuration.order
         any_of = encoding.formula.any_of
         self.captured_before = [encoding.formula.false]
-        """By position, the literal that is true if an earlier FlowSchema matches. The last item is about all FlowSchemas."""
+        """Item n is the literal that is true if one of the first n FlowSchemas matches the request."""
         for schema in self._order:
             self.captured_before.append(any_of((self.captured_before[-1], encoding.schema(schema))))
         self._fallback = max((at for at, schema in enumerate(self._order) if schema.name == CATCH_ALL), default=None)

@@ -42,7 +42,7 @@ _MAX_CANDIDATE_ROUNDS = 4
 _MAX_REMEMBERED = 1024
 """Maximum number of cached resolutions. A request is resolved again soon, or never."""
 _SIBLING_WORK = 8
-"""Cost of each other rule or list item in a proof about a part, relative to the cost of a FlowSchema."""
+"""Cost of an earlier rule or of an item of the same list in a proof about a part. The cost of a FlowSchema is 1."""
 
 
 class Part(NamedTuple):
@@ -77,7 +77,7 @@ class Part(NamedTuple):
         return (rule._replace(resource_rules=(), non_resource_rules=(rule.non_resource_rules[self.entry],)),)
 
     def contains(self, other: Part) -> bool:
-        """Return whether another part of the same FlowSchema equals this part or is inside this part."""
+        """Return whether `other`, a part of the same FlowSchema, equals this part or is inside this part."""
         return self.rule is None or (self.rule == other.rule and self[2:] in ((None, None), other[2:]))
 
 
@@ -136,7 +136,7 @@ class Analysis:
         return self._classifier(make_digest(point))
 
     def next_match(self, point: Point, position: int) -> FlowSchema | None:
-        """Return the first FlowSchema after a position that matches a request, or None if no later FlowSchema matches."""
+        """Return the first FlowSchema after `position` that matches the request `point`, or None if none matches."""
         return self._classifier.next_match(make_digest(point), position + 1)
 
     def find_position(self, schema: FlowSchema) -> int | None:
@@ -220,7 +220,7 @@ class Analysis:
         return len(self.configuration.order) + _SIBLING_WORK * siblings
 
     def find_blockers(self, schema: FlowSchema) -> tuple[FlowSchema, ...]:
-        """Return earlier FlowSchemas that together capture every request that an unreachable FlowSchema matches.
+        """Return earlier FlowSchemas that together capture every request that the unreachable FlowSchema `schema` matches.
 
         If the result has more than `MAX_MINIMAL_BLOCKERS` FlowSchemas, some may not be needed. The result is empty if the
         FlowSchema matches no request. Raises ValueError if the FlowSchema is reachable.
@@ -228,7 +228,11 @@ class Analysis:
         return tuple(part.schema for part in self.find_shadows(Part(schema)))
 
     def find_shadows(self, target: Part) -> tuple[Part, ...]:
-        """Return the same as `find_blockers` for any part. The result can also contain rules, subjects and entries."""
+        """Return earlier parts that together match every request that the unreachable part `target` matches.
+
+        Parts of a long result may not be needed. The result is empty if `target` matches no request. Raises ValueError
+        if `target` is reachable.
+        """
         formula = self.encoding.formula
         matches, siblings = self._matching(target, self.encoding)
         earlier = {-literal: part for literal, part in reversed(self._schemas[: self.position(target.schema)])}
@@ -248,7 +252,7 @@ class Analysis:
         return tuple(sorted(needed, key=lambda part: (self.position(part.schema), part.rule or 0, part.entry or 0)))
 
     def matches_nothing(self, part: Part) -> bool:
-        """Return whether no request matches the part, even without other parts. Much cheaper than `find_shadows`."""
+        """Return whether no request matches the part, even if there are no other parts. Much cheaper than `find_shadows`."""
         rules = part.only
         digests = map(make_digest, self.candidates(rules))
         if any(matches_policy_rule(digest, rule) for digest in digests for rule in rules):
@@ -330,7 +334,7 @@ class Analysis:
         return False
 
     def _deciding(self, part: Part, encoding: Encoding) -> list[int]:
-        """Return the assumptions for "this part decides about the request", except that no earlier FlowSchema matches."""
+        """Return the assumptions for "this part decides about the request". Earlier FlowSchemas are not considered."""
         matches, siblings = self._matching(part, encoding)
         if part.rule is None and part.schema.name == CATCH_ALL:
             nothing = encoding.formula.all_of(-encoding.schema(schema) for schema in self.configuration.order)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     """
 
 _MAX_PAIRS = 400
-"""Maximum number of pairs of entries to compare. If two rules have more, only pairs that share a value are compared."""
+"""Maximum number of pairs of entries to compare. If there are more, only pairs that share a value are compared."""
 _ATTRIBUTES: tuple[Callable[[ResourcePolicyRule], tuple[str, ...]], ...] = (
     lambda entry: entry.resources,
     lambda entry: (*entry.namespaces, *([""] if entry.cluster_scope else [])),
@@ -56,7 +56,7 @@ class SharedUsers:
         self._within: defaultdict[Users, list[int]] = defaultdict(list)
 
     def add(self, number: int, schema: FlowSchema) -> None:
-        """Add a FlowSchema under a number."""
+        """Add a FlowSchema. `number` stands for the FlowSchema in the results of `find`."""
         for users in _users_of(schema.spec.rules, self._world):
             self._at[users].append(number)
             for outer in _outer(users):
@@ -75,7 +75,7 @@ def _users_of(rules: Sequence[PolicyRulesWithSubjects], world: World) -> set[Use
 
 
 def _users(subject: Subject, world: World) -> Users:
-    """Return the smallest set of the tree that contains all users whom the subject matches."""
+    """Return the smallest set of users (see `Users`) that contains all users whom the subject matches."""
     name, account = single_user(subject), subject.service_account
     if name is not None:
         if not name.startswith(SERVICE_ACCOUNT_PREFIX):
@@ -94,7 +94,7 @@ def _users(subject: Subject, world: World) -> Users:
 
 
 def _outer(users: Users) -> Iterator[Users]:
-    """Yield the sets of the tree that contain these users, from the set of all users down to these users."""
+    """Yield the sets of users that include `users`, from the largest (all users) to the smallest (`users` itself)."""
     return (users[:length] for length in range(len(users) + 1))
 
 
@@ -117,9 +117,9 @@ def _entries_overlap(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjec
 def _candidate_pairs(
     entries: Sequence[ResourcePolicyRule], others: Sequence[ResourcePolicyRule]
 ) -> Iterator[tuple[ResourcePolicyRule, ResourcePolicyRule]]:
-    """Yield the pairs that may overlap.
+    """Yield the pairs of an item of `entries` and an item of `others` that may overlap.
 
-    If there are many pairs, yield only pairs that share a value of the attribute with the most values.
+    If there are more than `_MAX_PAIRS` pairs, yield only pairs that share a value of one attribute.
     """
     if len(entries) * len(others) <= _MAX_PAIRS:
         yield from product(entries, others)

@@ -56,7 +56,7 @@ class Point(NamedTuple):
 
 
 def make_digest(point: Point) -> RequestDigest:
-    """Return the request in the form that the classifier reads. It has no object name, and a resource request no path."""
+    """Return the request in the form that the classifier reads, without object name, and without path for resources."""
     user = UserInfo(point.user, point.groups)
     if not point.is_resource:
         return RequestDigest(RequestInfo(False, point.verb, "", "", "", "", "", "", "", point.path), user)
@@ -113,7 +113,7 @@ def is_ordinary_user(user: str) -> bool:
 
 
 def is_free_group(group: str) -> bool:
-    """Return whether membership in the group is free for ordinary users, in the world `authenticated`."""
+    """Return whether the group can be an additional group of a user. A group that authentication adds cannot be one."""
     return group not in (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS) and not group.startswith(SERVICE_ACCOUNTS_OF)
 
 
@@ -247,5 +247,5 @@ PREFERRED = (ORDINARY, SYSTEM, ANYBODY)
 
 
 def rank(among: Sequence[Requesters], user: str, groups: Collection[str]) -> int:
-    """Return the index of the first set that includes the user in these groups, or the number of sets if no set does."""
+    """Return the index of the first set in `among` that includes `user` with `groups`, or `len(among)` if no set does."""
     return next((at for at, requesters in enumerate(among) if requesters.include(user, groups)), len(among))

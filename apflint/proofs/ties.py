@@ -132,7 +132,7 @@ class _Search:
                 return
 
     def _prove(self, left: Collection[int], at: int) -> None:
-        """Call the solver for ties between the member `at` and any member in `left`, until it finds no further tie."""
+        """Call the solver for ties between the members at `left` and the member at `at`, until it finds no further tie."""
         while left := [other for other in left if not self._is_known(other, at)]:
             if not self._budget.proofs:
                 self.not_compared += len(left)
@@ -145,18 +145,21 @@ class _Search:
                 raise NotReplayedError(str(point))
 
     def _find(self, others: Collection[int], at: int, requesters: Requesters) -> Point | None:
-        """Return a request that a member in `others` captures and the member `at` matches, or None if none exists."""
+        """Return a request that a member at `others` captures and the member at `at` matches, or None if none exists."""
         encoding = self._analysis.encoding
         captured = self._analysis.destinations.among(self._positions[other] for other in others)
         return encoding.solve(captured, encoding.schema(self._group[at]), by=requesters)
 
     def _captor(self, point: Point, at: int) -> int | None:
-        """Return the member before `at` that captures the request, or None. The member `at` must match the request, too."""
+        """Return the index of the member before index `at` that captures the request `point`, or None.
+
+        The member at index `at` must match `point`, too.
+        """
         other = self._members.get(self._analysis.resolve(point).position, at)
         return other if other < at and matches_flow_schema(make_digest(point), self._group[at].spec) else None
 
     def _record(self, point: Point, at: int) -> bool:
-        """Record the tie that a request proves. Return False if the request does not prove a tie."""
+        """Record the tie that the request `point` proves. Return False if the request does not prove a tie."""
         other = self._captor(point, at)
         if other is None or not self._matters(self._group[other], self._group[at]):
             return False

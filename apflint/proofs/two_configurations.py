@@ -37,7 +37,7 @@ class Move(NamedTuple):
 class Comparison:
     """Proofs about two configurations in one world. The object caches its formula and results, so reuse it.
 
-    Only requests by requesters in `among` count. Witnesses are by a requester of the first possible set.
+    Only requests by requesters in `among` count. A witness is by a requester of the first set for which one exists.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Comparison:
         self._rules = (*rules_of(old.order), *rules_of(new.order))
 
     def positions(self, point: Point) -> Pair:
-        """Return the positions of the FlowSchemas that capture a request."""
+        """Return the positions of the old and the new FlowSchema that capture the request `point`."""
         return self.old.resolve(point).position, self.new.resolve(point).position
 
     def schemas(self, pair: Pair) -> tuple[FlowSchema, FlowSchema]:
@@ -116,7 +116,7 @@ class Comparison:
         return self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
-        """Return a candidate by one of the users, in usual groups, that goes to the FlowSchemas of the pair, or None."""
+        """Return a candidate by one of `users` in the usual groups that goes to the FlowSchemas of `pair`, or None."""
         points = make_candidates(self.schemas(pair)[1].spec.rules, self._unmentioned, self.world)
         changed = (point._replace(user=user, groups=usual_groups(user)) for point in points for user in users)
         return next((point for point in changed if self.positions(point) == pair), None)
@@ -135,7 +135,7 @@ class Comparison:
             yield point
 
     def choose_witness(self, point: Point, among: Sequence[Requesters] | None = None) -> Witness:
-        """Return the most ordinary witness by a requester in `among` that goes to the same FlowSchemas as the request."""
+        """Return an ordinary witness that goes to the same FlowSchemas as `point`, by a requester in `among`."""
         pair = self.positions(point)
         witness = find_witness(
             lambda requesters: self.encoding.solve(*self._literals(pair), by=requesters),

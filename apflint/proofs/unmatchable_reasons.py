@@ -1,4 +1,4 @@
-"""Reasons why no request matches a part of a FlowSchema. A proof that no request matches must precede."""
+"""Reasons why no request matches a part of a FlowSchema. The functions assume a proof that no request matches."""
 
 from __future__ import annotations
 

@@ -107,14 +107,14 @@ def scope(rule: ResourcePolicyRule) -> Scope:
 
 
 def first_unmentioned(names: Iterable[str], mentioned: Collection[str], pattern: str) -> str:
-    """Return the first name that is not mentioned. If all are mentioned, make a name from the pattern and a number."""
+    """Return the first of `names` that is not in `mentioned`. If all are, make a name from `pattern` and a number."""
     return next(name for name in chain(names, map(pattern.format, count(1))) if name not in mentioned)
 
 
 def _words(
     lists: Iterable[tuple[str, ...]], ordinary: Sequence[str], is_valid: Callable[[str], bool], pattern: str
 ) -> list[str]:
-    """Return the valid values of the lists, ordinary values first, and a value that is in no list."""
+    """Return the valid values of the lists, values in `ordinary` first, and then a value that is in no list."""
     mentioned = {value for values in lists for value in values}
     other = sorted(value for value in mentioned.difference(ordinary) if is_valid(value))
     return [
@@ -139,7 +139,7 @@ def _merge(
     cover: Callable[[T], Iterable[str]],
     type_of: Callable[[str], Hashable] | None,
 ) -> Axis:
-    """Return an axis with the first of all values that have the same type and that the same lists cover.
+    """Return an axis. Of the values that have the same type and that the same lists cover, it has only the first.
 
     The code compares the numbers of the lists, because comparing long lists takes time.
     """
@@ -200,7 +200,7 @@ def _prefix(entry: str) -> str:
 
 
 def _path_under(prefix: str | None, prefixes: set[str], entries: set[str]) -> str | None:
-    """Return an unmentioned non-resource path with this prefix and no longer prefix, or None if no such path exists."""
+    """Return an unmentioned non-resource path whose longest prefix in `prefixes` is `prefix`, or None if none exists."""
     if prefix is None:
         if "/" in prefixes:
             return None

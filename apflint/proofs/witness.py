@@ -103,9 +103,9 @@ def find_witness(
 ) -> Witness | None:
     """Return an ordinary witness for a claim, or None if no request by a requester in `among` proves the claim.
 
-    The witness is by a requester of the first possible set of `among`. `holds` returns whether the claim is true for a
-    request. `point` is a known request that proves the claim. Raises NotReplayedError if the claim is false for `point`
-    or for a request from `find`, or if the request is not by a requester in `among`.
+    The witness is by a requester of the first set in `among` for which a witness exists. `holds` returns whether the
+    claim is true for a request. `point` is a known request that proves the claim. Raises NotReplayedError if the claim
+    is false for `point` or for a request from `find`, or if the request is not by a requester in `among`.
     """
     point = point or find_earliest(find, among)
     if point is None:
@@ -139,14 +139,14 @@ def find_earliest(find: Find, among: Sequence[Requesters]) -> Point | None:
 
 
 def minimize(point: Point, holds: Callable[[Point], bool], world: World) -> Point:
-    """Return a request that is as ordinary as possible and for which `holds` is true. It must be true for `point`."""
+    """Return a request that is as ordinary as possible and with `holds` true. `holds` must be true for `point`."""
 
     def take_first(points: Iterable[Point]) -> None:
         nonlocal point
         point = next((other for other in points if is_possible(other, world) and holds(other)), point)
 
     def drop(groups: tuple[str, ...]) -> None:
-        """Remove as many of the groups as possible: all groups, or else as many as possible from each half."""
+        """Remove the groups if the claim stays true. Otherwise, try each half of the groups separately."""
         nonlocal point
         kept = {*point.groups}.difference(groups)
         other = point._replace(groups=tuple(group for group in point.groups if group in kept))
@@ -172,7 +172,7 @@ def minimize(point: Point, holds: Callable[[Point], bool], world: World) -> Poin
 
 
 def _other_users(point: Point, world: World) -> Iterator[Point]:
-    """Yield the request by other users in other groups, the most ordinary user first."""
+    """Yield copies of the request by different users in different groups, the most ordinary user first."""
     free = set(point.groups) - set(forced_groups(point.user)) if is_authentic_user(point.user) else set(point.groups)
     nodes = [f"{NODE_PREFIX}node-1"] if NODES in free else []
     itself = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
@@ -189,7 +189,7 @@ def _other_users(point: Point, world: World) -> Iterator[Point]:
 
 
 def _other_resources(point: Point) -> Iterator[Point]:
-    """Yield the request for other resources in their scope, common resources first, and for the same resource last."""
+    """Yield copies of the request for different resources, common resources first. Its own resource comes last."""
     tried = set()
     for group, resource in chain(_COMMON_RESOURCES, _similar_resources(point), ((point.api_group, point.resource),)):
         if (group, resource) not in tried:
@@ -211,7 +211,7 @@ def _similar_resources(point: Point) -> Iterator[tuple[str, str]]:
 
 
 def _in_scope(point: Point, namespace: str = NAMESPACES[0]) -> Point:
-    """Return the request in its own namespace or in `namespace` if the resource is namespaced, otherwise in no namespace."""
+    """Return the request in a namespace (its own or `namespace`), or in no namespace if the resource has cluster scope."""
     resource = point.resource.partition("/")[0]
     known = get_resource(resource, point.api_group)
     is_one_namespace = resource == "namespaces" and not point.api_group

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MORE_BYTES = 100
 """Bytes reserved for the sentence about findings that are not shown."""
 _MIN_BYTES = 200
-"""Bytes reserved for that sentence and for the head of the table."""
+"""Bytes reserved for the head of the table, and for the sentence about findings that are not shown."""
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style

@@ -97,7 +97,7 @@ def _outcome(report: Report, style: Style) -> Iterator[str]:
 
 
 def _fixable(report: Report, command: str) -> str:
-    """Return `3 of them can be fixed: apflint fix (1 more with --unsafe-fixes)`, or an empty string without fixes."""
+    """Return `3 of them can be fixed: apflint fix (1 more with --unsafe-fixes)`, or "" if there are no fixes."""
     fixes = [finding.fix for finding in report.findings if finding.fix is not None]
     safe = sum(fix.safe for fix in fixes)
     if not fixes:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def render(report: Report, style: Style) -> str:
-    """Render the findings, or with `style.statistics` their number by rule. The summary follows, unless `style` is quiet."""
+    """Render the findings (if `style.statistics` is true, their number by rule) and, unless `style` is quiet, a summary."""
     if style.statistics:
         blocks = [table] if (table := render_statistics(report, style)) else []
     else:
