@@ -34,7 +34,7 @@ class Basis(NamedTuple):
     built_in: int
     """Number of built-in objects of the release in the configuration; the manifests do not define these objects."""
     imagined: tuple[str, ...]
-    """A sentence for each mandatory object that is missing, so that the server imagines it."""
+    """A sentence for each mandatory object that the server imagines: see `describe_imagined`."""
 
 
 class Explanation(NamedTuple):
@@ -46,9 +46,9 @@ class Explanation(NamedTuple):
     level: LevelLimits
     limits: Limits
     considered: tuple[Verdict, ...]
-    """The FlowSchemas that the server tries, in matching order. Empty without `reasons` in `Explainer.explain`."""
+    """The FlowSchemas that the server tries, in matching order. Empty if `Explainer.explain` is called with `reasons=False`."""
     skipped: tuple[Verdict, ...]
-    """FlowSchemas that the server skips because their priority level does not exist, in matching order."""
+    """FlowSchemas that the server skips because their priority level does not exist or is unusable, in matching order."""
     unclassified: str | None
     """Why API Priority and Fairness does not classify the request, or None if it classifies the request."""
     wait_seconds: float
@@ -70,7 +70,7 @@ class Explainer:
         self._flows: dict[tuple[int, str], Flow] = {}
 
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
-        """Return the explanation of a request. With `reasons`, it covers every FlowSchema that the server tries."""
+        """Return the explanation of a request. If `reasons` is true, it covers every FlowSchema that the server tries."""
         resolution = self._classify(request.digest)
         deadline = find_deadline(request.url, request.info)
         considered = explain_resolution(self._configuration, request.digest, resolution) if reasons else ()

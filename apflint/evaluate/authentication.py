@@ -1,4 +1,4 @@
-"""The groups that authentication adds to the groups of a user, and user names of service accounts and subjects."""
+"""Effects of authentication: the groups that it adds to a user, and the user names of service accounts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parse_service_account(user: str) -> tuple[str, str] | None:
 
 
 def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the groups that a user has after authentication, and sentences that explain added or missing groups.
+    """Return all groups of `user` after authentication, and sentences that explain added or missing groups.
 
     Every user gets `system:authenticated`, except users in `system:unauthenticated`, such as `system:anonymous`. Service
     accounts get two more groups. A node gets `system:nodes` if `groups` is empty, because every certificate of a kubelet

@@ -42,7 +42,7 @@ class MatchedBy(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """The FlowSchema and the priority level of a request."""
+    """The FlowSchema and the priority level that a request gets."""
 
     flow_schema: FlowSchema
     priority_level: PriorityLevelConfiguration

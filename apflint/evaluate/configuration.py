@@ -28,11 +28,11 @@ class Objects(Protocol):
 
     @property
     def flow_schemas(self) -> tuple[FlowSchema, ...]:
-        """The FlowSchemas."""
+        """FlowSchemas in any order. Several may have the same name."""
 
     @property
     def priority_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
-        """The priority levels."""
+        """Priority levels in any order. Several may have the same name."""
 
 
 class Configuration(NamedTuple):
@@ -51,11 +51,11 @@ class Configuration(NamedTuple):
 
 
 def build_configuration(user: Objects, builtin: Objects, *, defaults: bool = True) -> Configuration:
-    """Build the configuration of a server that stores the user's objects and, with `defaults`, the other built-in objects.
+    """Build the configuration of a server that stores the objects in `user`, which replace built-in objects of the same name.
 
-    `builtin` has all built-in objects of the release. Without `defaults`, the server stores no built-in objects, and only
-    imagines the missing mandatory objects. If objects have the same name, the last object replaces the others, as if all
-    had been applied in this order.
+    `builtin` has all built-in objects of the release. If `defaults` is true, the server also stores the built-in objects
+    that `user` does not replace. If it is false, the server stores no built-in objects, and only imagines the missing
+    mandatory objects. If objects in `user` have the same name, the last object replaces the earlier objects.
     """
     levels = _last_by_name((*(builtin.priority_levels if defaults else ()), *user.priority_levels))
     unusable = {level.name: reason for level in levels if (reason := why_unusable(level)) is not None}

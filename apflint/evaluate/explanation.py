@@ -1,4 +1,4 @@
-"""Explanations why a FlowSchema matches a request or does not, in words, with the path of the decisive field.
+"""Explanations in words why a FlowSchema matches or does not match a request, with the path of the decisive field.
 
 If no rule matches, the explanation describes the closest rule: the rule with the fewest failed conditions. A hint is added
 if a condition nearly holds. `apflint.evaluate.match` decides whether a rule matches.
@@ -46,9 +46,9 @@ class Mismatch(NamedTuple):
 
     condition: Condition
     because: str
-    """A clause without a period."""
+    """Why the request does not meet the condition: a clause without a period."""
     path: Path
-    """Path of the field with the condition; the field may be missing."""
+    """Path of the field that contains the condition. The manifest may omit the field."""
 
 
 class Verdict(NamedTuple):
@@ -57,8 +57,8 @@ class Verdict(NamedTuple):
     flow_schema: FlowSchema
     matched: bool
     because: str
-    """A clause without a period: `verb "watch" is not among ["get", "list"]`, or `it matches group "dev", all verbs and
-    resources`."""
+    """The reason as a clause without a period: `verb "watch" is not among ["get", "list"]`, or `it matches group "dev", all
+    verbs and resources`."""
     path: Path
     """Path of the field that `because` is about."""
     mismatches: tuple[Mismatch, ...] = ()
@@ -79,7 +79,10 @@ def explain_resolution(
 
 
 def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
-    """Explain why a FlowSchema matches a request or does not. `matched` is `matches_flow_schema(digest, schema.spec)`."""
+    """Explain why a FlowSchema matches or does not match a request.
+
+    The field `matched` of the result is equal to `matches_flow_schema(digest, schema.spec)`.
+    """
     matching_part = matched_by(digest, schema)
     if matching_part is not None:
         return Verdict(schema, True, *_describe_part(schema, matching_part))
@@ -95,7 +98,7 @@ def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
 
 
 def explain_skipped(configuration: Configuration) -> Iterator[Verdict]:
-    """Explain for each dangling FlowSchema why the server skips it: its priority level does not exist or is unusable."""
+    """Explain why the server skips each FlowSchema whose priority level does not exist or is unusable."""
     for schema in configuration.dangling:
         name = schema.spec.priority_level_configuration
         reason = configuration.unusable.get(name)
@@ -115,7 +118,7 @@ def describe_fallback(resolution: Resolution) -> str | None:
 
 
 def describe_imagined(configuration: Configuration) -> Iterator[str]:
-    """Yield a sentence for each mandatory object that is missing, so that the server imagines it."""
+    """Yield a sentence for each mandatory object that the server imagines, because it is missing or unusable."""
     for kind, name in sorted(configuration.imagined):
         if kind == "PriorityLevelConfiguration":
             yield f'The priority level "{name}" is missing; the server imagines it.'
@@ -150,7 +153,7 @@ def _join_some(words: Sequence[str]) -> str:
 
 
 def _describe_part(schema: FlowSchema, part: MatchedBy) -> tuple[str, Path]:
-    """Return a clause that describes the matching subject and entry, and the path of the entry."""
+    """Return a clause that describes the subject and the entry in `part`, and the path of the entry."""
     rule = schema.spec.rules[part.rule]
     who = describe_subject(rule.subjects[part.subject])
     path: Path = ("spec", "rules", part.rule)
@@ -214,7 +217,11 @@ def _find_entry_mismatches(
 
 
 def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mismatch:
-    """Explain why no subject matches the user. The path names a nearly matching subject, the only subject, or else the list."""
+    """Explain why none of `subjects` matches the user. `path` is the path of the list.
+
+    The path of the result is the path of the first subject that nearly matches, or of the only subject. If there is no such
+    subject, it is the path of the list.
+    """
     if not subjects:
         return Mismatch("subject", "the rule has no subjects", path)
     kinds = {subject.kind for subject in subjects}
@@ -236,7 +243,7 @@ def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -
 
 
 def _explain_near_subject(user: UserInfo, subject: Subject) -> str:
-    """Return a hint on why a subject nearly matches the user, or an empty string if it does not."""
+    """Return a hint how a nearly matching subject differs from the user, or an empty string if no hint applies."""
     account = subject.service_account
     if subject.kind == "ServiceAccount" and account is not None:
         if user.name == account.name:
@@ -262,7 +269,7 @@ def _explain_near_subject(user: UserInfo, subject: Subject) -> str:
 
 
 def _explain_value(noun: str, value: str, values: Sequence[str], hint: str | None = None) -> str:
-    """Return a clause that a value is not in a list, with a hint if there is one: `verb "get" is not among ["list"]; HINT`."""
+    """Return a clause such as `verb "get" is not among ["list"]; HINT`, with the hint only if a hint applies."""
     if not values:
         return f"the rule has no {noun}s"
     text = f"{noun} {value} is not among {quote_list(values)}"

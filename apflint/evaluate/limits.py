@@ -68,19 +68,19 @@ class LevelLimits(NamedTuple):
 
     @property
     def max_queued(self) -> int:
-        """Sum of the length limits of all queues of the level. A queue exceeds its limit only while a seat is free."""
+        """Maximum number of waiting requests while no seat is free: the sum of the length limits of all queues."""
         return (self.queues or 0) * (self.queue_length_limit or 0)
 
     @property
     def max_queued_per_flow(self) -> int:
-        """Sum of the length limits of the queues in which one flow waits."""
+        """Maximum number of waiting requests of one flow: the sum of the length limits of its queues."""
         return (self.hand_size or 0) * (self.queue_length_limit or 0)
 
     @property
     def figures(self) -> LevelLimits:
-        """These limits without the fields that a comparison of two levels ignores.
+        """A copy for comparing two levels, without `flow_schemas` and the maximum seats of one request.
 
-        `flow_schemas` has no limits. The maximum seats of one request follow from the release and the other fields.
+        The maximum seats are omitted because they follow from the release and the remaining fields.
         """
         return self._replace(flow_schemas=(), max_seats=None, max_list_seats=0, max_mutating_seats=0)
 
@@ -152,10 +152,10 @@ def get_shares(level: PriorityLevelConfiguration, release: Release) -> int:
 
 
 def nominal_limit(shares: int, share_sum: int, total: int) -> int:
-    """Return the nominal limit of a level with `shares` of `share_sum` shares, on a server with `total` seats.
+    """Return the nominal limit, in seats, of a level with `shares` shares. `share_sum` is the sum of the shares of all levels.
 
-    The calculation uses floating point and the order of the server. If `share_sum` is 0, the limit is 0 here and undefined
-    on the server.
+    `total` is the number of seats of the server. The calculation uses floating point, with the operations in the same order
+    as on the server. If `share_sum` is 0, this function returns 0, but the server's result is undefined.
     """
     return ceil(total * shares / float(share_sum)) if share_sum else 0
 
@@ -218,8 +218,9 @@ def _add_borrowing(limits: Limits) -> tuple[LevelLimits, ...]:
 
 
 def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int]:
-    """Return the current limits by level name. `demand` has the seats that each level constantly demands (default 0).
+    """Return the current limits by level name. `demand` contains the seats that each level constantly demands, by level name.
 
+    A level that is not in `demand` demands 0 seats.
     Before 1.26, there is no borrowing, and the result has the nominal limits. Before 1.28, the result omits exempt levels.
     Follows `updateBorrowingLocked`, with the demand as both high watermark and smoothed demand.
     """
@@ -253,7 +254,7 @@ class AllocationItem(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """The seats of each item, and the proportion of the target that every item gets within its bounds."""
+    """The result of `allocate`: the seats of each item, and the proportion of its target that each item gets within its bounds."""
 
     seats: tuple[float, ...]
     fair_proportion: float
@@ -263,9 +264,9 @@ def allocate(required: int, items: Sequence[AllocationItem]) -> Allocation | Non
     """Distribute `required` seats to items, or return None if the server would report an error and keep the old limits.
 
     Every item gets the same proportion of its target, within its bounds (`computeConcurrencyAllocation` in conc_alloc.go).
-    Errors are: contradictory bounds, a target below the lower bound, `required` below the sum of all lower bounds, and
-    `required` above the sum of all upper bounds. The server searches the proportion step by step. This function bisects
-    the sorted bounds.
+    The server reports an error for contradictory bounds, and for a target below the lower bound. It also reports an error if
+    `required` is below the sum of all lower bounds or above the sum of all upper bounds. The server searches the proportion
+    step by step. This function bisects the sorted bounds.
     """
     if required < 0 or any(not 0 <= item.lower <= item.target or item.upper < item.lower for item in items):
         return None

@@ -1,8 +1,8 @@
-"""Predicates for whether a request matches a FlowSchema, a rule, a subject or an item of a rule.
+"""Predicates that compare a request with a FlowSchema, a rule or an item of a rule, and a user with a subject.
 
-The module translates staging/src/k8s.io/apiserver/pkg/util/flowcontrol/rule.go function by function. The order is the same,
-and the names only differ in their spelling, so that both can be read side by side. The summary of a function begins with
-the name in Go. `apflint.evaluate.explanation` explains mismatches.
+The module translates staging/src/k8s.io/apiserver/pkg/util/flowcontrol/rule.go function by function. The functions have the
+same order and the same names, except for underscores. So this module and the Go file can be read side by side. The summary
+of a function begins with its name in Go. `apflint.evaluate.explanation` explains mismatches.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def matches_flow_schema(digest: RequestDigest, spec: FlowSchemaSpec) -> bool:
 
 
 def matches_policy_rule(digest: RequestDigest, policy_rule: PolicyRulesWithSubjects) -> bool:
-    """`matchesPolicyRule`: return whether a subject matches the user, and an item of the rule matches the request."""
+    """`matchesPolicyRule`: return whether at least one subject and at least one item of the rule match."""
     if not matches_a_subject(digest.user, policy_rule.subjects):
         return False
     if digest.request_info.is_resource_request:
@@ -62,7 +62,7 @@ def matches_a_subject(user: UserInfo, subjects: Sequence[Subject]) -> bool:
 
 
 def matches_subject(user: UserInfo, subject: Subject) -> bool:
-    """`matchesSubject`: compare the names exactly, except `*`. Service accounts are compared by their user names."""
+    """`matchesSubject`: return whether the subject matches the user. `*` matches all names. All other names are literal."""
     match subject.kind:
         case "User":
             return subject.user is not None and subject.user in (ALL, user.name)
@@ -100,7 +100,10 @@ def matches_resource_policy_rule(info: RequestInfo, policy_rule: ResourcePolicyR
 
 
 def match_policy_rule_namespace(policy_rule: ResourcePolicyRule, request_namespace: str) -> bool:
-    """End of `matchesResourcePolicyRule`: compare the namespace. Requests without a namespace need `clusterScope: true`."""
+    """End of `matchesResourcePolicyRule`: return whether the rule matches the namespace of the request.
+
+    If the request has no namespace, the rule matches only with `clusterScope: true`.
+    """
     if not request_namespace:
         return policy_rule.cluster_scope
     return contains_string(request_namespace, policy_rule.namespaces, ALL)
@@ -119,7 +122,7 @@ def matches_non_resource_policy_rule(info: RequestInfo, policy_rule: NonResource
 
 
 def match_policy_rule_verb(policy_rule_verbs: Sequence[str], request_verb: str) -> bool:
-    """`matchPolicyRuleVerb`: return whether the rule has the verb, or only `*`."""
+    """`matchPolicyRuleVerb`: return whether `policy_rule_verbs` contains `request_verb` or consists of `*`."""
     return contains_string(request_verb, policy_rule_verbs, ALL)
 
 
@@ -137,7 +140,7 @@ def match_policy_rule_non_resource_url(policy_rule_request_urls: Sequence[str], 
 
 
 def match_policy_rule_api_group(policy_rule_api_groups: Sequence[str], request_api_group: str) -> bool:
-    """`matchPolicyRuleAPIGroup`: return whether the rule has the API group, or only `*`."""
+    """`matchPolicyRuleAPIGroup`: return whether the list contains `request_api_group` or consists of `*`."""
     return contains_string(request_api_group, policy_rule_api_groups, ALL)
 
 
@@ -149,7 +152,7 @@ def rs_join(request_resource: str, request_subresource: str) -> str:
 def match_policy_rule_resource(
     policy_rule_request_resources: Sequence[str], request_resource: str, request_subresource: str
 ) -> bool:
-    """`matchPolicyRuleResource`: compare `RESOURCE[/SUBRESOURCE]` exactly. `pods/*` is not a pattern."""
+    """`matchPolicyRuleResource`: return whether the list has `RESOURCE[/SUBRESOURCE]` or consists of `*`. `pods/*` is literal."""
     return contains_string(rs_join(request_resource, request_subresource), policy_rule_request_resources, ALL)
 
 

@@ -30,7 +30,7 @@ _UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "
 _PART = r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 _DURATION = re.compile(rf"[+-]?(?:0|(?:{_PART})+)", re.ASCII)
 _MAX_SECONDS = 2.0**63 / 1e9
-"""A Go duration is an int64 of nanoseconds, so it must be shorter than this."""
+"""Upper bound of durations in seconds. A duration must be shorter, because Go stores it in an int64 of nanoseconds."""
 ADJUSTMENT_SECONDS = 10
 """Interval at which the server adjusts the current limits of all levels (`borrowingAdjustmentPeriod`)."""
 

@@ -1,4 +1,4 @@
-"""Parser that determines the attributes of a request from its HTTP method and URL, as kube-apiserver does first of all.
+"""Parser that determines the attributes of a request from its HTTP method and URL, as kube-apiserver does.
 
 Source: `RequestInfoFactory.NewRequestInfo` in staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go, with
 the prefixes `api` (no group) and `apis`; compared with recordings of kube-apiserver 1.36.2.
@@ -20,7 +20,7 @@ _INT64 = re.compile(r"[+-]?[0-9]+", re.ASCII)
 # Selectors. Sources: `fields.ParseSelector` in staging/src/k8s.io/apimachinery/pkg/fields/selector.go, and `labels.Parse` in
 # .../pkg/labels/selector.go.
 _TERM = re.compile(r"((?:\\.|[^\\,])*\\?)(?:,|\Z)", re.DOTALL)
-"""A term of a field selector. It ends at an unescaped comma or at the end of the selector."""
+"""Pattern of a term of a field selector. The term ends at an unescaped comma or at the end of the selector."""
 _OPERATOR = re.compile(r"!=|==|=")
 _VALUE = re.compile(r"(?:\\[\\,=]|[^\\,=])*", re.DOTALL)
 _UNESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -33,7 +33,7 @@ _KEY = rf"(?:(?=[^/]{{1,253}}/){_DNS_LABEL}(?:\.{_DNS_LABEL})*/)?{_NAME}"
 _VALUES = rf"\( (?!\))(?:(?:{_NAME} )?, )*(?:{_NAME} )?\)"
 _REQUIREMENT = rf"(?:! {_KEY}|{_KEY}(?: (?:in|notin) {_VALUES}| (?:==?|!=)(?: {_NAME})?| [<>] [0-9]{{1,19}})?)"
 _LABEL_SELECTOR = rf"(?:{_REQUIREMENT}(?: , {_REQUIREMENT})*)?"
-"""A label selector with single spaces between tokens. Not compiled here: that takes 3 ms, and few requests need it."""
+"""Pattern of a label selector with single spaces between tokens. It is compiled only if needed: compiling takes 3 ms."""
 
 LONG_RUNNING_VERBS = frozenset(("watch", "proxy"))
 LONG_RUNNING_SUBRESOURCES = frozenset(("attach", "exec", "proxy", "log", "portforward"))
@@ -55,7 +55,7 @@ class RequestInfo(NamedTuple):
     api_group: str
     api_version: str
     namespace: str
-    """Empty for cluster-scoped resources and for all namespaces. A request for the Namespace object `foo` has `foo`."""
+    """Empty for cluster-scoped resources and for all namespaces. For the Namespace object `foo`, the value is `foo`."""
     resource: str
     subresource: str
     name: str

@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 MAX_SCANNED = 32
 """Maximum length of a list that is scanned from its beginning. Longer lists get an index."""
 _MAX_COPIES = 8
-"""Maximum average number of values per rule of an indexed field, because the index repeats a rule for each value."""
+"""Maximum average number of values that a rule has in an indexed field. The index repeats a rule for each value."""
 _EVERYTHING = (ALL,)
 _EVERYBODY = ("User", ALL)
 
@@ -51,7 +51,11 @@ class IndexedSubject(NamedTuple):
 
 
 class ValueIndex(Generic[_T]):
-    """An index of items by the values of one field: the field whose longest list of items for one value is the shortest."""
+    """An index of items by the values of one field.
+
+    A bucket has the items that cover the same value. Of all fields, the index uses the field whose largest bucket is the
+    smallest.
+    """
 
     def __init__(self, rows: Sequence[tuple[_T, Sequence[Values]]]) -> None:
         """Index the items of `rows`, in order. A row is an item and the values that the item covers in each field."""
@@ -60,7 +64,7 @@ class ValueIndex(Generic[_T]):
         )
         self.by_value: dict[str, list[_T]] = {}
         self.others: list[_T] = []
-        """Items that cover all values of the field. All items, if the longest list has more than half of the items."""
+        """Items that cover all values of the field, or all items if the largest bucket has more than half of them."""
         for item, fields in rows:
             values = fields[self.field] if longest <= len(rows) / 2 else None
             if values is None:
@@ -75,7 +79,7 @@ class ValueIndex(Generic[_T]):
 
 
 def _longest_list(covered: Sequence[Values]) -> int:
-    """Return the maximum number of items that cover the same value of a field.
+    """Return the maximum number of items that cover the same value of a field. `covered` has the values of each item.
 
     If the items have so many values that an index would be too large, return the number of all items.
     """
@@ -90,7 +94,7 @@ class RuleIndex:
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
         self._subjects: dict[tuple[bool, str, str], list[IndexedSubject]] = {}
-        """Subjects in matching order. Key: whether requests are for resources, and kind and name of the matching users."""
+        """Subjects in matching order, by `is_resource` (false for non-resource requests), kind of users and name of users."""
         self._indexes: dict[Hashable, ValueIndex[Any]] = {}
         self._url_sets: dict[Sequence[str], UrlSet] = {}
         for position, schema in enumerate(order):
@@ -234,7 +238,7 @@ class UrlSet:
 
 
 def path_prefix(url: str) -> str:
-    """Return the prefix, with a final slash, of the paths below a URL of a rule."""
+    """Return the prefix of all paths below `url`, a URL of a rule. The prefix ends with a slash."""
     prefix = url.removesuffix(ALL)
     return prefix if prefix.endswith("/") else f"{prefix}/"
 

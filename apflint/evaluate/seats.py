@@ -14,7 +14,7 @@ from apflint.record import NamedTuple
 
 MINIMUM_SEATS = 1
 MAXIMUM_LIST_SEATS = 100
-"""Maximum seats of a list at any level, from 1.34 on. For other releases, see `Release.max_list_seats`."""
+"""Maximum seats of one list request at any level, from 1.34 on. For other releases, see `Release.max_list_seats`."""
 MAXIMUM_MUTATING_SEATS = 10
 """Maximum seats of a mutating request while watchers are notified (its second phase), from 1.24 on.
 
@@ -24,7 +24,7 @@ MAX_SEATS_PERCENT = 15
 """Percentage of the nominal limit of a level that one request may take (`priorityLevelMaxSeatsPercent`)."""
 BYTES_PER_SEAT = 100_000
 CACHE_BYTES = 1_000_000
-"""Estimated maximum memory in bytes of a list from the watch cache, whose response is streamed."""
+"""Maximum memory in bytes that the server assumes for a list from the watch cache. The response is streamed."""
 UNKNOWN_OBJECT_BYTES = 1_500_000
 """Assumed size of an object before the server has measured objects: the maximum size in etcd."""
 WATCHERS_PER_SEAT = 10
@@ -149,5 +149,5 @@ MUTATING_VERBS = frozenset({"create", "update", "patch", "delete"})
 
 
 def is_mutating(verb: str, resource: str = "", subresource: str = "") -> bool:
-    """Return whether `estimate_mutating_seats` applies. `verb` is the verb of `RequestInfo`, not the HTTP method."""
+    """Return whether `estimate_mutating_seats` applies to a request. `verb` is `RequestInfo.verb`, not the HTTP method."""
     return verb in MUTATING_VERBS and (resource, subresource) != ("serviceaccounts", "token")

@@ -189,7 +189,7 @@ def recommend_pairs(probability: float, elephants: int, max_queues: int = 1024) 
 
 
 def _smallest_deck(probability: float, elephants: int, hand: int, largest: int) -> int | None:
-    """Return the fewest queues, up to `largest`, that achieve `probability` with a hand size, or None if there are none.
+    """Return the minimum number of queues that achieves `probability`, or None if `largest` queues do not achieve it.
 
     The probability decreases with the number of queues.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apflint.requests.request import Request
 
 WhenFull = Literal["dispatched", "queued", "rejected"]
-"""What happens to a request if no seat is free."""
+"""Possible treatments of a request if no seat of its level is free."""
 WHEN_FULL: tuple[WhenFull, ...] = ("dispatched", "queued", "rejected")
 
 
@@ -43,10 +43,10 @@ class Destination(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """The required destination: `reaches`, `reachable` or `unreachable` in a suite. Empty fields and None allow everything."""
+    """The value of `reaches`, `reachable` or `unreachable` in a suite. A field that is empty or None allows every value."""
 
     path: Path
-    """Path of the requirement in the suite. `(*path, "priorityLevel")` is the path of a field in it."""
+    """Path of the requirement in the suite. A field of the requirement has a path such as `(*path, "priorityLevel")`."""
     flow_schemas: tuple[str, ...] = ()
     priority_levels: tuple[str, ...] = ()
     when_full: tuple[WhenFull, ...] = ()
@@ -61,13 +61,13 @@ class Requirement(NamedTuple):
         return (*schemas, *(("priorityLevel", name) for name in self.priority_levels))
 
     def includes(self, schema: FlowSchema) -> bool:
-        """Return whether the required names allow this FlowSchema and its priority level. Other requirements are ignored."""
+        """Return whether `flow_schemas` and `priority_levels` allow `schema` and its level. Ignores all remaining fields."""
         level = schema.spec.priority_level_configuration
         by_schema = not self.flow_schemas or schema.name in self.flow_schemas
         return by_schema and (not self.priority_levels or level in self.priority_levels)
 
     def find_mismatches(self, destination: Destination) -> dict[str, str]:
-        """Return the keys of the requirements that a destination violates. Values are clauses that describe the destination."""
+        """Return the keys that `destination` violates, such as `minSeats`. Values are clauses that describe the destination."""
         level = destination.level
         mismatches = {}
         if self.flow_schemas and destination.flow_schema.name not in self.flow_schemas:
@@ -133,7 +133,7 @@ class Reachability(NamedTuple):
 
     kind: Literal["reachable", "unreachable"]
     reaches: Requirement
-    """Only has names of FlowSchemas and priority levels, not other requirements."""
+    """The named objects: only `flow_schemas` and `priority_levels` are set."""
 
     def describe(self) -> str:
         """Describe the expectation in a clause."""

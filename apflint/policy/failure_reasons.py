@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from apflint.proofs.one_configuration import Analysis
 
 _MAX_BLOCKERS = 12
-"""Maximum number of FlowSchemas to name that make another FlowSchema unreachable."""
+"""Maximum number of FlowSchemas to name as the reason why a later FlowSchema is unreachable."""
 _MAX_EXPLAINED = 3
-"""Maximum number of FlowSchemas to explain for an unreachable priority level."""
+"""Maximum number of FlowSchemas to explain if no request reaches their priority level."""
 
 
 def explain_destination(
     configuration: Configuration, digest: RequestDigest, destination: Destination, required: Requirement | None
 ) -> Iterator[str]:
-    """Explain why a request reaches its destination, and why it does not reach the `required` destination if there is one."""
+    """Explain why a request reaches `destination` and, unless `required` is None, why it misses the required destination."""
     schema = destination.flow_schema
     if required is not None and required.targets and required.includes(schema):
         yield from _explain_figures(configuration, destination, required)
@@ -50,7 +50,7 @@ def explain_destination(
 
 
 def _explain_other_schemas(schema: FlowSchema, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Explain why `schema` captures the request instead of the required FlowSchemas, which `verdicts` are about."""
+    """Explain why `schema` captures the request instead of a required FlowSchema. `verdicts` has all required FlowSchemas."""
     for verdict in verdicts:
         if verdict.matched:
             other, precedence = verdict.flow_schema, verdict.flow_schema.spec.matching_precedence

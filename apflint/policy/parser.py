@@ -267,7 +267,7 @@ class Fields:
         self.mistakes: list[Mistake] = []
 
     def reject(self, path: Path, message: str, *, key: bool = False) -> None:
-        """Report a mistake at the value at `path`, or with `key` at its key."""
+        """Report a mistake at the value at `path`. If `key` is true, report it at the key of that value."""
         self.mistakes.append(Mistake(message, self.document.span(path, key)))
 
     def value(self, path: Path) -> object:
@@ -279,14 +279,17 @@ class Fields:
         return self.document.has(*path)
 
     def items(self, path: Path) -> list[Path]:
-        """Return the paths of all items if the value at `path` is a list, or else `path` itself. Empty if the value is absent."""
+        """Return the paths of all items if the value at `path` is a list, else a list with only `path`.
+
+        Return an empty list if the value is absent.
+        """
         value = self.value(path)
         if isinstance(value, list):
             return [(*path, number) for number in range(len(value))]
         return [path] if self.has(path) else []
 
     def check_keys(self, path: Path, known: Collection[str], hints: Mapping[str, str] | None = None) -> bool:
-        """Return whether the value at `path` is a mapping. Report other values, and keys that are not `known`, with a hint."""
+        """Return whether the value at `path` is a mapping. If not, report the value. Report each key that is not in `known`."""
         value = self.value(path)
         if not isinstance(value, dict):
             names = join_words(f"`{key}`" for key in known)
@@ -299,7 +302,10 @@ class Fields:
         return True
 
     def string(self, path: Path, *, may_be_empty: bool = False) -> str:
-        """Return the string at `path`, or an empty string if absent. Report other types, and empty strings unless allowed."""
+        """Return the string at `path`, or an empty string if absent.
+
+        Report values of other types. Report empty strings, unless `may_be_empty` is true.
+        """
         value = self.value(path)
         if isinstance(value, str) and (value or may_be_empty):
             return value
@@ -312,14 +318,14 @@ class Fields:
         return ""
 
     def strings(self, path: Path, *, may_be_empty: bool = False) -> dict[Path, str]:
-        """Return the string at `path`, or all strings of a list, by the path of each string. Report other values."""
+        """Return the string at `path`, or all strings of the list at `path`. Keys are the paths of the strings."""
         if self.value(path) == []:
             self.reject(path, "the list is empty: remove it, or add an item")
         texts = {item: self.string(item, may_be_empty=may_be_empty) for item in self.items(path)}
         return {item: text for item, text in texts.items() if text or may_be_empty}
 
     def choice(self, path: Path, known: tuple[str, ...]) -> str:
-        """Return the string at `path`, or an empty string if absent. Report values that are not `known`."""
+        """Return the string at `path`, or an empty string if absent. Report strings that are not in `known`."""
         text = self.string(path)
         if text and text not in known:
             self.reject(path, f'"{text}" is not one of {", ".join(known)}.{suggest(text, known)}'.rstrip("."))

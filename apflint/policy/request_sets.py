@@ -74,7 +74,7 @@ def parse_requests(fields: Fields, path: Path) -> PolicyRulesWithSubjects:
 
 
 def _parse_values(fields: Fields, path: Path, *, may_be_empty: bool = False) -> dict[Path, str]:
-    """Return the strings at `path`, by the path of each string. Report a list that has `*` and other items."""
+    """Return the strings at `path`. Keys are the paths of the strings. Report a list that mixes `*` with other items."""
     values = fields.strings(path, may_be_empty=may_be_empty)
     if ALL in values.values() and len(values) > 1:
         fields.reject(path, '"*" matches everything: remove it, or the other items')
@@ -96,7 +96,7 @@ def _parse_resource_rules(fields: Fields, path: Path, verbs: tuple[str, ...]) ->
 
 
 def _parse_resources(fields: Fields, path: Path) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """Return names of resources by API groups. Without `apiGroups`, resolve names as in kubectl and `apflint explain`."""
+    """Return the names of resources by API groups. If the key `apiGroups` is absent, infer the groups from the names."""
     resources = _parse_values(fields, (*path, "resources"))
     has_groups = fields.has((*path, "apiGroups"))
     groups = _parse_api_groups(fields, (*path, "apiGroups"))
@@ -118,7 +118,7 @@ def _parse_resources(fields: Fields, path: Path) -> dict[tuple[str, ...], tuple[
 
 
 def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
-    """Return the API groups, or `*` if there are none. The core group, an empty string, is first."""
+    """Return the API groups at `path`, or `*` if absent. The core group (an empty string) is first."""
     groups = _parse_values(fields, path, may_be_empty=True)
     for item, group in groups.items():
         if "/" in group:
@@ -127,7 +127,7 @@ def _parse_api_groups(fields: Fields, path: Path) -> tuple[str, ...]:
 
 
 def _check_plural(text: str) -> str:
-    """Return `text`, the name of a resource without API group. Raises UserError if requests use another name."""
+    """Return `text` unchanged. Raises UserError if `text` has an API group or is not the plural name that requests use."""
     resource, slash, subresource = text.partition("/")
     known = find_resources(resource)
     if "." in resource:

@@ -73,7 +73,7 @@ class Result(NamedTuple):
 
 
 class FileResult(NamedTuple):
-    """The results of the suite in a file, or the mistakes that prevented the test."""
+    """The results of the suite in a file. If the suite cannot be run, `mistakes` has the reasons."""
 
     name: str
     """Name of the file, as on the command line."""
@@ -279,7 +279,7 @@ class Runner:
     def _refute(
         self, result: Result, witness: Witness, happened: str, path: Path, required: Requirement | None = None
     ) -> Result:
-        """Return `result` with a request that disproves the expectation, and the reasons."""
+        """Return a copy of `result` with the request of `witness`, which disproves the expectation, and with the reasons."""
         destination = self._find_destination(witness.digest)
         reasons = explain_destination(self.configuration, witness.digest, destination, required)
         return result._replace(
@@ -315,7 +315,7 @@ class Runner:
 
 
 def split_into_batches(suite: Suite, configuration: Configuration) -> Iterator[tuple[Expectation, ...]]:
-    """Split the expectations of a suite into batches, in order. The properties of a batch are proven with one formula."""
+    """Split the expectations of a suite into batches, in order. One formula proves all properties of a batch."""
     min_values = max(_MIN_BATCH_VALUES, _count_values((*rules_of(configuration.order), *suite.excluded)))
     batch: list[Expectation] = []
     values = 0

@@ -1,1 +1,1 @@
-"""Parsers of requests to classify, from words, HTTP requests, command lines, JSON and audit events."""
+"""Requests to classify, and parsers that read them from words, HTTP requests, command lines, JSON and audit events."""

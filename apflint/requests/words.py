@@ -53,7 +53,7 @@ _KUBECTL_COMMANDS = {
     "scale": "update deployments/scale",
     "evict": "create pods/eviction",
 }
-"""The request that a kubectl command sends, or the verb that the server uses for an HTTP method in lower case."""
+"""Verbs by HTTP method in lower case or by kubectl command, with the resource if the command implies one."""
 _OPTIONS = {"method": ("--method",), "path": ("--path",), "namespace": ("-n", "--namespace"), "user": ("--as",)}
 """Option names by field of `RequestArguments`, for options with one value."""
 _VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?", re.ASCII)
@@ -81,7 +81,7 @@ class RequestArguments(NamedTuple):
     path: str | None = None
 
     def to_request(self) -> Request:
-        """Return the request that the arguments name. Raises UserError if they are incomplete or contradictory."""
+        """Return the request that the arguments name. Raises UserError if the arguments are incomplete or contradictory."""
         if self.path is not None and not self.words:
             return parse_http(self.method or "GET", self.path, user=self.user, groups=self.groups)
         if self.words and (self.method is not None or self.path is not None):
