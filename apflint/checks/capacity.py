@@ -58,28 +58,36 @@ def zero_share_level(effective: Effective) -> Iterator[Problem]:
     """APF602: priority levels with 0 shares, which still execute requests."""
     for place, limited in _limited_levels(effective):
         if limited.shares == 0 and effective.release.allows_zero_shares:
+            message, note = _describe_zero_shares(limited)
             yield Problem(
                 place / "nominalConcurrencyShares",
-                "0 shares do not block requests",
-                notes=(_describe_zero_shares(limited),),
+                message,
+                notes=(note,),
                 help="to forbid requests, use RBAC",
             )
 
 
-def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> str:
-    """Return a note about requests of a priority level with 0 shares. The behavior was recorded on Kubernetes 1.36."""
+def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[str, str]:
+    """Return a message and a note about a priority level with 0 shares. The behavior was recorded on Kubernetes 1.36."""
+    message = "0 shares do not block requests"
     if limited.limit_response.type == "Reject":
         borrowed = "" if limited.borrowing_limit_percent is not None else ", and more with seats that it borrows"
-        return f"The level still executes one request at a time{borrowed}."
+        return message, f"The level still executes one request at a time{borrowed}."
     if limited.borrowing_limit_percent is not None:
         # The limit is a percentage of 0 seats, so the level borrows none (`updateBorrowingLocked` in apf_controller.go).
         return (
-            "Every request gets 429 after a quarter of its timeout (by default, after 15 seconds)."
-            " If the queue is full, the request gets 429 at once."
+            "with 0 shares, requests wait before the API server rejects them",
+            (
+                "Every request gets 429 after a quarter of its timeout (by default, after 15 seconds)."
+                " If the queue is full, the request gets 429 at once."
+            ),
         )
     return (
-        "A request can wait up to 10 seconds before the level borrows seats and executes the request."
-        " If no other level lends seats, the request gets 429 after 15 seconds."
+        message,
+        (
+            "A request can wait up to 10 seconds before the level borrows seats and executes the request."
+            " If no other level lends seats, the request gets 429 after 15 seconds."
+        ),
     )
 
 
@@ -205,7 +213,7 @@ def critical_level_lends(effective: Effective) -> Iterator[Problem]:
                 place / "lendablePercent",
                 f"priority level {quote(name)} lends {percent}% of its seats",
                 notes=(
-                    "The level can wait up to 10 seconds until it gets lent seats back.",
+                    "It can take up to 10 seconds until the level gets back the seats that it lends.",
                     "Meanwhile leases, node heartbeats or requests of the control plane wait.",
                 ),
                 help=f"set lendablePercent to {_MAX_LENDABLE_PERCENT} or less",

@@ -52,7 +52,7 @@ def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
                 # Only the fields of spec.exempt may differ: ValidateIfMandatoryPriorityLevelConfigurationObject.
                 spec, required = spec._replace(exempt=None), required._replace(exempt=None)
                 notes = (
-                    ("In the spec, only the fields of exempt may differ.",)
+                    ("In the spec, only fields in spec.exempt may differ from the built-in object.",)
                     if workspace.release.has_exempt_field
                     else ()
                 )

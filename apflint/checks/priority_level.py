@@ -171,7 +171,10 @@ def hand_larger_than_deck(workspace: Workspace) -> Iterator[Problem]:
         if queuing.hand_size > 0 and queuing.hand_size > queuing.queues:
             maximum = largest_hand(queuing.queues)
             can_grow = (largest_deck(queuing.hand_size) or 0) >= queuing.hand_size
-            limit = f"With {queuing.queues} queues, handSize is at most {maximum}: {MAX_ENTROPY_BITS} bits of entropy."
+            limit = (
+                f"With {queuing.queues} queues, handSize can be at most {maximum},"
+                f" because the API server accepts at most {MAX_ENTROPY_BITS} bits of entropy."
+            )
             yield invalid(
                 place / "handSize",
                 f"{_with_default(place / 'handSize', queuing.hand_size)} is greater than"

@@ -62,7 +62,7 @@ def captured_method(effective: Effective) -> Iterator[Problem]:
                             f"These requests go to the priority level {quote(captor.spec.priority_level_configuration)}.",
                             "Only requests with other methods can match the rule.",
                         ),
-                        help=f"remove the rule if it is intended for {names} requests",
+                        help=f"if the rule is intended only for {names} requests, remove it, because it has no effect on them",
                     )
 
 

@@ -72,7 +72,8 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
         is_certain = complete or is_dangling_on_server(schema)
         notes = ["The API server skips a FlowSchema whose priority level does not exist."]
         if lifetime:
-            notes.append(f"Kubernetes {lifetime[0].name} to {lifetime[1].name} create a priority level of this name.")
+            releases = f"from Kubernetes {lifetime[0].name} to {lifetime[1].name}"
+            notes.append(f"{quote(name)} is built in {releases}; the checked release is {effective.release.name}.")
         context = None if is_certain else f"if another file defines {quote(name)}, add that file with --context"
         intended = [level for level in find_similar(name, candidates, 2) if not lifetime and _is_typo(name, level)]
         yield Problem(

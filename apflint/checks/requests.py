@@ -126,7 +126,7 @@ def _explain_verb(verb: str, *, is_resource: bool) -> tuple[tuple[str, ...], str
         return (), 'for all verbs use ["*"]'
     method = _METHODS.get(verb.lower())
     if method is not None and not is_resource:
-        return ('Only verbs: ["*"] matches HEAD, POST, PUT and OPTIONS requests.',), 'use ["*"]'
+        return ('HEAD, POST, PUT and OPTIONS requests match only verbs: ["*"].',), 'use ["*"]'
     if method not in (None, "*"):
         note = f"The verb of {verb.upper()} requests for resources is {quote(method)}."
         return (note,), f"did you mean {quote(method)}?"

@@ -297,10 +297,14 @@ def _compare_levels(effective: Effective, level: _Level, protected: Sequence[Flo
             *(f"{quote(limits.name)} has {describe_capacity(limits)}." for limits in compared),
         )
     others = join_words((f"{quote(limits.name)} ({describe_seats(limits)})" for limits in reserved), "and")
-    figures = f" ({describe_seats(level.limits)})" if level.limits else ""
-    example = "" if level.is_built_in else f" (`{level.outsider}`)"
-    shared = f", which also serves other clients{example}," if level.outsider else ""
-    return (f"The requests go to the priority level {quote(level.name)}{figures}{shared} instead of {others}.",)
+    note = f"The requests go to the priority level {quote(level.name)} instead of {others}."
+    clients = "other clients" if level.is_built_in else f"other clients (`{level.outsider}`)"
+    if level.limits:
+        shared = f", which it shares with {clients}" if level.outsider else ""
+        note += f" {quote(level.name)} has {describe_seats(level.limits)}{shared}."
+    elif level.outsider:
+        note += f" {quote(level.name)} also serves {clients}."
+    return (note,)
 
 
 def _advise(level: _Level, schema: FlowSchema, protected: Sequence[FlowSchema]) -> str:

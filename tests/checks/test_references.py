@@ -76,7 +76,10 @@ CONTEXT = 'if another file defines "{}", add that file with --context'
 def test_missing_level_of_another_release_names_the_releases(assumptions: Assumptions, help_text: str | None) -> None:
     schema = flow_schema("a", "node-high", version="v1beta1")
     (finding,) = findings(schema, kubernetes="1.21", only="APF401", assumptions=assumptions)
-    assert finding.notes[1] == f"Kubernetes 1.22 to {NEWEST.name} create a priority level of this name."
+    assert (
+        finding.notes[1]
+        == f'"node-high" is built in from Kubernetes 1.22 to {NEWEST.name}; the checked release is 1.21.'
+    )
     assert finding.help == (help_text and help_text.format("node-high"))
 
 

@@ -215,7 +215,7 @@ def test_service_accounts_of_kube_system_are_protected() -> None:
     (found,) = findings(captured, only="APF507")
     assert list(proofs(found)) == ["kube-system-service-accounts"]
     assert "use a matchingPrecedence above 900" in full_text(found)
-    assert '"workload-low" (245 seats), which also serves other clients, instead of "workload-high" (98 seats)' in (
+    assert '"workload-high" (98 seats). "workload-low" has 245 seats, which it shares with other clients.' in (
         full_text(found)
     )
     assert not findings({**captured, "spec": {**captured["spec"], "matchingPrecedence": 901}}, only="APF507")
@@ -291,7 +291,7 @@ def test_shared_level_is_not_dedicated() -> None:
     assert severity(leases, LEASES_OF_NODES) is None
     (found,) = findings(leases, LEASES_OF_NODES, other, only="APF507")
     assert found.severity == "warning"
-    assert "which also serves other clients (`apflint explain " in full_text(found)
+    assert "shares with other clients (`apflint explain " in full_text(found)
     assert 'reference "node-high", or a priority level only for these clients' in full_text(found)
 
 
