@@ -47,7 +47,7 @@ MAX_KEPT_TREES = Bound(500_000, "nothing: the document is parsed again when a po
 MAX_HELM_TEMPLATES = Bound(10_000, "findings show positions in the whole output instead of the templates")
 """Maximum number of template files in the output of `helm template`."""
 MAX_PROJECT_FILES = Bound(20_000, "nothing: findings that other files could refute are left out")
-"""Maximum number of project files that apflint reads in addition to the files that a command names. They can refute a finding."""
+"""Maximum number of project files that apflint reads in addition to the files that a command names. These project files can refute a finding."""
 MAX_KUSTOMIZATION_DEPTH = Bound(16, "nothing: the file is checked as a manifest")
 """Maximum number of parent directories of a file in which apflint searches for a kustomization that lists the file as a patch."""
 
@@ -75,7 +75,7 @@ MAX_SUPPRESSIONS = Bound(50_000, "APF902, and further suppressions have no effec
 MAX_FINDINGS_PER_RULE = Bound(1_000, "the last of them states how many more findings of the rule there are")
 """Maximum number of findings with the same rule, file and severity in a report. More findings usually repeat one mistake."""
 MAX_VIOLATIONS = Bound(2_000, "the last finding of the rule states that further ones are left out")
-"""Maximum number of unknown fields in an object. The same maximum applies to the other violations of its schema. A report shows fewer findings than this."""
+"""Maximum number of unknown fields in an object. The same maximum applies to its schema violations of all remaining kinds. A report shows fewer findings than this."""
 MAX_COMPARED_PAIRS = Bound(100_000, "APF503 states how many pairs were not compared")
 """Maximum number of pairs of FlowSchemas with the same precedence that APF503 compares in a run. A pair takes microseconds."""
 MAX_TIE_PROOFS = Bound(30_000, "APF503 states how many pairs were not compared")

@@ -135,7 +135,7 @@ class LimitedPriorityLevelConfiguration(NamedTuple):
 
 
 class ExemptPriorityLevelConfiguration(NamedTuple):
-    """`spec.exempt`."""
+    """`spec.exempt` of a priority level: its shares and lendable percentage."""
 
     shares: int
     lendable_percent: int

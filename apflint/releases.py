@@ -75,7 +75,7 @@ class Release(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name without patch, such as `1.36`."""
+        """The major and minor version, such as `1.36`."""
         return f"1.{self.minor}"
 
     @property

@@ -18,8 +18,7 @@ def load_schema(kind: str, version: str) -> dict[str, object]:
     """Return a new copy of the JSON Schema of a kind in an API version, with the fields of all releases.
 
     If only some releases have a field, `x-apflint-since` and `x-apflint-until` in its schema are the first and last of these
-    releases, such as `1.26`.
-    Raises LookupError if the kind has no schema in this version.
+    releases, such as `1.26`. Raises LookupError if the kind has no schema in this version.
     """
     import json  # a run without objects needs no schema
 

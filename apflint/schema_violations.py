@@ -90,7 +90,7 @@ def _shape(kind: str, version: str, minor: int) -> _Shape:
 
 
 class _Reducer:
-    """Reduces an object to its rejected values: at most MAX_VIOLATIONS unknown fields, and as many other violations."""
+    """Reduces an object to its rejected values: at most MAX_VIOLATIONS unknown fields, and at most MAX_VIOLATIONS rejected values."""
 
     def __init__(self) -> None:
         self.unknown_fields = 0
@@ -123,7 +123,7 @@ class _Reducer:
         return None
 
     def reject(self, stand_in: object) -> object:
-        """Count a violation other than an unknown field. Return `stand_in`, or None beyond MAX_VIOLATIONS violations."""
+        """Count a violation that is not an unknown field. Return `stand_in`, or None beyond MAX_VIOLATIONS violations."""
         self.other_violations += 1
         return stand_in if self.other_violations <= MAX_VIOLATIONS else None
 

@@ -16,7 +16,7 @@ _ALLOWED_CHARACTERS = "must consist of letters, digits, `-`, `_` and `.`, and st
 
 
 def check_dns_label(text: str) -> str | None:
-    """Return why `text` is not a DNS label such as a namespace, or None if it is valid. Source: `IsDNS1123Label`."""
+    """Return why `text` is not a valid DNS label, or None if it is valid. Names of namespaces are DNS labels. Source: `IsDNS1123Label`."""
     if too_long := _check_length(text, 63):
         return f"it {too_long}"
     if not _DNS_LABEL.match(text):
@@ -25,7 +25,7 @@ def check_dns_label(text: str) -> str | None:
 
 
 def check_dns_subdomain(text: str) -> str | None:
-    """Return why `text` is not a DNS subdomain such as an object name, or None if it is valid. Source: `IsDNS1123Subdomain`."""
+    """Return why `text` is not a valid DNS subdomain, or None if it is valid. Names of most objects are DNS subdomains. Source: `IsDNS1123Subdomain`."""
     wrong = _check_subdomain(text)
     return f"it {wrong}" if wrong else None
 

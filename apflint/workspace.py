@@ -101,13 +101,13 @@ class Workspace(NamedTuple):
             yield place, "nonResourceURLs", other.non_resource_urls
 
     def limited(self) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
-        """Yield the place and value of `spec.limited` in priority levels of type Limited. Servers ignore it in other levels."""
+        """Yield the place and value of `spec.limited` of each priority level whose type is Limited."""
         for level in self.priority_levels:
             if level.spec.type == "Limited" and level.spec.limited is not None:
                 yield Place(level.document, ("spec", "limited")), level.spec.limited
 
     def queuing(self) -> Iterator[tuple[Place, QueuingConfiguration]]:
-        """Yield the place and value of `queuing` in priority levels that queue requests. Servers ignore it in other levels."""
+        """Yield the place and value of `queuing` of each priority level that queues requests (response type Queue)."""
         for place, limited in self.limited():
             response = limited.limit_response
             if response.type == "Queue" and response.queuing is not None:

@@ -163,7 +163,7 @@ def load_objects(release: Release) -> TypedObjects:
 
 
 def is_copy(item: FlowSchema | PriorityLevelConfiguration, release: Release) -> bool:
-    """Return whether an object has the same name and the same spec as a built-in object of its kind."""
+    """Return whether a built-in object of `release` has the same kind, name and spec as `item`."""
     if item.name not in list_names(release, item.document.kind):
         return False
     objects = load_objects(release)
@@ -172,7 +172,7 @@ def is_copy(item: FlowSchema | PriorityLevelConfiguration, release: Release) -> 
 
 
 def is_built_in(document: Document) -> bool:
-    """Return whether a document contains a built-in object that `load_objects` created, and not an object of the user."""
+    """Return whether `load_objects` created the document. False for each document of a user's manifest, even if it is a copy."""
     return document.source.name.startswith(_SOURCE_PREFIX)
 
 

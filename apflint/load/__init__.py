@@ -1,6 +1,6 @@
 """Loads manifests: decodes YAML and JSON as Kubernetes does, and knows the position of every key and value.
 
-Invalid input raises no exception. Each document that cannot be read becomes a LoadProblem, and other documents are loaded.
+Invalid input raises no exception. Each document that cannot be read becomes a LoadProblem, and the remaining documents are loaded.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Loaded(NamedTuple):
     documents: tuple[Document, ...]
     problems: tuple[LoadProblem, ...]
     skipped: Mapping[str, int]
-    """Number of documents and list items that are not APF objects, by a description such as `Deployment objects`."""
+    """Number of documents and list items that are not APF objects. Keys are descriptions such as `Deployment objects`."""
 
 
 def load(name: str, data: bytes) -> Loaded:
-    """Load the bytes of one input. If `name` ends with `.json`, they are JSON. Findings show `name`. Never raises."""
+    """Load the bytes of one input. If `name` ends with `.json`, the bytes are JSON. Findings show `name`. Never raises."""
     encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     try:
         text = data.decode(encoding)

@@ -60,7 +60,7 @@ class _FileTooLargeError(Exception):
 
 
 class ObjectFinder:
-    """Collects the APF objects of a text and its problems. Counts the documents that contain no APF object, by description."""
+    """Collects the APF objects of a text and its problems. Counts its remaining documents by description, such as `Deployment objects`."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -198,7 +198,7 @@ class ObjectFinder:
     ) -> None:
         """Collect the objects in the decoded value at `path`.
 
-        `inherited` are the default apiVersion and kind of an item in a list such as FlowSchemaList, otherwise empty.
+        `inherited` has the default apiVersion and kind of an item in a list such as FlowSchemaList. Otherwise, both are empty.
         """
         if not isinstance(value, dict):
             if value is not None:
@@ -347,7 +347,7 @@ def _find_near_miss(
 
 
 def _resembles_group(group: str, api_version: str) -> bool:
-    """Return whether the API group of APF was probably intended, and not another group with a kind of the same name."""
+    """Return whether `group` was probably intended as the API group of APF. Different groups have kinds of the same names."""
     if group.startswith("flowcontrol") or api_version == GROUP:
         return True
     if not group:

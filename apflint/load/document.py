@@ -106,8 +106,8 @@ class Document:
     def offsets(self, path: Path, *, key: bool = False) -> tuple[int, int]:
         """Return the start and end offsets of the text that a finding about the value at `path` underlines.
 
-        They are the offsets of the value if it is a scalar or a flow collection on one line. For other values, and if `key`
-        is true, they are the offsets of the key. For a missing value, they are the offsets of the nearest existing parent.
+        They are the offsets of the value if it is a scalar or a flow collection on one line. For all remaining values, and if
+        `key` is true, they are the offsets of the key. For a missing value, they are the offsets of the nearest existing parent.
         """
         full = self.prefix + path
         depth, last_key, node = walk(self.root, full)

@@ -33,7 +33,7 @@ class Duplicate(NamedTuple):
     key: Scalar
     first: Scalar
     merged: bool
-    """Whether the later key comes from a merge."""
+    """Whether the later key comes from a merge key `<<`."""
 
 
 class Decoded(NamedTuple):

@@ -70,7 +70,7 @@ def parse_tree(text: str, start: int, end: int) -> Node:
 
 
 def _find_boundary(text: str, at: int) -> int:
-    """Return the start of the next line that begins with `{` after a `}`, or the end of the text."""
+    """Return the start of the first line after `at` that begins with `{` after a `}`, or the end of the text."""
     match = _BOUNDARY.search(text, at)
     return match.end() if match else len(text)
 

@@ -108,7 +108,7 @@ def resolve_alias(node: Node) -> Scalar | Mapping | Sequence:
 def entries_of(mapping: Mapping) -> dict[str | None, tuple[Scalar, Node]]:
     """Return the effective entries of a mapping: key node and value node by JSON key.
 
-    Of duplicate keys, the last key is effective. Own keys override keys from the merge key `<<`.
+    Of duplicate keys, the last key is effective. Keys of the mapping itself override keys from its merge keys `<<`.
     """
     if mapping.entries is None:
         mapping.entries = entries = {json_key(key.value): (key, value) for key, value in mapping.pairs}
@@ -122,7 +122,7 @@ def entries_of(mapping: Mapping) -> dict[str | None, tuple[Scalar, Node]]:
 
 
 def find_child(node: Node, step: str | int) -> tuple[Scalar | None, Node] | None:
-    """Return the key node (None in a list) and the value node of a child, or None if there is no such child."""
+    """Return the key node (None in a list) and the value node of the child at `step`, or None if there is no such child."""
     node = resolve_alias(node)
     if isinstance(node, Sequence):
         return (None, node.items[step]) if isinstance(step, int) and step < len(node.items) else None

@@ -225,5 +225,5 @@ class _TreeBuilder:
         return node
 
     def _end(self, event: Any, node: Mapping | Sequence, last: Node) -> int:
-        """Return the end offset of a collection. For a block, use its last child, because libyaml may report a later end."""
+        """Return the end offset of a collection. For a block collection, return the end of its last child, because libyaml may report a later end."""
         return int(event.end_mark.index) + self.base if node.flow else max(last.end, node.start)
