@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _scripts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
+pytestmark = pytest.mark.slow
+
 GROUP = "flowcontrol.apiserver.k8s.io"
 FOUND = {
     "a field that is too old for its version, of another type": (

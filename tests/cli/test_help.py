@@ -107,6 +107,7 @@ def test_usage_names_the_kubectl_plugin(capsys: pytest.CaptureFixture[str], monk
     assert "Try `kubectl apflint check --help`." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_example_runs(line: str, tmp_path: Path) -> None:
     variables = prepare(tmp_path)

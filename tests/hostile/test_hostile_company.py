@@ -17,6 +17,8 @@ from apflint.output.findings import FORMATS
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 # Python tells a hook of whatever a program does that others may see (PEP 578).
 ALONE = """
 import sys

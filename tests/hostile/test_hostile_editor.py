@@ -16,6 +16,8 @@ from limited import NEIGHBOUR, apflint
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 60
 
 

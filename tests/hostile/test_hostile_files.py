@@ -14,6 +14,8 @@ from limited import HEAD, NEIGHBOUR, apflint, can_be_ordinary, checked, ordinary
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_directory_named_like_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").mkdir()

@@ -14,6 +14,8 @@ from limited import NEIGHBOUR, apflint
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 HOOKS: list[dict[str, Any]] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 WITH_NAMES = [hook for hook in HOOKS if hook["pass_filenames"]]
 SHIPPED = [ROOT / "README.md", ROOT / "Containerfile", ROOT / "action.yml", *sorted((ROOT / "docs").rglob("*.*ml"))]
