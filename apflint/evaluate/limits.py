@@ -85,7 +85,7 @@ class LevelLimits(NamedTuple):
         return self._replace(flow_schemas=(), max_seats=None, max_list_seats=0, max_mutating_seats=0)
 
     def is_at_least_as_good_as(self, other: LevelLimits) -> bool:
-        """Return whether requests get at least as good service at this level as at another level of the configuration.
+        """Return whether requests get at least as good service at this level as at `other`, a level of the same configuration.
 
         An exempt level is as good as every other level, and a limited level is never as good as an exempt level. Of two
         limited levels, this level must have at least as many nominal seats and attainable seats, and let at least as many

@@ -23,7 +23,7 @@ MAX_QUEUES = 10_000_000
 MAX_DECK = 1 << 26
 """Maximum number of queues from which `NewDealer` deals."""
 MAX_HAND = 15
-"""Maximum hand size that requires at most 60 hash bits, possible with 15 or 16 queues."""
+"""Maximum hand size of a level. With 15 or 16 queues, a hand of this size requires at most 60 hash bits."""
 DOCUMENTED_ELEPHANTS = (1, 4, 16)
 # fmt: off
 DOCUMENTED_PAIRS = (
@@ -53,7 +53,7 @@ def why_no_dealer(queues: int, hand_size: int) -> str | None:
 
 
 def is_admitted(queues: int, hand_size: int) -> bool:
-    """Return whether the API server accepts a level with these values. Defaults must replace absent values before."""
+    """Return whether the API server accepts a level with these values. Replace absent values by their defaults before the call."""
     return queues <= MAX_QUEUES and why_no_dealer(queues, hand_size) is None
 
 

@@ -96,7 +96,7 @@ class FileResult(NamedTuple):
         return len(self.results) - self.passed
 
     def explain_command(self, result: Result) -> str | None:
-        """Return the `apflint explain` command for the request of a result. None if there is no request or command for it."""
+        """Return an `apflint explain` command for the request of `result`, or None if no command can name the request."""
         if result.request is None or result.request.words is None:
             return None
         words = ["apflint", "explain", *result.request.words]

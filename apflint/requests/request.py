@@ -41,7 +41,7 @@ class Request(NamedTuple):
 
     @property
     def digest(self) -> RequestDigest:
-        """The attributes and the user, which FlowSchemas match."""
+        """The attributes and the user of the request, with which FlowSchemas are compared."""
         return RequestDigest(self.info, self.user)
 
 
