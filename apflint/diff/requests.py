@@ -73,7 +73,7 @@ class RequestChange(NamedTuple):
 
     @property
     def is_rare(self) -> bool:
-        """Return whether all examples are by `system:` users in additional groups, which is unusual in clusters."""
+        """Return whether all examples are by `system:` users with `--as-group`. Such requests are unusual in clusters."""
         return all(
             "--as-group" in (example.witness.words or ()) and example.witness.digest.user.name.startswith("system:")
             for example in self.examples

@@ -45,7 +45,7 @@ class Style(NamedTuple):
         return f"\x1b[{_CODES[code]}m{text}\x1b[0m" if self.color and text else text
 
     def link(self, text: str, url: str) -> str:
-        """Return text as a link (OSC 8), or unchanged if links are off or `url` is not an https URL in printable ASCII."""
+        """Return `text` as a link (OSC 8), or unchanged if links are off or `url` is not an https URL in printable ASCII."""
         if not (self.hyperlinks and url.startswith("https://") and url.isascii() and url.isprintable()):
             return text
         return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\"
@@ -112,7 +112,7 @@ def hang(head: str, text: str, width: int | None, indent: int, cells: int | None
 
 
 def label_lines(label: str, text: str, cells: int, style: Style, indent: int = 0) -> list[str]:
-    """Return lines of a paragraph with a hanging indent: a label of `cells` cells, and the sanitized text."""
+    """Return `label`, padded to `cells` cells, and the sanitized `text`, as lines with a hanging indent."""
     head = f"{' ' * indent}{style.paint(label, 'dim')}{' ' * (cells - len(label))}"
     return hang(head, text, style.prose_width, indent + cells, indent + cells)
 

@@ -241,7 +241,7 @@ def _describe_scope(difference: Difference) -> str:
 
 
 def needs_own_section(group: ChangeGroup) -> bool:
-    """Return whether a group needs a section. If only seats differ, the table of levels shows all differences."""
+    """Return whether a group needs a section. It needs none if only seats differ, because the table of levels shows them."""
     return group.type != "limits" or _describe_waiting(group.old) != _describe_waiting(group.new)
 
 
@@ -297,8 +297,8 @@ def _format_request(example: Example) -> str:
 def _list_causes(example: Example, difference: Difference) -> list[tuple[str, str]]:
     """Return the parts of changed FlowSchemas that match the request, each with a label.
 
-    The label is `matched` for the old configuration and `matches` for the new configuration. If a request moves, its
-    old or its new FlowSchema has changed.
+    The label is `matched` for the old configuration and `matches` for the new configuration. A request
+    moves only because its old or its new FlowSchema has changed.
     """
     causes: dict[str, str] = {}
     for verb, resolution in (("matched", example.old), ("matches", example.new)):

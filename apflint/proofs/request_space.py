@@ -148,7 +148,7 @@ def usual_groups(user: str) -> tuple[str, ...]:
 
 
 class ResourceTraits(NamedTuple):
-    """Restrictions on the other attributes of requests for a resource."""
+    """Restrictions on the verb and the namespace of requests for a resource."""
 
     watch_only: bool = False
     """True if only watches of the resource are classified, because other requests are long-running."""
@@ -159,7 +159,7 @@ class ResourceTraits(NamedTuple):
 
 
 def resource_traits(resource: str) -> ResourceTraits:
-    """Return the traits of `resource` or `resource/subresource`."""
+    """Return the restrictions for a resource such as `pods`, or for a subresource such as `pods/log`."""
     name, _, subresource = resource.partition("/")
     return ResourceTraits(subresource in LONG_RUNNING_SUBRESOURCES, name in ("status", "finalize"), resource == "")
 

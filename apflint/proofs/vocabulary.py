@@ -141,7 +141,7 @@ def _merge(
 ) -> Axis:
     """Return an axis. Of the values that have the same type and that the same lists cover, it has only the first.
 
-    The code compares the numbers of the lists, because comparing long lists takes time.
+    The function compares the indices of the lists and not their items, because comparing long lists takes time.
     """
     covering: dict[str, list[int]] = {value: [] for value in values}
     for number, item in enumerate(lists):

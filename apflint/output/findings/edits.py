@@ -44,7 +44,7 @@ class EditLocator:
 
 
 def _count_neighbors(finding: Finding) -> int:
-    """Count the siblings of the entries that a fix edits. The removal of an entry compares all of its siblings."""
+    """Count the siblings of the entries that a fix edits. Removing an entry compares it with all siblings."""
     if finding.document is None or finding.fix is None:
         return 0
     owners = (finding.document.at(*operation.path[:-1]) for operation in finding.fix.operations)

@@ -25,7 +25,7 @@ _SPACES = str.maketrans("", "", " \t")
 
 
 def hash_lines(text: str, lines: Collection[int]) -> dict[int, str]:
-    """Return the hashes of the lines with the numbers `lines`, counted from 1. Numbers after the last line are omitted.
+    """Return the hash of each line whose number (from 1) is in `lines`. Numbers after the last line are omitted.
 
     To count lines of equal hash, the function compares their 100 units. Only the lines in `lines` need to be hashed.
     """
