@@ -35,7 +35,7 @@ MAX_FILE_CONTENT = Bound(2_000_000, "APF004, and the rest of the file is not che
 MAX_DOCUMENT_CHARACTERS = Bound(16 * 1024 * 1024, "APF004, and the document is not checked")
 """Maximum number of characters in a document. For comparison: a kube-apiserver accepts requests of up to 3 MiB (MaxRequestBodyBytes)."""
 MAX_VALUES = Bound(500_000, "APF004, and the document is not checked")
-"""Maximum number of keys, scalars, lists and mappings in a document. This number takes about 125 MB of memory."""
+"""Maximum number of keys, scalars, lists and mappings in a document. 500,000 of them take about 125 MB of memory."""
 MAX_DEPTH = Bound(200, "APF004, and the document is not checked")
 """Maximum number of levels of nesting in a document. Each level takes stack space. A FlowSchema has ten levels."""
 MAX_ALIAS_DEPTH = Bound(300, "APF004, and the document is not checked")
@@ -65,9 +65,9 @@ MAX_PATTERNS = Bound(1_000, "an error, and nothing is checked")
 MAX_PATTERN_LENGTH = Bound(4_096, "an error, and nothing is checked")
 """Maximum number of characters in a path pattern. A path has at most this length (PATH_MAX of Linux)."""
 MAX_BASELINE_BYTES = Bound(32 * 1024 * 1024, "an error, and nothing is checked")
-"""Maximum number of bytes in a baseline. Parsing takes ten times as much memory."""
+"""Maximum number of bytes in a baseline. Parsing a baseline takes ten times its size in memory."""
 MAX_SUPPRESSIONS = Bound(50_000, "APF902, and further suppressions have no effect")
-"""Maximum number of suppressions in a file. The largest file that apflint checks may have five suppressions for each object."""
+"""Maximum number of suppressions in a file. In the largest file that apflint checks, this is five suppressions for each object."""
 
 
 # Findings and analyses
@@ -101,7 +101,7 @@ MAX_MISSED_VALUES = Bound(16, "nothing: a missed request may not be found")
 MAX_REDUNDANCY_TRIALS = Bound(64, "nothing: the solver decides")
 """Maximum number of example requests that APF516 tries for a rule before it calls the solver."""
 MAX_REDUNDANCY_PROOFS = Bound(20, "APF516 states how many FlowSchemas were not analyzed")
-"""Maximum number of flowSchemas for which APF516 calls the solver in a run. A call takes milliseconds."""
+"""Maximum number of FlowSchemas for which APF516 calls the solver in a run. A call takes milliseconds."""
 MAX_REDUNDANCY_PARTS = Bound(1_000, "APF516 states how many FlowSchemas were not analyzed")
 """Maximum number of subjects, resource rules and non-resource rules in a FlowSchema that APF516 analyzes."""
 MAX_REDUNDANCY_PROOF_PARTS = Bound(10_000, "APF516 states how many FlowSchemas were not analyzed")
@@ -133,7 +133,7 @@ MAX_MOVE_PROOFS = Bound(500_000, "diff states that more requests may move")
 MAX_ELEPHANTS = Bound(10_000, "an error")
 """Maximum number of elephants for which `apflint shards` computes exact probabilities. An elephant is a flow that fills all queues of its hand."""
 MAX_SHARDS_WORK = Bound(100_000_000, "an error")
-"""Maximum number of bits that the arithmetic for one probability handles. This number takes about a second. Valid hands (60 bits) need a tenth of it."""
+"""Maximum number of bits that the arithmetic for one probability handles. The maximum takes about a second. Valid hands (60 bits) need a tenth of it."""
 
 
 # Language server
