@@ -56,7 +56,10 @@ def measure_similarity(word: str, other: str) -> float:
 
 
 def measure_distance(word: str, other: str) -> int:
-    """Return how many letters to insert, remove, replace or swap with a neighbor (optimal string alignment distance)."""
+    """Return the minimum number of edits that turn `word` into `other` (optimal string alignment distance).
+
+    An edit inserts, removes or replaces a letter, or swaps two adjacent letters.
+    """
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(word, 1):

@@ -57,7 +57,7 @@ def find_entry(root: Node, path: Path) -> tuple[Scalar, Node]:
 
 
 def key_quote(text: str, key: Scalar) -> str:
-    """Return `"` if a key is in double quotes, as in JSON, or an empty string. New keys of the mapping get the same quotes."""
+    """Return `"` if `key` is in double quotes (as in JSON), or else an empty string. New keys get the same quotes."""
     return '"' if text.startswith('"', value_start(text, key)) else ""
 
 
@@ -111,7 +111,10 @@ def entry_lines_end(text: str, key: Scalar, value: Node, column: int) -> int:
 
 
 def comments_start(text: str, line: int, column: int) -> int:
-    """Return the start of the comments directly above a line (offset `line`), or `line` if no comment is indented by `column`."""
+    """Return the start of the comment lines directly above the line that starts at `line`, or `line` if there are none.
+
+    Only comments that start at `column` count.
+    """
     while line:
         previous = line_start(text, line - (2 if text.startswith("\r\n", line - 2) else 1))
         comment = _COMMENT_LINE.match(text, previous)
@@ -122,7 +125,7 @@ def comments_start(text: str, line: int, column: int) -> int:
 
 
 def _last_leaf(node: Node) -> Node:
-    """Return the last scalar, alias or flow collection (braces, brackets) in a value in block style."""
+    """Return the last leaf of `node`: a scalar, an alias, or a collection in flow style (braces, brackets)."""
     while isinstance(node, Mapping | Sequence) and not node.flow:
         children = [value for _, value in node.pairs] if isinstance(node, Mapping) else node.items
         if not children:

@@ -32,10 +32,10 @@ class Conflict(NamedTuple):
     """The reason why a batch of fixes (fixes that are applied at once) fails, and the fixes that may be the cause."""
 
     suspects: tuple[Finding, ...]
-    """Findings whose fixes may cause the conflict. Not every one of these fixes needs to be a cause."""
+    """Findings whose fixes may cause the conflict. Possibly, only some of these fixes cause it."""
     reason: str
     scope: Scope
-    """The part of the inputs that contains the cause. Another fix in this part may remove the cause."""
+    """The part of the inputs on which the conflict depends. After another fix in this part, the fixes may succeed."""
 
 
 def identity(finding: Finding) -> Identity:
@@ -93,10 +93,10 @@ def _edit_file(name: str, data: bytes, lines: list[int] | None, findings: list[F
 
 
 def _find_suspects(findings: list[Finding], error: Exception) -> list[tuple[list[Finding], Exception]]:
-    """Return the groups of fixes in a file that cannot be applied, each with its error.
+    """Return the groups of fixes that cannot be applied to a file, each group with its error.
 
-    A group is a fix that fails alone, or else the fixes of one YAML document, or else all of `findings`. `error` is the
-    error of applying all fixes at once.
+    A group is one fix that fails alone. If no fix fails alone, a group is the fixes of one YAML document, or else all of
+    `findings`. `error` is the error that occurred when all fixes were applied at once.
     """
     suspects: list[tuple[list[Finding], Exception]] = []
     for start, group in _group(findings, _document_start).items():
@@ -111,7 +111,7 @@ def _find_suspects(findings: list[Finding], error: Exception) -> list[tuple[list
 
 
 def _is_reached_through_alias(finding: Finding) -> bool:
-    """Return whether a fix edits a value through an alias. The edit then changes all places that share the value."""
+    """Return whether the fix of `finding` edits a value through an alias. The edit then changes all places that share the value."""
     document = finding.document
     return document is not None and any(
         find_alias(document.root, operation.path if isinstance(operation, Set | Wrap) else operation.path[:-1])
@@ -120,9 +120,9 @@ def _is_reached_through_alias(finding: Finding) -> bool:
 
 
 def group_inseparable(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Group findings that must be fixed together.
+    """Group findings that must be fixed together, because they have equal edits or equal identities.
 
-    Findings in a value that an alias repeats have the same edit. Findings in objects of the same name have the same identity.
+    Edits are equal if an alias repeats the edited value. Identities can be equal if objects have the same name.
     """
     groups: list[list[Finding]] = []
     group_of: dict[Hashable, list[Finding]] = {}

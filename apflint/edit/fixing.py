@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Report
 
     Check = Callable[[Mapping[str, bytes]], Report]
-    """Checks inputs (content by name) and returns the report."""
+    """A function that checks inputs (content by name) and returns the report."""
 
 _LARGE_INPUT_BYTES = 1024 * 1024
-"""Maximum number of bytes that all attempts together check. MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS attempts are always allowed."""
+"""Maximum number of bytes that all attempts together check.
+
+Even if inputs are larger, MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS attempts are allowed.
+"""
 _MAX_FOLLOW_UPS = 4
 """Maximum number of rounds for fixes that other fixes make necessary. Example: a misspelled field in a misspelled field."""
 _VALIDATION = rules_of("validation")
@@ -47,12 +50,15 @@ class Refusal(NamedTuple):
 
 
 class FixResult(NamedTuple):
-    """The result of applying fixes."""
+    """The inputs after fixes, the fixed and the refused findings, and the new report."""
 
     inputs: Mapping[str, bytes]
     """All inputs by name, edited or not."""
     fixed: tuple[Finding, ...]
-    """The fixed findings, in order. Lines refer to the original inputs, and columns to the text at the time of the fix."""
+    """The fixed findings, in the order of the fixes.
+
+    Lines refer to the original inputs, and columns to the text at the time of the fix.
+    """
     refused: tuple[Refusal, ...]
     """The findings that could not be fixed, with lines of the original inputs."""
     report: Report
@@ -93,7 +99,7 @@ class _Run:
         self._unsafe = unsafe
         self._fixed: list[Finding] = []
         self._refused: dict[Identity, tuple[str, Scope]] = {}
-        """Reason why a fix is refused, and the part of the inputs that contains the cause."""
+        """Reason why a fix is refused, and the part of the inputs on which the refusal depends."""
         self._waiting: set[Identity] = set()
         """Findings that wait for a later batch, because an attempt to fix them failed."""
 
@@ -104,8 +110,8 @@ class _Run:
     def next_batch(self) -> list[Finding]:
         """Return the findings to fix next, or an empty list if no fix is left.
 
-        Findings that mask other findings are fixed first. In a batch with further fixes, the masked findings would look like
-        effects of the further fixes.
+        Findings that mask other findings are fixed first, and no others in the same batch. Otherwise, the other
+        fixes would seem to cause the findings that were masked.
         """
         wanted = self.list_wanted()
         wanted = list(filter(_masks_others, wanted)) or wanted
@@ -155,7 +161,7 @@ class _Run:
                 self._waiting |= {identity(finding) for group in held_back for finding in group}
 
     def refuse(self, findings: Iterable[Finding], reason: str, scope: Scope) -> None:
-        """Refuse fixes until another fix edits `scope`, the part of the inputs that contains the cause."""
+        """Refuse the fixes of `findings` until another fix edits `scope`, the part of the inputs on which the refusal depends."""
         self._refused |= dict.fromkeys(map(identity, findings), (reason, scope))
 
     def result(self) -> FixResult:
@@ -196,7 +202,7 @@ class _Comparison:
         self._masks_analysis = any(map(_masks_others, batch))
 
     def find_regressions(self, after: Iterable[Finding]) -> list[Finding]:
-        """Return the findings of each rule that has more findings in a file than expected.
+        """Return all findings of a rule in a file if the rule has more findings in this file than expected.
 
         The expected number is the number before the batch, minus the fixed findings. Findings that were masked do not
         count. Only numbers are compared, because a fix elsewhere may change the message of a finding.
@@ -206,7 +212,7 @@ class _Comparison:
         return [finding for finding in counted if (finding.rule, finding.file) in excess]
 
     def is_new(self, finding: Finding) -> bool:
-        """Return whether a finding was absent before the batch, or had another message."""
+        """Return whether no equal finding existed before the batch. Messages are compared, but lines are not."""
         return identity(finding) not in self._known
 
     def _was_masked(self, finding: Finding) -> bool:
@@ -237,7 +243,10 @@ class _Comparison:
         ]
 
     def _find_suspects(self, finding: Finding) -> tuple[tuple[int, ...], Scope]:
-        """Return the indices of the fixes that may have caused a finding, and the part of the inputs with the cause."""
+        """Return the indices of the fixes that may have caused `finding`, and the part of the inputs on which it depends.
+
+        This part is the object of the finding, or all inputs.
+        """
         _, of_file, of_object = _scopes(finding)
         if finding.rule in _VALIDATION:  # about one object: other files do not matter
             fields = ((*of_object, field) for field in _and_above(finding.field))
@@ -255,7 +264,7 @@ def _scopes(finding: Finding) -> tuple[Scope, ...]:
 
 
 def _masks_others(finding: Finding) -> bool:
-    """Return whether a finding masks other findings: the server rejects the object, or apflint does not recognize the object."""
+    """Return whether a finding masks others, because the server rejects its object or apflint does not recognize its object."""
     return finding.apiserver is not None or is_unrecognized(finding)
 
 
@@ -288,7 +297,7 @@ def _and_above(field: str) -> Iterator[str]:
 
 
 def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
-    """Return the number of findings by rule and file. Findings that the report only counts are included."""
+    """Return the number of findings by rule and file. Findings that the report counts but does not list are included."""
     counts: Counter[tuple[str, str]] = Counter()
     for finding in findings:
         counts[finding.rule, finding.file] += 1 + finding.more

@@ -42,7 +42,7 @@ class _Entry(NamedTuple):
     """The quote around each key, or an empty string."""
 
     def write_lines(self, column: int, end: str) -> str:
-        """Return the entry in block style for a column (from 0). `end` is the line end.
+        """Return the entry in block style. Its first key is at `column`, counted from 0. `end` is the line end.
 
         The first line has no indentation, and the last line has no line end.
         """
@@ -110,7 +110,7 @@ def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry
 
 
 def _insert_line(text: str, at: int, entry: _Entry, column: int) -> Edit:
-    """Return the edit that inserts an entry in block style at the start of a line, or after a last line without line end."""
+    """Return the edit that inserts an entry in block style. `at` is the start of a line, or the end of the last line."""
     end = line_end(text)
     lines = " " * column + entry.write_lines(column, end)
     return Edit(at, at, f"{lines}{end}" if line_start(text, at) == at else f"{end}{lines}")

@@ -44,7 +44,7 @@ def write_unified_diff(old: list[str], new: list[str], old_name: str, new_name: 
 
 
 def _find_bounds(lines: list[str]) -> list[int]:
-    """Return the index of the first line of each YAML document, and the number of lines."""
+    """Return the indices of the lines at which YAML documents start, and then the number of lines."""
     return [0, *(at for at, line in enumerate(lines) if at and line.startswith("---")), len(lines)]
 
 

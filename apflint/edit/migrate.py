@@ -29,7 +29,7 @@ class Remark(NamedTuple):
 
     kind: Literal["migrated", "note", "refused"]
     line: int
-    """1-based."""
+    """Line number, counted from 1."""
     object: str
     """`FlowSchema "name"`, or an empty string if the message is not about an object."""
     message: str
@@ -141,7 +141,10 @@ def _find_versions(document: Document, target: Target) -> dict[Path, str]:
 
 
 def _describe_shared(document: Document, operations: list[Operation]) -> Remark:
-    """Return a remark that edits would change other places. If an alias or merge key is the cause, the remark points at it."""
+    """Return a remark that says that the edits would also change other places.
+
+    If an alias or merge key is the cause, the remark points at it.
+    """
     for operation in operations:
         if alias := find_alias(document.root, operation.path):
             name = document.source.text[slice(*alias)].partition("\n")[0]

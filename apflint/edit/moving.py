@@ -33,9 +33,10 @@ _COMMA = re.compile(r"\s*,\s*\Z")
 
 
 def nest_entries(text: str, root: Node, path: Path, names: tuple[str, ...]) -> tuple[Edit, ...]:
-    """Return the edits that move the entries `names` into a new mapping at `path`, in the order of the text.
+    """Return the edits that move the entries `names` into a new mapping at `path`. Their order stays.
 
-    The entries are siblings of `path`. If other entries are between them, the later entries move up with their comments.
+    The entries are siblings of `path`. If entries with other names separate them, those after the gap move up with their
+    comments.
     Raises CannotEditError if an entry does not exist or cannot be moved.
     """
     owner = find_mapping(root, path[:-1])

@@ -35,12 +35,15 @@ _ORDER = (Set, Wrap, Insert, Nest, Remove, Rename)
 
 
 def locate(document: Document, operations: Iterable[Operation]) -> list[Operation]:
-    """Return operations on an object with paths from the root of its YAML document, which may be a list of objects."""
+    """Return the operations on an object with other paths: from the root of the YAML document instead of the object.
+
+    These paths differ if the YAML document is a list of objects.
+    """
     return [operation._replace(path=(*document.prefix, *operation.path)) for operation in operations]
 
 
 def text_edits(text: str, root: Node, operations: Iterable[Operation]) -> tuple[Edit, ...]:
-    """Return the edits of a text that carry out operations, whose paths start at `root`.
+    """Return the edits of `text` that carry out `operations`. The paths of the operations start at `root`.
 
     Raises CannotEditError if the text does not permit an operation.
     """
@@ -57,7 +60,7 @@ def text_edits(text: str, root: Node, operations: Iterable[Operation]) -> tuple[
 def prove(
     source: Source, text: str, intended: Mapping[int, Iterable[Operation]], *, allows_new_objects: bool = False
 ) -> None:
-    """Prove that `text` contains exactly the objects that the intended operations make of the objects in `source`.
+    """Prove that `text` contains the objects of `source`, changed by the intended operations and by nothing else.
 
     `intended` contains operations by the start offset of their YAML document, with paths from the root of the document. With
     `allows_new_objects`, `text` may contain further objects. Raises CannotEditError if the proof fails.
@@ -80,7 +83,7 @@ def prove(
 
 
 def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> dict[str, object]:
-    """Return a copy of an object after operations.
+    """Return a copy of the object `value`, changed by `operations`.
 
     Raises KeyError or IndexError if an operation needs a field that is absent.
     """
@@ -111,7 +114,10 @@ def changed_value(value: dict[str, object], operations: Iterable[Operation]) -> 
 
 
 def _values(documents: Iterable[Document]) -> dict[int, dict[str, object]]:
-    """Return the value of each YAML document with APF objects, by start offset: an APF object, or a list with any objects."""
+    """Return the value of each YAML document with APF objects, by start offset.
+
+    The value is an APF object, or a list that may also contain objects of other APIs.
+    """
     values: dict[int, dict[str, object]] = {}
     for document in documents:
         if document.start not in values:
@@ -122,7 +128,7 @@ def _values(documents: Iterable[Document]) -> dict[int, dict[str, object]]:
 
 
 def _comparable(value: object) -> str:
-    """Return JSON with sorted keys. JSON distinguishes values of different types, but in Python `1 == True`."""
+    """Return a value as JSON with sorted keys. JSON distinguishes values of different types, but in Python `1 == True`."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -132,6 +138,6 @@ def _without_duplicates(operations: Iterable[Operation]) -> Iterable[Operation]:
 
 
 def _depth_first(operation: Operation) -> tuple[int, int, int]:
-    """Return a sort key: deeper values first, and the last list item first. The paths of later operations stay valid."""
+    """Return a sort key: deeper values first, and the last list item first. In this order, all paths stay valid."""
     last = operation.path[-1]
     return -len(operation.path), _ORDER.index(type(operation)), -last if isinstance(last, int) else 0

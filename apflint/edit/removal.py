@@ -51,7 +51,7 @@ def remove_entries(text: str, root: Node, paths: Iterable[Path]) -> list[Edit]:
 
 
 def _collect(root: Node, path: Path, removed: dict[Path, set[str | int]]) -> None:
-    """Record in `removed` the removal of the entry or item at `path`, or of its mapping if the mapping becomes empty."""
+    """Add the entry or item at `path` to `removed`. If this would leave its mapping empty, add the mapping instead."""
     owner_path, step = path[:-1], path[-1]
     owner = resolve_alias(walk(root, owner_path)[2])
     if isinstance(owner, Mapping):
@@ -105,9 +105,9 @@ def _remove_lines(text: str, parts: list[_Part]) -> Iterator[Edit]:
 
 
 def _remove_in_flow(text: str, parts: list[_Part]) -> Iterator[Edit]:
-    """Yield edits that remove adjacent parts in flow style.
+    """Yield an edit for each run of adjacent parts to remove in flow style.
 
-    An edit ends at the next remaining part. After the last remaining part, an edit starts at the end of this part.
+    The edit ends at the start of the next part. If there is no next part, the edit starts at the end of the previous part.
     """
     for is_removed, group in groupby(enumerate(parts), lambda entry: entry[1].is_removed):
         (first, _), *_ = run = list(group)

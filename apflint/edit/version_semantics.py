@@ -39,7 +39,10 @@ class Note(NamedTuple):
 
 
 def plan_migration(document: Document, target: Target) -> tuple[list[Operation], list[Note]]:
-    """Return the operations that move an object to a later version, except the change of the apiVersion, and notes for the user."""
+    """Return the operations that move an object to a later version, and notes for the user.
+
+    The operations do not include the change of the apiVersion.
+    """
     if unreadable := list(_find_unreadable(document, target)):
         return [], unreadable
     operations: list[Operation] = []
@@ -78,7 +81,7 @@ def is_older(version: str, other: str) -> bool:
 
 
 def _migrated(document: Document, operations: Iterable[Operation], version: str) -> Document:
-    """Return the object after operations, with the new apiVersion. The result has no positions of fields."""
+    """Return the object, changed by `operations` and with the new apiVersion. The result has no positions of fields."""
     value = changed_value(document.value, operations)
     return Document(document.source, value, lambda: None, api_version=f"{GROUP}/{version}", kind=document.kind)
 
@@ -104,7 +107,7 @@ def _find_undecodable(document: Document, releases: Iterable[Release]) -> Iterat
 
 
 def _convert_shares(document: Document, target: Target, operations: list[Operation], notes: list[Note]) -> None:
-    """Append the operations on the shares of a priority level and on the annotation for zero shares, and append notes."""
+    """Append operations and notes about the shares of a priority level, and about its annotation for zero shares."""
     limited: Any = document.at(*_LIMITED) or {}
     old, new = shares_field(document.version), shares_field(target.version)
     if document.has(*_ANNOTATION) and _must_remove_annotation(document.version, target, limited.get(old)):
@@ -129,7 +132,7 @@ def _convert_shares(document: Document, target: Target, operations: list[Operati
 
 
 def _keep_shares(document: Document, target: Target, operations: list[Operation]) -> Iterator[Note]:
-    """Append the operation that keeps the number of shares if the new version has another default. Yield notes."""
+    """If the new version has another default for shares, append the operation that keeps their number. Yield notes."""
     old, new = shares_field(document.version), shares_field(target.version)
     path = (*_LIMITED, old)
     shares = {
@@ -161,7 +164,11 @@ def _effective_shares(document: Document, release: Release) -> int:
 
 
 def _must_remove_annotation(version: str, target: Target, written: int | None) -> bool:
-    """Return whether the target rejects the annotation, or whether the annotation has an effect only in the target."""
+    """Return whether the annotation for zero shares must be removed.
+
+    It must be removed if the target rejects it, or if it would have an effect only in the target. `written` is the number
+    of shares in the object.
+    """
     if any(release.forbids_preserve_zero_annotation(target.version) for release in target.releases):
         return True
     newest = max(release.minor for release in target.releases)

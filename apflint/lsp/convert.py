@@ -35,7 +35,7 @@ _CODECS: dict[Encoding, tuple[str, int]] = {
 """The Python codec of each encoding, and the size of a code unit in bytes."""
 
 ANY_FORMAT = (types.MarkupKind.Markdown, types.MarkupKind.PlainText)
-"""The supported formats if an editor does not report supported formats."""
+"""The formats to use for an editor that does not report its supported formats."""
 _MARKUP = re.compile(
     r"""\\(?P<character>[\\`*_<>\[\]#|~]) | (?P<fence>`+)[ ]?(?P<code>.+?)[ ]?(?P=fence) | \*\*
     | \[(?P<text>[^\]]*)\]\((?P<url>[^)]*)\)""",
@@ -128,7 +128,7 @@ def line_edits(old: str, new: str) -> tuple[Edit, ...]:
 
 
 def markup(markdown: str, formats: Sequence[types.MarkupKind]) -> types.MarkupContent:
-    """Return Markdown as it is if `formats` (supported by the editor) contain Markdown, or else as plain text."""
+    """Return `markdown` unchanged if the editor supports Markdown, or else as plain text. `formats` are what it supports."""
     if types.MarkupKind.Markdown in formats:
         return types.MarkupContent(types.MarkupKind.Markdown, markdown)
     return types.MarkupContent(types.MarkupKind.PlainText, plain_text(markdown))

@@ -46,11 +46,11 @@ class EnclosingObject(NamedTuple):
 
 
 class FieldAtCursor(NamedTuple):
-    """A field whose key or scalar is at the cursor, at `text[start:end]`."""
+    """A field whose key or scalar contains the cursor. The key or scalar is `text[start:end]`."""
 
     owner: EnclosingObject
     path: Path
-    """Path in the object."""
+    """Path of the field in the object."""
     start: int
     end: int
     level: str | None
@@ -74,7 +74,7 @@ class InsertionPoint(NamedTuple):
     has_colon: bool = False
     """True if a colon follows the key."""
     is_line_empty: bool = False
-    """True if the line contains no other text. On such a line, a new list item needs a dash."""
+    """True if no text precedes the place on its line. On such a line, a new list item needs a dash."""
     in_flow: bool = False
     """True if the place is in braces or brackets."""
 
@@ -85,7 +85,7 @@ class SuppressionAtCursor(NamedTuple):
     start: int
     end: int
     rules: tuple[str, ...] | None
-    """The other rules in the brackets, or None if the cursor is before the brackets."""
+    """The rules in the brackets, without the rule at the cursor, or None if the cursor is before the brackets."""
     is_closed: bool
     """True if there is a closing bracket."""
 

@@ -52,9 +52,9 @@ class Entry(NamedTuple):
 
     path: Path
     key: tuple[int, int]
-    """Start and end of the key. For a list item: start and end of the dash, or twice the start of an item in brackets."""
+    """Start and end of the key, or of the dash of a list item. For an item in brackets, both are the start of the item."""
     value: tuple[int, int]
-    """Start and end of a scalar. For a list or mapping: twice its start. For a missing value: twice the end of the key."""
+    """Start and end of a scalar. For a list or mapping, both are its start. For a missing value, both are the end of the key."""
     text: str | None
     """The scalar without its quotes, an empty string for a missing value, or None for a list or mapping."""
 
@@ -150,7 +150,10 @@ class _Reader:
         return end
 
     def _find_collection(self, column: int, *, is_list: bool) -> _Collection:
-        """Return the mapping (or list) with keys (or dashes) at a column. Dashes may have the same column as their key."""
+        """Return the mapping whose keys are at `column`. If `is_list` is true, return the list whose dashes are at `column`.
+
+        A list may be the value of a key at the same column.
+        """
         stack = self.open
         while stack and (stack[-1].column > column or (stack[-1].column == column and stack[-1].is_list > is_list)):
             stack.pop()
@@ -208,7 +211,7 @@ class _Reader:
         return self.end
 
     def _add_to_flow(self, collection: _Collection, start: int, end: int, text: str | None) -> None:
-        """Add a scalar, or a nested collection if `text` is None: as an item, as the value of the last key, or as a key."""
+        """Add a scalar to a collection: as an item, a value or a key. If `text` is None, add a nested list or mapping."""
         if collection.is_list:
             entry = Entry(collection.last, (start, start), (start, end), text)
         elif collection.expects_value:

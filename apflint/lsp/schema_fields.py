@@ -78,7 +78,7 @@ class Field(NamedTuple):
 
     @property
     def facts(self) -> str:
-        """A summary of the type, `required` and the default, such as `list of strings, required`."""
+        """The type, whether the field is required, and the default. Example: `list of strings, required`."""
         items = self.child(0)
         facts = [f"list of {items.type}s" if items is not None else self.type]
         facts += ["required"] if self.required else []

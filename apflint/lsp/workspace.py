@@ -201,11 +201,11 @@ class DirectoryChecker:
         self._settings: Settings | None = None
         self._options = Options()
         self._files: dict[str, tuple[str, bytes]] = {}
-        """File name in findings and content of each file, by real path."""
+        """Name and content of each file. Keys are real paths, and names are file names as findings show them."""
         self._context: dict[str, tuple[str, bytes]] = {}
         self._patches = Patches()
         self._loaded: dict[str, tuple[str | bytes, Loaded]] = {}
-        """Content and parsed content of each file or document, by file name in findings."""
+        """Content and parsed content of each file or document. Keys are file names as findings show them."""
 
     def check(self, texts: Mapping[str, str], untitled: Mapping[str, str], *, reread: bool) -> list[DirectoryResult]:
         """Check the directory, then each untitled document. Return the results in this order.
@@ -249,7 +249,7 @@ class DirectoryChecker:
         return settings
 
     def _read_files(self, paths: Iterable[str], settings: Settings) -> dict[str, tuple[str, bytes]]:
-        """Return the files in `paths` that may contain APF objects, at most `MAX_WORKSPACE_FILES`."""
+        """Read at most `MAX_WORKSPACE_FILES` files in `paths`. Return those that may contain APF objects, by real path."""
         found = list(islice(discover_files(paths, settings.exclude), MAX_WORKSPACE_FILES + 1))
         if len(found) > MAX_WORKSPACE_FILES:
             limit = f"{self.directory} has more than {MAX_WORKSPACE_FILES:,} manifests"

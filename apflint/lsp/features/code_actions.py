@@ -128,7 +128,10 @@ def _add_to_comment(source: Source, rule: str, line: int) -> Edit | None:
 
 
 def _suppresses(source: Source, edit: Edit, rule: str, at: int) -> bool:
-    """Return whether, after an edit, a comment suppresses `rule` at offset `at`. In a block scalar, a comment is just text."""
+    """Return whether the comment that `edit` adds or extends suppresses `rule` at offset `at`.
+
+    In a block scalar, a comment is just text.
+    """
     document = document_at(source.text, edit.start)
     if document is None:
         return False
@@ -150,7 +153,7 @@ def _is_requested(params: types.CodeActionParams, kind: str) -> bool:
 
 
 def _resolves_edits(ls: Server) -> bool:
-    """Return whether the editor requests the edit of an action only after the user has chosen it."""
+    """Return whether the editor can request the edits of an action later, when the user has chosen the action."""
     has_data = ls.capability("text_document.code_action.data_support", default=False)
     return has_data and "edit" in ls.capability("text_document.code_action.resolve_support.properties", default=())
 

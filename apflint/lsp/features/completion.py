@@ -40,7 +40,7 @@ class Proposal(NamedTuple):
     end: int
     detail: str = ""
     documentation: str = ""
-    """Markdown."""
+    """A description in Markdown, or an empty string."""
 
 
 @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=_TRIGGER_CHARACTERS))
@@ -75,7 +75,7 @@ def list_completions(ls: Server, params: types.CompletionParams) -> types.Comple
 def complete(
     text: str, offset: int, effective: Effective, *, json: bool = False, rules: Collection[str] = ()
 ) -> list[Proposal]:
-    """Return proposals for an offset, best proposals first. Rules in `rules`, which have findings, come first."""
+    """Return proposals for an offset, best proposals first. `rules` are the rules with findings, which come first."""
     if not json and (suppression := suppression_at(text, offset)) is not None:
         return list(_complete_suppression(suppression, rules))
     point = insertion_point(text, offset, json=json)
@@ -189,7 +189,7 @@ class _ProposalWriter:
                     yield self._value(value)
 
     def _other_items(self, path: Path) -> set[str]:
-        """Return the other items of the list that contains the item at `path`."""
+        """Return the items of a list, except the item at `path`, which contains the cursor."""
         siblings = (*self.owner.prefix, *path[:-1])
         return {entry.text for entry in self.point.entries if entry.path[:-1] == siblings and entry.text is not None}
 

@@ -52,7 +52,10 @@ def show_hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
 def explain(
     text: str, offset: int, effective: Effective, *, json: bool = False, rules: Iterable[str] = ()
 ) -> Explanation | None:
-    """Explain the field, priority level or rule at an offset, then summarize `rules`. Return None if neither exists."""
+    """Explain the field, priority level or rule at an offset, then summarize `rules`.
+
+    Return None if there is nothing to explain and `rules` is empty.
+    """
     explanation = _explain_comment(text, offset) if not json else None
     explanation = explanation or _explain_field_or_level(text, offset, effective, json=json)
     summaries = "\n\n".join(map(_summarize_rule, dict.fromkeys(rules)))
