@@ -35,7 +35,7 @@ MAX_FILE_CONTENT = Bound(2_000_000, "APF004, and the rest of the file is not che
 MAX_DOCUMENT_CHARACTERS = Bound(16 * 1024 * 1024, "APF004, and the document is not checked")
 """Maximum number of characters in a document. For comparison: a kube-apiserver accepts requests of up to 3 MiB (MaxRequestBodyBytes)."""
 MAX_VALUES = Bound(500_000, "APF004, and the document is not checked")
-"""Maximum number of keys, scalars, lists and mappings in a document. 500,000 of them take about 125 MB of memory."""
+"""Maximum number of keys, scalars, lists and mappings in a document. A document with this maximum takes about 125 MB of memory."""
 MAX_DEPTH = Bound(200, "APF004, and the document is not checked")
 """Maximum number of levels of nesting in a document. Each level takes stack space. A FlowSchema has ten levels."""
 MAX_ALIAS_DEPTH = Bound(300, "APF004, and the document is not checked")
