@@ -27,7 +27,7 @@ def join_words(words: Iterable[str], conjunction: str = "or") -> str:
 
 
 def join_some(words: Sequence[str], maximum: int) -> str:
-    """Return `a, b and 7 more`: at most `maximum` parts. If words are omitted, the last part is their number."""
+    """Return a text such as `a, b and 7 more`, with at most `maximum` parts. If words are omitted, the last part is their number."""
     if len(words) > maximum:
         words = [*words[: maximum - 1], f"{len(words) - maximum + 1} more"]
     return join_words(words, "and")

@@ -121,7 +121,7 @@ class _Run:
         return wanted
 
     def attempt(self, batch: list[Finding]) -> list[Conflict]:
-        """Try the fixes of a batch, and the fixes that become necessary. Return the conflicts, or [] if the batch is accepted."""
+        """Try the fixes of a batch, and the fixes that they make necessary. Return the conflicts, or [] if the batch is accepted."""
         comparison = _Comparison(self._state.report.findings, batch)
         state, todo = self._state, batch
         fixed: list[Finding] = []

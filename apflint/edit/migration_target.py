@@ -23,8 +23,8 @@ class Target(NamedTuple):
 def choose_target(version: str | None = None, releases: Sequence[Release] = ()) -> Target:
     """Return the migration target for a version, for releases, or for both.
 
-    Without a version, the target is the newest version that all releases serve. Without releases, the target is the newest
-    release that serves the version. Raises UserError if a release does not serve the version, or if no version is served by
+    Without `version`, choose the newest version that all `releases` serve. Without `releases`, choose the newest release
+    that serves `version`. Raises UserError if a release does not serve the version, or if no version is served by
     all releases.
     """
     if not releases:
