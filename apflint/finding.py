@@ -70,7 +70,7 @@ class Problem(NamedTuple):
     example: str | None = None
     """A command that demonstrates the problem."""
     is_template: bool = False
-    """Whether the place is in a template. The API server would reject the template only if no tool renders it before."""
+    """Whether the place is in a template. The API server rejects the template only if no tool renders it first."""
 
 
 def reject(
@@ -84,7 +84,7 @@ def reject(
     fix: Fix | None = None,
     related: tuple[Elsewhere, ...] = (),
 ) -> Problem:
-    """Return a problem because of which the API server rejects the object, with the cause that the server reports.
+    """Return a problem that makes the API server reject the object, with the cause that the server reports.
 
     `field` is the path in the cause, by default the path of `place`.
     """

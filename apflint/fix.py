@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Rename(NamedTuple):
-    """Renames a key. Paths are field paths of the object before any operation."""
+    """Renames the key at `path` to `name`. The paths of all operations refer to the object before any operation."""
 
     path: Path
     name: str

@@ -92,7 +92,7 @@ def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[s
 
 
 def shares_place(document: Document) -> Place:
-    """Return the place of the shares of a priority level, or of `limited` (or `exempt`) if the shares are absent."""
+    """Return the place of the shares of a priority level. If they are absent, return the place of `limited` or `exempt`."""
     owner = "limited" if document.has("spec", "limited") else "exempt"
     names = ("nominalConcurrencyShares", "assuredConcurrencyShares")
     present = [name for name in names if document.has("spec", owner, name)]
@@ -149,7 +149,7 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
-    """Yield at most one problem, for all built-in levels whose shares differ from the release and change the seats of levels."""
+    """Yield at most one problem for all built-in levels with other shares than in the release, if they change the seats of levels."""
     default = _default_shares(effective)
     shares = {level.name: level.shares for level in effective.limits.levels}
     redefined = {
@@ -180,7 +180,7 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _compare_seats(effective: Effective, shares: Mapping[str, int]) -> list[SeatChange]:
-    """Compare the seats that levels would have with `shares` (by name) to their seats in the configuration.
+    """Compare the seats that levels would have with `shares` (by level name) to their seats in the configuration.
 
     A server with more seats than the default was probably enlarged for new levels. A built-in level of such a server loses
     seats only if it has fewer seats than on a default server.

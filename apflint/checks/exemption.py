@@ -73,13 +73,13 @@ def _cluster_wide_lists(schema: FlowSchema) -> Iterator[Problem]:
 
 
 def _lists_cluster(rule: ResourcePolicyRule) -> bool:
-    """Return whether the rule matches list requests across all namespaces for every resource, at least in the core group."""
+    """Return whether the rule matches lists of every resource, at least in the core group, across all namespaces."""
     everything = ALL in rule.resources and not {"", ALL}.isdisjoint(rule.api_groups)
     return rule.cluster_scope and everything and not {"list", "watch", ALL}.isdisjoint(rule.verbs)
 
 
 def _describe_machine(subject: Subject) -> str | None:
-    """Describe the nodes or service accounts that a subject matches, or return None for other users and platform components."""
+    """Describe the nodes or service accounts that a subject matches. Return None for ordinary users and the platform."""
     if subject.kind == "Group" and subject.group == NODES:
         return _ALL_NODES
     if subject.kind == "ServiceAccount" and subject.service_account is not None:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 MAX_ANNOTATION_BYTES = 256 * 1024
-"""`TotalAnnotationSizeLimitB`."""
+"""Maximum bytes of all annotations of an object (`TotalAnnotationSizeLimitB` in Kubernetes)."""
 MAX_GENERATED_PREFIX = 58
-"""Maximum bytes of a generateName in the generated name, which ends with 5 random characters (rest.BeforeCreate)."""
+"""Maximum bytes of the generateName that a generated name contains. 5 random characters follow (rest.BeforeCreate)."""
 
 
 def reject_name(
@@ -191,7 +191,7 @@ def is_exported(document: Document) -> bool:
 
 
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
-    """APF105: fields that the API server sets. Yields one finding for each object, and one for each list exported from a server.
+    """APF105: fields that the API server sets. Yields one problem for each object, and one for each list exported from a server.
 
     Lists of unchanged built-in objects are not reported, because such a list is not the source of an object.
     """
@@ -225,7 +225,7 @@ def _populated_paths(document: Document) -> list[Path]:
 
 
 def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
-    """Yield a problem about all objects of a list. Each object after the first gets a covered problem, which only `fix` uses."""
+    """Yield a problem about all objects of an exported list. Each further object gets a covered problem, which only `fix` uses."""
     paths_of = [_populated_paths(document) for document in documents]
     names = dict.fromkeys(str(path[-1]) for paths in paths_of for path in paths)
     notes = [f"The fields are {join_words(names, 'and')}."]

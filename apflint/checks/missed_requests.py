@@ -59,7 +59,7 @@ class _Candidate(NamedTuple):
     missed: str
     """Description of the missed requests, used in the message."""
     probes: Iterable[PolicyRulesWithSubjects]
-    """Rules that match some of the missed requests. Each list of these rules has one value."""
+    """Rules that match some of the missed requests. Each list in these rules has one value."""
 
 
 class _Example(NamedTuple):
@@ -195,7 +195,8 @@ def _list_resources(
 ) -> list[tuple[str, str]]:
     """Return some pairs of API group and resource that a resource rule matches. Pairs that Kubernetes serves come first.
 
-    With `namespaced`, a rule for all resources of a group omits groups that contain cluster-scoped resources.
+    If `namespaced` is true and the rule matches all resources, groups that may contain cluster-scoped resources are omitted,
+    except the core group.
     """
     groups, names = part.api_groups[:MAX_MISSED_VALUES], [*dict.fromkeys(part.resources)][:MAX_MISSED_VALUES]
     if part.resources == _ALL:
@@ -248,7 +249,7 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
 
 
 def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
-    """Return the first subjects, and the group of all service accounts if the subjects include all users."""
+    """Return some of the subjects, and the group of all service accounts if these subjects include all users."""
     some = subjects[:MAX_MISSED_SUBJECTS]
     if any(ALL in (subject.user, subject.group) or subject.group == "system:authenticated" for subject in some):
         accounts = some[0]._replace(kind="Group", user=None, group="system:serviceaccounts", service_account=None)
@@ -257,7 +258,7 @@ def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
 
 
 def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
-    """Return whether the FlowSchema matches such requests in some namespaces, and so omits other namespaces on purpose."""
+    """Return whether the FlowSchema matches requests like `point` in some namespaces, and so omits other namespaces on purpose."""
     requester = UserInfo(point.user, point.groups)
     return point.namespace != "" and any(
         part.namespaces
@@ -270,7 +271,10 @@ def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
 
 
 def _is_left_to_another(destination: Resolution, rule: PolicyRulesWithSubjects, point: Point) -> bool:
-    """Return whether another FlowSchema of the manifests has a subject of the rule, and captures the request on purpose."""
+    """Return whether a FlowSchema of the manifests, the `destination` of the request `point`, captures the request on purpose.
+
+    It must have a subject of `rule`.
+    """
     matched_by, schema = destination.matched_by, destination.flow_schema
     if matched_by is None or builtin.is_built_in(schema.document):
         return False

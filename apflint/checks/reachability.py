@@ -89,7 +89,7 @@ def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
 
 
 def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
-    """Return for how many of the unreachable parts the budget allows to find the FlowSchemas that capture their requests."""
+    """Return the number of unreachable parts for which the budget allows to find the FlowSchemas that capture their requests."""
     if not parts:
         return 0
     formula_work = _FORMULA_WORK * len(effective.assumed.order)

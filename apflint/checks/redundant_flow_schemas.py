@@ -69,9 +69,9 @@ def captured_method(effective: Effective) -> Iterator[Problem]:
 def _find_method_captor(
     effective: Effective, schema: FlowSchema, rule: PolicyRulesWithSubjects, part: NonResourcePolicyRule
 ) -> tuple[FlowSchema | None, tuple[str, ...]]:
-    """Return the earlier built-in FlowSchema that captures all requests of the rule with some methods, and these methods.
+    """Find an earlier built-in FlowSchema that captures all requests of `part` for some HTTP methods.
 
-    Return None and () if there is no such FlowSchema.
+    Return the FlowSchema and those methods, or None and () if there is no such FlowSchema.
     """
     if part.verbs != (ALL,) and len(set(part.verbs)) == 1:
         return None, ()  # APF501 and APF502 report it
@@ -92,7 +92,10 @@ def _find_method_captor(
 
 @once
 def _method_captors(effective: Effective) -> tuple[tuple[FlowSchema, tuple[str, ...]], ...]:
-    """Return, in matching order, the built-in FlowSchemas with a non-resource rule for some methods, and these methods."""
+    """Return a FlowSchema and methods for each non-resource rule of a built-in FlowSchema that lists its methods.
+
+    The result is in matching order.
+    """
     return tuple(
         (schema, part.verbs)
         for schema in effective.assumed.order
@@ -178,7 +181,7 @@ def _treatment(effective: Effective, schema: FlowSchema) -> Treatment:
 
 
 def _separates_flows(effective: Effective, name: str) -> bool:
-    """Return whether a priority level separates flows, for which it needs two or more queues."""
+    """Return whether a priority level separates flows: it has two or more queues."""
     level = effective.configuration.levels.get(name)
     queuing = queuing_of(level) if level is not None else None
     return queuing is not None and queuing.queues > 1
@@ -193,7 +196,7 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
         return True
 
     def is_split(resolution: Resolution) -> bool:
-        """Return whether the request goes to a later FlowSchema with the same treatment, and so to another flow of the user."""
+        """Return whether the request goes to a later FlowSchema with the same treatment, and so to a second flow of the user."""
         return resolution.position > position and _treatment(effective, resolution.flow_schema) == treatment
 
     captured = 0
@@ -229,9 +232,9 @@ def _count_parts(schema: FlowSchema) -> int:
 def _configurations(
     effective: Effective, schema: FlowSchema, removed: Collection[Document]
 ) -> tuple[Configuration, Configuration]:
-    """Return the configurations with and without a FlowSchema, both without `removed`.
+    """Return the configurations with and without `schema`, both without the FlowSchemas of `removed`.
 
-    FlowSchemas that match no request of these subjects are omitted, which makes proofs fast.
+    FlowSchemas that match no request of the subjects of `schema` are omitted, which makes proofs fast.
     """
     from apflint.proofs.overlap import may_overlap
 
@@ -252,7 +255,7 @@ def _configurations(
 def _find_successors(
     effective: Effective, schema: FlowSchema, before: Configuration, after: Configuration
 ) -> tuple[FlowSchema, ...]:
-    """Return the FlowSchemas that capture the requests if `schema` is removed, or () if the treatment of any request changes."""
+    """Return the FlowSchemas that capture the requests if `schema` is removed, or () if `schema` cannot be removed."""
     from apflint.proofs.one_configuration import Analysis
     from apflint.proofs.two_configurations import Comparison
 

@@ -28,8 +28,8 @@ _LEVEL: Path = ("spec", "priorityLevelConfiguration", "name")
 _NAME: Path = ("metadata", "name")
 _IF_ELSEWHERE = "; if another file has such a FlowSchema, add that file with --context"
 MAX_COMPARISONS = 10_000
-"""Maximum number of pairs of an unknown name and a priority level. Each comparison takes 0.05 ms. Above the maximum, no names
-are compared."""
+"""Maximum number of comparisons of an unknown name with the name of a priority level. Each comparison takes 0.05 ms. If more are
+necessary, no names are compared."""
 
 
 def invalid_level_reference(workspace: Workspace) -> Iterator[Problem]:
@@ -87,7 +87,7 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
 
 
 def _manifests(effective: Effective, kind: str) -> Iterator[Manifest]:
-    """Yield all manifests of a kind, including those that the server cannot decode."""
+    """Yield all manifests of a kind, also of `--context`, including those that the server cannot decode."""
     for manifest in (*effective.workspace.context, *effective.workspace.manifests):
         if manifest.document.kind == kind:
             yield manifest
@@ -103,7 +103,7 @@ def _is_typo(name: str, other: str) -> bool:
 
 
 def _is_letter_typo(word: str, other: str) -> bool:
-    """Return whether one letter is added, missing or wrong, or two letters are swapped. Names with other digits are not typos."""
+    """Return whether one letter is added, missing or wrong, or two letters are swapped. A different digit is not a typo."""
     if re.findall("[0-9]", word) != re.findall("[0-9]", other) or measure_distance(word, other) != 1:
         return False
     # Short words with another letter are different names, such as dev and def.

@@ -46,7 +46,7 @@ _USERS: tuple[str, ...] = (
 _OTHER_USERS = ("system:kube-apiserver", "system:cloud-controller-manager", "system:aggregator", "system:admin")
 """Users whose names resemble `_USERS`. They are valid, because certificates of distributions contain them."""
 _SHORT_WORD = 8
-"""Words that are shorter may have only one wrong letter to count as a misspelling, other words two."""
+"""Length of a word. A misspelling of a shorter word has at most one wrong letter, and of another word at most two."""
 
 
 def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:

@@ -97,7 +97,7 @@ class _SystemUsers(NamedTuple):
     common: tuple[str, ...]
     """Users of every cluster. One node and one service account of `kube-system` represent all that no FlowSchema names."""
     named: Mapping[Document, tuple[str, ...]]
-    """Other nodes and service accounts of `kube-system`, by the document of the FlowSchema that names them.
+    """Further nodes and service accounts of `kube-system`, by the document of the FlowSchema that names them.
 
     If the same rules name several users, only the first user is listed, because the rules match the same requests of each user.
     """

@@ -58,7 +58,7 @@ def replace_items(path: Path, items: Sequence[str], new: Mapping[int, str], *, s
 
 
 def replace_item(path: Path, old: str, new: str, others: Collection[str], *, safe: bool) -> Fix:
-    """Return a fix for the item at `path`, as `replace_items` does. `others` should be a set, because lists can be long."""
+    """Return a fix that replaces the item at `path`, or removes it if `others` contains `new`. A set of `others` is fast."""
     title, operation = _replace_item(path, old, new, others)
     return Fix(title, safe, (operation,))
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from apflint.schema_violations import Violation
 
 RBAC_ROLE_FIELDS = ("resourceNames", "roleRef")
-"""Fields of RBAC roles and bindings that FlowSchemas lack."""
+"""Fields that RBAC roles and bindings have, but FlowSchemas do not."""
 RBAC_SUBJECT_FIELDS = ("apiGroup", "apiVersion")
-"""Fields of subjects in RBAC that subjects of FlowSchemas lack."""
+"""Fields that subjects have in RBAC, but not in FlowSchemas."""
 _SYNONYMS = {
     "precedence": "matchingPrecedence",
     "priority": "matchingPrecedence",
@@ -58,7 +58,7 @@ def rename_field(document: Document, path: Path, name: str, *, safe: bool = True
 
 
 def find_synonym(name: str, value: object, version: str) -> str | None:
-    """Return the field that a common synonym stands for (`priority`: `matchingPrecedence`), or None if no field fits the value."""
+    """Return the field for which `name` is a common synonym (`priority`: `matchingPrecedence`), or None if no field fits `value`."""
     if name in _SHARES_SYNONYMS:
         return shares_field(version) if isinstance(value, int) and not isinstance(value, bool) else None
     if name == "queue":
@@ -67,7 +67,7 @@ def find_synonym(name: str, value: object, version: str) -> str | None:
 
 
 def find_owner_of_fields(document: Document, violation: Violation, release: Release) -> str | None:
-    """Return the mapping, such as `spec.limited`, that has all fields below an unknown field, or None if it is not certain."""
+    """Return the only mapping, such as `spec.limited`, that can contain all fields below an unknown field, or None."""
     value = document.at(*violation.path)
     if not isinstance(value, dict) or not value:
         return None
@@ -77,7 +77,7 @@ def find_owner_of_fields(document: Document, violation: Violation, release: Rele
 
 
 def find_owners(name: str, document: Document, release: Release) -> set[str]:
-    """Return the mappings of a spec that have a field `name`. The type of a priority level excludes `exempt` or `limited`."""
+    """Return the mappings of a spec that can contain a field `name`. If `exempt` and `limited` both can, the type decides."""
     places = find_field_paths(name, document.kind, document.version, release)
     owners = {place.rpartition(".")[0] for place in places if place.startswith("spec.")}
     if owners >= {"spec.exempt", "spec.limited"}:
@@ -122,9 +122,9 @@ def _find_intended_field(document: Document, violation: Violation, release: Rele
 
 
 def _nest_fields(document: Document, violation: Violation, release: Release) -> Fix | None:
-    """Return a fix that moves unknown fields into a new mapping at the same level, or None if the mapping is unclear or present.
+    """Return a fix that moves unknown fields into a new mapping next to them, or None if the mapping is unclear or present.
 
-    In RBAC, the name and namespace of a subject are at the same level as its kind.
+    For example, RBAC writes the name and namespace of a subject next to its kind.
     """
     owner = _mapping(document, violation.path[:-1])
     target = _find_nested_owner(document, violation, str(violation.path[-1]), release)
@@ -144,7 +144,7 @@ def _nest_fields(document: Document, violation: Violation, release: Release) -> 
 
 
 def _find_nested_owner(document: Document, violation: Violation, name: str, release: Release) -> str | None:
-    """Return the only mapping at the level of an unknown field that can contain a field `name`, or None."""
+    """Return the only field next to an unknown field whose mapping can contain a field `name`, or None."""
     steps = [step for step in violation.path[:-1] if isinstance(step, str)]
     if steps == ["spec"] and name == "name":
         return None  # the name of the priority level, or of the object
