@@ -94,7 +94,7 @@ def hide_known_findings(
     """Remove known findings from a report. An entry with the count n hides at most n findings.
 
     `rules` are the rules that ran, and `objects` the files and objects that were read, as in `Entry.object` (None means
-    all). Entries with a rule or an object that is not among these are not stale.
+    all). An entry is stale if its rule ran, its object was read, and it could hide more findings than the report has.
     """
     remaining = Counter(known)
     kept: list[Finding] = []

@@ -228,7 +228,7 @@ def limit_findings(report: Report) -> Report:
 
 
 def _skipped(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
-    """Yield the parts of files that were not checked: first the counts of objects that are not APF objects, then templates."""
+    """Yield what was not checked: first the number of objects that are not APF objects, by kind, then the templates."""
     for part in loaded:
         for reason, count in part.skipped.items():
             yield Skipped(part.source.name, reason, count)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Rename(NamedTuple):
-    """Renames the key at `path` to `name`. The paths of all operations refer to the object before any operation."""
+    """Renames the key at `path` to `name`. The paths of all operations refer to the object as it was before the first operation."""
 
     path: Path
     name: str

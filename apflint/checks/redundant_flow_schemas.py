@@ -92,9 +92,9 @@ def _find_method_captor(
 
 @once
 def _method_captors(effective: Effective) -> tuple[tuple[FlowSchema, tuple[str, ...]], ...]:
-    """Return a FlowSchema and methods for each non-resource rule of a built-in FlowSchema that lists its methods.
+    """Return the FlowSchema and the methods of each non-resource rule of the built-in FlowSchemas, in matching order.
 
-    The result is in matching order.
+    Rules with the method `*` are omitted.
     """
     return tuple(
         (schema, part.verbs)

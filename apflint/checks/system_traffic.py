@@ -287,7 +287,7 @@ def _command(passages: Comparison, capture: _Capture) -> str:
 
 
 def _compare_levels(effective: Effective, level: _Level, protected: Sequence[FlowSchema]) -> tuple[str, ...]:
-    """Return notes with the limits of the level and of the levels that the requests went to before."""
+    """Return notes that compare `level` with the levels of the `protected` FlowSchemas, which lose requests to it."""
     reserved = [*filter(None, map(effective.limits.level, dict.fromkeys(map(_level_of, protected))))]
     if level.is_dedicated:
         names = join_words((quote(limits.name) for limits in reserved), "and")

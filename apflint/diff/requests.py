@@ -96,7 +96,7 @@ class Difference(NamedTuple):
     old: Side
     new: Side
     groups: tuple[ChangeGroup, ...]
-    """Most severe type first, then rare changes last, then largest loss of nominal seats first, then by names of levels."""
+    """Sorted by type (most severe first), frequent before rare, lost nominal seats (most first), and names of levels."""
     levels: tuple[LevelChange, ...]
     """Every priority level of both configurations, by name."""
     objects: tuple[ObjectChange, ...]

@@ -31,7 +31,7 @@ _EDITORS: dict[type, Callable[..., Iterable[Edit]]] = {
     Rename: rename_key,
 }
 _ORDER = (Set, Wrap, Insert, Nest, Remove, Rename)
-"""Order of operations at the same depth. No operation needs a key that an earlier operation has moved."""
+"""Order of operations at the same depth. Keys are moved only after all operations that need them."""
 
 
 def locate(document: Document, operations: Iterable[Operation]) -> list[Operation]:

@@ -43,7 +43,7 @@ _DELETING_MANIFESTS = f"manifests that only delete an object: {_DELETE_ANNOTATIO
 
 
 class LoadProblem(NamedTuple):
-    """Text that cannot be read as a manifest, or an object that resembles an APF object."""
+    """Text that cannot be read as a manifest, or an object that looks like an APF object but is not one."""
 
     kind: ProblemKind
     place: TextRange

@@ -26,7 +26,7 @@ class Case(NamedTuple):
     attributes: Mapping[str, str] = {}
     """Attributes of the element for the result."""
     details: str = ""
-    """Content of the element for the result: sanitized lines."""
+    """Sanitized text inside the element that `result` names."""
     line: int | None = None
 
 

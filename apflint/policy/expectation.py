@@ -133,7 +133,7 @@ class Reachability(NamedTuple):
 
     kind: Literal["reachable", "unreachable"]
     reaches: Requirement
-    """The named objects: only `flow_schemas` and `priority_levels` are set."""
+    """The objects that requests can or cannot reach. Only `flow_schemas` and `priority_levels` are set."""
 
     def describe(self) -> str:
         """Describe the expectation in a clause."""

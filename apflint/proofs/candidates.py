@@ -35,7 +35,7 @@ _MAX_COMMON = 8
 _MAX_REQUESTERS = 3
 """Maximum number of candidates for two FlowSchemas from the subjects of one rule."""
 _MAX_PAIRS = 64
-"""Maximum number of pairs of rules, and of pairs of entries of two rules, that are tried for two FlowSchemas."""
+"""Maximum number of pairs of rules to try for two FlowSchemas. The same maximum applies to the pairs of entries of two rules."""
 
 
 class Unmentioned(NamedTuple):

@@ -49,7 +49,11 @@ def shards(
     distinguisher: Annotated[str, option(HAND, "User or namespace of the flow.", metavar="TEXT")] = "",
     recommend: Annotated[
         float | None,
-        option(RECOMMENDATION, "Find pairs with at most this probability that elephants block a mouse.", metavar="P"),
+        option(
+            RECOMMENDATION,
+            "Find pairs of queues and hand size for which elephants block a mouse with at most this probability.",
+            metavar="P",
+        ),
     ] = None,
     max_queues: Annotated[
         int | None,
