@@ -60,7 +60,8 @@ def diff(
     Each change comes with a request that proves it. Built-in objects are
     included, unless the manifests define them or --no-defaults is given.
 
-    Exits with 1 if a request or a priority level is affected.
+    Exits with 1 if a request or a priority level is affected, or if the
+    search for affected requests ended early.
     """
     if old == new == "-":
         raise UserError("standard input cannot be both OLD and NEW")
