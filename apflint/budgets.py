@@ -1,6 +1,6 @@
 """Bounds on the size of inputs and the cost of analyses, so that no input takes more than about two seconds.
 
-The docstring of a bound says what it limits and why. docs/bounds.md is generated from this module.
+The docstring of a bound says what it limits and why. docs/reference/bounds.md is generated from this module.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class Bound(int):
     reported: str
 
     def __new__(cls, value: int, reported: str) -> Self:
-        """Create a bound. docs/bounds.md shows `reported`."""
+        """Create a bound. docs/reference/bounds.md shows `reported`."""
         bound = super().__new__(cls, value)
         bound.reported = reported
         return bound

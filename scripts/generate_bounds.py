@@ -1,4 +1,4 @@
-"""Generate the table in docs/bounds.md from apflint/budgets.py.
+"""Generate the table in docs/reference/bounds.md from apflint/budgets.py.
 
 python scripts/generate_bounds.py            update the page
 python scripts/generate_bounds.py --check    fail if the page is not up to date
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from apflint import budgets
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "bounds.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "bounds.md"
 _TABLE = re.compile(r"(?m)^\| bound \|.*\n(?:\|.*\n)*")
 
 

@@ -37,7 +37,7 @@ def test_each_bound_states_what_is_reported() -> None:
 
 
 def test_each_bound_has_a_reason_on_the_page(root: Path) -> None:
-    page = (root / "docs" / "bounds.md").read_text("utf-8")
+    page = (root / "docs" / "reference" / "bounds.md").read_text("utf-8")
     assert set(re.findall(r"(?m)^\| `(\w+)` \| [\d,]+ \| [^|]{20,}[^|. ] \|", page)) == BOUNDS.keys()
 
 

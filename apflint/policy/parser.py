@@ -1,6 +1,6 @@
 """Parser of suites of policy tests. Errors in a suite do not raise exceptions: they are returned as `Mistake` values.
 
-The format is documented in `docs/policy-tests.md`. `schemas/apflint-test.json` is its JSON schema.
+The format is documented in `docs/guides/policy-tests.md`. `schemas/apflint-test.json` is its JSON schema.
 """
 
 from __future__ import annotations

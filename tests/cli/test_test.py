@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import textwrap
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -50,38 +49,6 @@ def apflint(capsys: pytest.CaptureFixture[str]) -> Any:
         return Ran(status, *capsys.readouterr())
 
     return call
-
-
-DASHBOARDS = """\
-apiVersion: flowcontrol.apiserver.k8s.io/v1
-kind: FlowSchema
-metadata:
-  name: dashboards
-spec:
-  priorityLevelConfiguration: {name: exempt}
-  matchingPrecedence: 900
-  rules:
-    - subjects: [{kind: Group, group: {name: dashboards}}]
-      resourceRules:
-        - {verbs: [list], apiGroups: [""], resources: [pods], clusterScope: true, namespaces: ["*"]}
-"""
-
-
-def test_documentation_shows_the_printed_text(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apflint: Any
-) -> None:
-    page = (root / "docs" / "policy-tests.md").read_text("utf-8")
-    suite = re.search(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    holds, fails = re.findall(r"^    \$ apflint test apf-test.yaml\n((?:    .*\n)+)", page, re.MULTILINE)
-    assert suite is not None
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "apf-test.yaml").write_text(suite[1], encoding="utf-8")
-    (tmp_path / "manifests").mkdir()
-    for status, shown in ((0, holds), (1, fails)):
-        ran = apflint("test", "apf-test.yaml", "--color", "never")
-        assert ran.status == status
-        assert textwrap.indent(ran.out + ran.err, "    ") == shown
-        (tmp_path / "manifests" / "dashboards.yaml").write_text(DASHBOARDS, encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", ["reachable", "unreachable"])
@@ -262,7 +229,6 @@ def test_control_characters_are_escaped(directory: Path, apflint: Any) -> None:
 
 
 def test_color_and_width_do_not_change_the_text(directory: Path, apflint: Any) -> None:
-    import re
 
     name = suite(directory, HOLDS + FAILS)
     plain = apflint("test", name, "--color", "never").out

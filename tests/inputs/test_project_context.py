@@ -120,7 +120,7 @@ def test_findings_stay_outside_of_a_repository(project: Path, capsys: pytest.Cap
 def test_documented_settings_with_context_below_the_directory(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     block = re.search(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert block is not None
     write(project, "apflint.toml", block[1])

@@ -1,11 +1,12 @@
-"""The snippets and figures of docs/language-server.md."""
+"""The snippets and figures of docs/reference/language-server.md."""
 
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from typing import TYPE_CHECKING
+
+from support.pages import read_blocks
 
 from apflint import budgets
 from apflint.lsp import check_scheduling
@@ -14,9 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_snippets_start_the_server(root: Path) -> None:
-    page = (root / "docs/language-server.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+def test_snippets_start_the_server() -> None:
+    blocks = [(block.language, block.text) for block in read_blocks("reference/language-server")]
     assert [language for language, _ in blocks] == ["json", "lua", "lisp", "lisp", "toml"]
     settings = json.loads(blocks[0][1])
     assert (settings["glspc.server.command"], settings["glspc.server.commandArguments"]) == ("apflint", ["lsp"])
@@ -30,7 +30,7 @@ def test_snippets_start_the_server(root: Path) -> None:
 
 
 def test_figures(root: Path) -> None:
-    words = " ".join((root / "docs/language-server.md").read_text(encoding="utf-8").split())
+    words = " ".join((root / "docs/reference/language-server.md").read_text(encoding="utf-8").split())
     for figure in (
         f"starts {check_scheduling.CHECK_DELAY_SECONDS} seconds after the last key",
         f"documents of more than {budgets.MAX_COMPLETION_CHARACTERS:,} characters",

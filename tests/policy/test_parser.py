@@ -12,6 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from support.pages import read_blocks
 
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.policy.expectation import Example, Property, Suite
@@ -219,8 +220,11 @@ SCHEMA = _schema()
 
 
 def test_examples_are_suites(root: Path, validator: Draft202012Validator) -> None:
-    page = (root / "docs/policy-tests.md").read_text("utf-8")
-    texts = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    texts = [
+        block.text
+        for block in read_blocks("guides/policy-tests", "yaml")
+        if block.title.startswith("apf") or not block.title
+    ]
     assert len(texts) == 4
     for text in (*texts, (root / "fixtures/policy/apf-test.yaml").read_text("utf-8")):
         assert suite(text).tests
@@ -228,7 +232,7 @@ def test_examples_are_suites(root: Path, validator: Draft202012Validator) -> Non
 
 
 def test_page_describes_every_key(root: Path, validator: Draft202012Validator) -> None:
-    page = (root / "docs/policy-tests.md").read_text("utf-8")
+    page = (root / "docs/guides/policy-tests.md").read_text("utf-8")
     keys = set(re.findall(r'"(\w+)": {', json.dumps(validator.schema))) - {"properties", "items", "requests", "texts"}
     assert not {key for key in keys if f"`{key}`" not in page and f"{{{key}: " not in page}
 
