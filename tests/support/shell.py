@@ -84,6 +84,8 @@ def prepare(directory: Path) -> dict[str, str]:
         file = directory / "work" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
+    # Some pages show a story of this repository. Directories that are searched do not follow the link.
+    (directory / "work" / "fixtures").symlink_to(ROOT / "fixtures")
     programs = directory / "bin"
     programs.mkdir()
     for name, text in STAND_INS.items():

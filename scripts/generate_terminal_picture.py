@@ -1,0 +1,109 @@
+"""Draw docs/images/terminal.svg, the picture of the README, from what apflint prints.
+
+Run `python scripts/generate_terminal_picture.py` after a change of the output of `check` or `explain`. `--check` only
+compares, and exits with 1 if the picture differs.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURE = ROOT / "docs" / "images" / "terminal.svg"
+DIRECTORY = ROOT / "fixtures" / "stories" / "accepted-but-wrong"
+COMMANDS = (
+    "apflint check ci.yaml",
+    "apflint explain list pods -A --as system:serviceaccount:ci:runner -f ci.yaml",
+)
+COLUMNS = 118
+
+# The colors of the light scheme of GitHub's code blocks have a contrast of at least 4.5 to this background.
+_THEME = TerminalTheme(
+    (250, 250, 250),
+    (31, 35, 40),
+    [
+        (31, 35, 40),
+        (179, 29, 40),
+        (17, 99, 41),
+        (125, 78, 0),
+        (5, 80, 174),
+        (110, 50, 160),
+        (10, 92, 110),
+        (87, 96, 106),
+    ],
+)
+
+# The format of rich without its web font and its window frame: a picture loads nothing.
+_FORMAT = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
+<title>What apflint check and apflint explain print</title>
+<style>
+.{unique_id}-matrix {{ font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: {char_height}px; line-height: {line_height}px; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>
+{lines}
+</defs>
+<rect width="{width}" height="{height}" rx="8" fill="#fafafa" stroke="#d0d7de"/>
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+
+
+def run(command: str) -> str:
+    """Return what a command line prints on a terminal with colors: standard output, then standard error."""
+    words = [sys.executable, "-m", *shlex.split(command), "--isolated", "--color", "always"]
+    variables = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
+    done = subprocess.run(
+        words,
+        cwd=DIRECTORY,
+        env=variables | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode > 1:
+        sys.exit(f"{command}: {done.stderr}")
+    return done.stdout + done.stderr
+
+
+def draw() -> str:
+    """Return the picture."""
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    for command in COMMANDS:
+        console.print(Text("$ " + command, style="bold"))
+        console.print(Text.from_ansi(run(command)))
+    return console.export_svg(code_format=_FORMAT, theme=_THEME, unique_id="apflint", title="")
+
+
+def main() -> int:
+    """Write or compare the picture, and return the exit code."""
+    picture = draw()
+    if sys.argv[1:] == ["--check"]:
+        if not PICTURE.exists() or PICTURE.read_text(encoding="utf-8") != picture:
+            print(f"{PICTURE.relative_to(ROOT)} differs from what apflint prints: run {Path(__file__).name}")
+            return 1
+        return 0
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    PICTURE.write_text(picture, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
