@@ -16,7 +16,7 @@ from apflint.wording import pluralize
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from apflint.finding import Finding, Skipped
     from apflint.inputs.discovery import FoundFile
@@ -78,17 +78,18 @@ def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> E
     return known
 
 
-def read_configuration(name: str, options: ClusterOptions, warn: Warn) -> Effective:
-    """Return the configuration of a cluster that has the manifests in the path `name`.
+def read_configuration(names: Sequence[str], options: ClusterOptions, warn: Warn) -> Effective:
+    """Return the configuration of a cluster that has the manifests in these paths.
 
-    For a name such as `defaults:1.33`, return the configuration of a new cluster of that release.
+    If the first name is one such as `defaults:1.33`, the cluster is of that release, and has its built-in objects.
 
     Raises UserError as `read_cluster` does, and for an unknown release.
     """
-    if not name.startswith(BUILT_IN_PREFIX):
-        return read_cluster((name,), options, warn)
-    kubernetes = parse_release(name.removeprefix(BUILT_IN_PREFIX))
-    return read_cluster((), options._replace(kubernetes=kubernetes, defaults=True), warn)
+    first, *rest = names
+    if not first.startswith(BUILT_IN_PREFIX):
+        return read_cluster(names, options, warn)
+    kubernetes = parse_release(first.removeprefix(BUILT_IN_PREFIX))
+    return read_cluster(rest, options._replace(kubernetes=kubernetes, defaults=True), warn)
 
 
 def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -> None:

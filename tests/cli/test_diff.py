@@ -179,6 +179,7 @@ def test_identical_configurations_have_no_changes(
     ("arguments", "message"),
     [
         (["-", "-"], "standard input cannot be both OLD and NEW"),
+        (["before", "after", "-f", "-"], "standard input cannot be both OLD and NEW"),
         (["before", "nowhere"], "nowhere"),
         (["defaults:1.33", "defaults:9.99"], "9.99"),
         (["before"], "NEW"),
@@ -199,6 +200,25 @@ def test_side_without_objects_is_noted(tmp_path: Path, capsys: pytest.CaptureFix
     assert status == 0
     assert "No request changes" in out
     assert err == f"apflint: {tmp_path}: no FlowSchema and no PriorityLevelConfiguration found\n"
+
+
+def test_manifests_on_both_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An upgrade moves no request if an own FlowSchema already captures every request that it would move."""
+    own = schema("everyone", "workload-low", group_name="system:authenticated", at=50)
+    (tmp_path / "own.json").write_text(json.dumps(own), encoding="utf-8")
+    upgrade = ("defaults:1.33", "defaults:1.36", "--format", "json")
+    assert json.loads(run_diff(capsys, *upgrade)[1])["changes"]
+    status, out, err = run_diff(capsys, *upgrade, "-f", str(tmp_path))
+    found = json.loads(out)
+    assert (status, err) == (0, "")
+    assert found["changes"] == []
+    assert found["old"]["name"] == f"defaults:1.33 + {tmp_path}"
+    assert [row["name"] for row in found["objects"]] == ["endpoint-controller", "workload-leader-election"]
+
+
+def test_directory_without_objects_on_both_sides_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = run_diff(capsys, "defaults:1.36", "defaults:1.36", "-f", str(tmp_path))
+    assert err == 2 * f"apflint: {tmp_path}: no FlowSchema and no PriorityLevelConfiguration found\n"
 
 
 def test_without_the_built_in_objects(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_configuration
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import OUTPUT, option
+from apflint.cli.options import INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.diff.requests import Side, compare_configurations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     epilog=examples(
         ("two checkouts", "apflint diff main/ branch/"),
         ("an upgrade of Kubernetes", "apflint diff defaults:1.33 defaults:1.36"),
+        ("an upgrade of a cluster with these manifests", "apflint diff defaults:1.33 defaults:1.36 -f manifests/"),
         ("for a comment on a pull request", "apflint diff --format markdown --exit-zero old.yaml new.yaml"),
     ),
 )
@@ -44,6 +45,12 @@ def diff(
         ),
     ],
     new: Annotated[str, typer.Argument(metavar="NEW", autocompletion=complete_configuration, help="The same.")],
+    filename: Annotated[
+        list[str] | None,
+        option(
+            INPUT, "Files and directories to add to OLD and to NEW; repeatable.", "--filename", "-f", metavar="PATH"
+        ),
+    ] = None,
     kubernetes: options.Kubernetes = None,
     no_defaults: options.NoDefaults = False,
     server_concurrency: options.ServerConcurrency = None,
@@ -63,15 +70,16 @@ def diff(
     Exits with 1 if a request or a priority level is affected, or if the
     search for affected requests ended early.
     """
-    if old == new == "-":
+    common = tuple(filename or ())
+    if old == new == "-" or "-" in common:
         raise UserError("standard input cannot be both OLD and NEW")
     cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
-    before, after = (_read(name, cluster) for name in (old, new))
+    before, after = (_read(name, common, cluster) for name in (old, new))
     with show_progress("Comparing"):
         found = compare_configurations(
             Side(before.configuration, before.limits), Side(after.configuration, after.limits)
         )
-    sides = Sides(_shown(old), _shown(new))
+    sides = Sides(*(" + ".join((_shown(name), *common)) for name in (old, new)))
     if output_format == "json":
         text = to_json(diff_json(found, sides), 2)
     elif output_format == "markdown":
@@ -82,11 +90,13 @@ def diff(
     return ExitCode.FINDINGS if found.changed and not exit_zero else ExitCode.OK
 
 
-def _read(name: str, cluster: ClusterOptions) -> Effective:
-    """Read the configuration `name`. Print a note if the directory or standard input contains no APF objects."""
-    known = read_configuration(name, cluster, print_note)
-    if not known.workspace.manifests and (name == "-" or os.path.isdir(name)):
-        print_note(f"{_shown(name)}: no FlowSchema and no PriorityLevelConfiguration found")
+def _read(name: str, common: tuple[str, ...], cluster: ClusterOptions) -> Effective:
+    """Read the configuration `name`, with the manifests in `common`. Print a note if directories or standard input contain no APF objects."""
+    names = (name, *common)
+    known = read_configuration(names, cluster, print_note)
+    for path in () if known.workspace.manifests else names:
+        if path == "-" or os.path.isdir(path):
+            print_note(f"{_shown(path)}: no FlowSchema and no PriorityLevelConfiguration found")
     return known
 
 

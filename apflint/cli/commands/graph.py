@@ -10,7 +10,7 @@ from apflint.cli.app import app, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.options import OUTPUT, option
 from apflint.graph.picture import build_picture, find_unreachable
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster, read_configuration
+from apflint.inputs.apf_configuration import ClusterOptions, read_configuration
 
 
 @app.command(
@@ -37,10 +37,7 @@ def graph(
     """Draw FlowSchemas in matching order, and the seats of their priority levels."""
     named = options.join_paths(paths, filename)
     cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
-    if len(named) == 1:
-        known = read_configuration(named[0], cluster, print_note)
-    else:
-        known = read_cluster(named, cluster, print_note)
+    known = read_configuration(named, cluster, print_note)
     drawing = build_picture(known, find_unreachable(known.configuration))
     match output_format:
         case "dot":
