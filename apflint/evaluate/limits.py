@@ -78,11 +78,12 @@ class LevelLimits(NamedTuple):
 
     @property
     def figures(self) -> LevelLimits:
-        """A copy for comparing two levels, without `flow_schemas` and the maximum seats of one request.
+        """A copy for comparing two levels, without `flow_schemas`, the maximum seats of one request, and the idle seats.
 
-        The maximum seats are omitted because they follow from the release and the remaining fields.
+        The maximum seats are omitted because they follow from the release and the remaining fields. The idle seats are
+        omitted because they change by rounding if any other level changes, and the server adjusts them every 10 seconds.
         """
-        return self._replace(flow_schemas=(), max_seats=None, max_list_seats=0, max_mutating_seats=0)
+        return self._replace(flow_schemas=(), max_seats=None, max_list_seats=0, max_mutating_seats=0, idle=0)
 
     def is_at_least_as_good_as(self, other: LevelLimits) -> bool:
         """Return whether requests get at least as good service at this level as at `other`, a level of the same configuration.

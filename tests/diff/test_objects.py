@@ -195,3 +195,21 @@ def test_levels_are_compared_by_name() -> None:
     ]
     assert all(change.is_changed for change in changes)
     assert not any(change.is_changed for change in compare_levels(limits(a=30), limits(a=30)))
+
+
+def test_level_with_other_idle_seats_only_is_not_changed() -> None:
+    """A level that may borrow more leaves fewer seats to the others while all are idle. The table has no column for that."""
+
+    def limits(borrowing: int) -> Limits:
+        levels = (
+            limited_level("a", queue_settings(30, borrowingLimitPercent=borrowing)),
+            limited_level("b", queue_settings(30, lendablePercent=50)),
+        )
+        return compute_limits(levels, (), 600, parse_release("1.36"))
+
+    a, b = compare_levels(limits(0), limits(10))
+    assert a.is_changed
+    assert b.old is not None
+    assert b.new is not None
+    assert b.old.idle > b.new.idle
+    assert not b.is_changed
