@@ -121,7 +121,7 @@ def test_action_is_composite_and_inputs_are_never_part_of_a_script(action: dict[
             assert step["shell"] == "bash"
             assert "${{" not in step["run"]
         else:
-            assert re.fullmatch(r"[\w-]+(/[\w-]+)+@v\d+", step["uses"])
+            assert re.fullmatch(r"[\w-]+(/[\w-]+)+@[0-9a-f]{40}", step["uses"])
     used = set(re.findall(r"inputs\.([\w-]+)", yaml.safe_dump(action["runs"])))
     assert used == set(action["inputs"])
     assert all(one["description"] and isinstance(one["default"], str) for one in action["inputs"].values())
@@ -284,7 +284,8 @@ def test_container_is_small_and_not_root() -> None:
     steps = instructions()
     stages = [number for number, (word, _) in enumerate(steps) if word == "FROM"]
     assert len(stages) == 2
-    assert all(rest.startswith("docker.io/library/python:3.13-slim") for word, rest in steps if word == "FROM")
+    bases = {rest.removesuffix(" AS build") for word, rest in steps if word == "FROM"}
+    assert [bool(re.fullmatch(r"python:3\.13-slim@sha256:[0-9a-f]{64}", base)) for base in bases] == [True]
     final = steps[stages[-1] :]
     assert [rest for word, rest in final if word == "COPY"] == ["--from=build /opt/apflint /opt/apflint"]
     assert not [rest for word, rest in final if word in {"RUN", "ADD"}]

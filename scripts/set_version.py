@@ -1,0 +1,113 @@
+"""Set the version, or check every place that repeats it. The source is apflint/__init__.py.
+
+python scripts/set_version.py 0.2.0            write it to all places, and date the section in CHANGELOG.md
+python scripts/set_version.py --check          fail if a place has another version
+python scripts/set_version.py --check 0.2.0    fail as well if that is not the version, or CHANGELOG.md has no section for it
+python scripts/set_version.py --notes          print that section
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = "apflint/__init__.py"
+FILES = ("README.md", "docs/**/*.md", "docs/**/*.yml", "docs/**/*.yaml", "editors/**/*.md")
+"""Globs of the files that may repeat the version, besides `SOURCE`."""
+
+_VERSION = r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?"
+_SOURCE = re.compile(rf'(?m)^(?P<before>__version__ = ")(?P<version>{_VERSION})')
+_REPEATED = re.compile(
+    r"(?P<before>apflint/apflint[@/]v"  # the action, and files of the repository
+    r"|repo: https://github\.com/apflint/apflint(?:\n\s+|, )rev: v"  # pre-commit
+    r"|apflint==|APFLINT_VERSION: \"=="  # pip
+    r"|\bapflint:"  # images
+    r"|apflint --version\napflint )"
+    rf"(?P<version>{_VERSION})\b"
+)
+_UNRELEASED = "## [Unreleased]\n"
+
+
+def read_version(root: Path) -> str:
+    """Return the version that apflint reports."""
+    match = _SOURCE.search((root / SOURCE).read_text("utf-8"))
+    if match is None:
+        message = f"{SOURCE} has no version"
+        raise ValueError(message)
+    return match["version"]
+
+
+def list_files(root: Path) -> list[Path]:
+    """Return the files that may repeat the version."""
+    paths = {path for pattern in FILES for path in root.glob(pattern)}
+    return sorted(path for path in paths if "node_modules" not in path.parts)
+
+
+def find_differences(root: Path, version: str) -> list[str]:
+    """Return a line `file:line: version` for every place with another version."""
+    differences = []
+    for path in list_files(root):
+        text = path.read_text("utf-8")
+        for match in _REPEATED.finditer(text):
+            if match["version"] != version:
+                line = text.count("\n", 0, match.start("version")) + 1
+                differences.append(f"{path.relative_to(root)}:{line}: {match['version']} instead of {version}")
+    return differences
+
+
+def set_version(root: Path, version: str, date: dt.date) -> None:
+    """Write the version to all places, and give the unreleased changes its heading."""
+    for path, pattern in [(root / SOURCE, _SOURCE), *((path, _REPEATED) for path in list_files(root))]:
+        text = path.read_text("utf-8")
+        if (updated := pattern.sub(rf"\g<before>{version}", text)) != text:
+            path.write_text(updated, "utf-8")
+    changelog = root / "CHANGELOG.md"
+    text = changelog.read_text("utf-8")
+    changelog.write_text(text.replace(_UNRELEASED, f"{_UNRELEASED}\n## [{version}] - {date}\n", 1), "utf-8")
+
+
+def read_notes(root: Path, version: str) -> str:
+    """Return the section of the changelog for a version, without its heading, or the empty string."""
+    section = re.search(
+        rf"(?ms)^## \[{re.escape(version)}\][^\n]*\n(.*?)(?=^## \[|\Z)", (root / "CHANGELOG.md").read_text("utf-8")
+    )
+    return section[1].strip() + "\n" if section else ""
+
+
+def check_version(root: Path, expected: str | None) -> list[str]:
+    """Return what does not fit the version of `SOURCE`, and how that differs from the expected one."""
+    version = read_version(root)
+    problems = find_differences(root, version)
+    if expected not in (None, version):
+        problems.append(f"{SOURCE}: {version} instead of {expected}")
+    if expected is not None and not read_notes(root, expected):
+        problems.append(f"CHANGELOG.md: no section for {expected}")
+    return problems
+
+
+def main() -> int:
+    """Set or check the version, or print the notes of the current one. Returns the exit code."""
+    parser = argparse.ArgumentParser(description="Set the version, or check every place that repeats it.")
+    parser.add_argument("version", nargs="?", help="the version, such as 0.2.0")
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if a place has another version")
+    parser.add_argument("--notes", action="store_true", help="print the section of the changelog for the version")
+    arguments = parser.parse_args()
+    if arguments.notes:
+        print(read_notes(ROOT, arguments.version or read_version(ROOT)), end="")
+        return 0
+    if arguments.check:
+        problems = check_version(ROOT, arguments.version)
+        print("\n".join(problems), end="\n" if problems else "")
+        return int(bool(problems))
+    if arguments.version is None or not re.fullmatch(_VERSION, arguments.version):
+        parser.error("a version such as 0.2.0 or 0.2.0rc1 is required")
+    set_version(ROOT, arguments.version, dt.datetime.now(dt.UTC).date())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
