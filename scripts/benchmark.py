@@ -1,4 +1,4 @@
-"""Measure apflint and its peers as whole processes, and print the table of docs/performance.md.
+"""Measure apflint and its peers as whole processes, and print the table of docs/contributing/benchmark.md.
 
     python scripts/benchmark.py [--runs N] [--quick] [--environments DIR] [CASE]...
 

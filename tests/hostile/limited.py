@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 2
-"""Of the processor that the figures in docs/performance.md are from, idle. Where it is slower, as long as it is slower."""
+"""Of the processor that the figures in docs/contributing/benchmark.md are from, idle. Where it is slower, as long as it is slower."""
 HANGING = 20
 """Seconds of processor after which a run is ended, however slow the machine is."""
 WALL = 120

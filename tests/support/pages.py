@@ -15,8 +15,11 @@ DOCS = ROOT / "docs"
 PAGES = tuple(str(path.relative_to(DOCS).with_suffix("")) for path in sorted(DOCS.rglob("*.md")))
 """Names such as `guides/gitlab`."""
 
-NOT_RUN = {"bash", "fish", "lisp", "lua", "mermaid", "sh", "text", "zsh"}
-"""Languages of blocks that need a cluster, a network, a start-up file or an editor. `text` shows a file or a format."""
+NOT_RUN = {"bash", "fish", "lisp", "lua", "markdown", "mermaid", "python", "sh", "text", "zsh"}
+"""Languages of blocks that need a cluster, a network, a start-up file or an editor. `text` shows a file or a format.
+
+`tests/test_contributing.py` runs the blocks in Python and Markdown.
+"""
 
 _FENCE = re.compile(r'^( *)```(\w*)(?: title="([^"]+)")?\n(.*?)^\1```$', re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)")

@@ -1,0 +1,182 @@
+"""Build the documentation site from docs/ and rules/ with Zensical, and check the result.
+
+python scripts/build_site.py --out DIR                     replaces DIR
+python scripts/build_site.py --out DIR --playground DIR2   includes what scripts/build_playground.py wrote to DIR2
+
+Markdown in docs/ and rules/ is for GitHub as well, so links are relative to the file in the checkout. This script copies
+the pages to one directory, points their links there, and runs Zensical in strict mode. `zensical.toml` has the navigation.
+View the site with `python -m http.server -d DIR`: search needs a server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from itertools import groupby
+from pathlib import Path
+
+from check_site import find_problems
+
+from apflint import catalogue
+from apflint.output.rule_page import FAMILIES
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = "https://github.com/apflint/apflint"
+FIXES = {"safe": "`apflint fix`", "unsafe": "`apflint fix --unsafe-fixes`", None: "by hand"}
+NAVIGATION_OF_RULES = "    # rules/\n"
+"""Line of zensical.toml that stands for all rule pages."""
+
+_FENCE = re.compile(r"^ *(`{3,}|~{3,})")
+_CODE_SPAN = re.compile(r"(`+[^`]+`+)")
+_LINK = re.compile(r'(\]\(|(?:src|href)=")([^)\s"]+)')
+
+
+class BuildError(Exception):
+    """A page has a link without a target, or Zensical or the check of the site reported a problem."""
+
+
+def site_path(source: str) -> str | None:
+    """Return the path in the site's directory of a file in the checkout, or None if the site does not have the file."""
+    if source == "CHANGELOG.md":
+        return "changelog.md"
+    directory, _, rest = source.partition("/")
+    return {"docs": rest, "rules": source}.get(directory) if rest else None
+
+
+def find_target(link: str, source: str) -> str:
+    """Return the link for the site: relative to the page there, or to GitHub if the site does not have the file."""
+    path, hash_sign, anchor = link.partition("#")
+    if not path or re.match(r"[a-z]+:", link):
+        return link
+    target = os.path.normpath(os.path.join(os.path.dirname(source), path))
+    page, new = site_path(source), site_path(target)
+    # The playground is a directory of its own, which another script builds.
+    if not (ROOT / target).exists():
+        raise BuildError(f"{source}: the link {link} has no target")
+    if page is None or new is None or ((ROOT / target).is_dir() and new != "playground"):
+        kind = "tree" if (ROOT / target).is_dir() else "blob"
+        return f"{SOURCES}/{kind}/main/{target}{hash_sign}{anchor}"
+    return os.path.relpath(new, os.path.dirname(page) or ".") + hash_sign + anchor
+
+
+def adapt_line(line: str, source: str) -> str:
+    """Return a line of prose with links for the site. Python-Markdown shows the backslash before a pipe in code of a table."""
+    in_table = line.lstrip().startswith("|")
+    parts = _CODE_SPAN.split(line)
+    for number, part in enumerate(parts):
+        if number % 2:
+            parts[number] = part.replace(r"\|", "|") if in_table else part
+        else:
+            parts[number] = _LINK.sub(lambda match: match[1] + find_target(match[2], source), part)
+    return "".join(parts)
+
+
+def adapt_page(text: str, source: str) -> str:
+    """Return the Markdown of a page for the site. Code blocks stay as they are."""
+    lines, fence = [], ""
+    for line in text.splitlines(keepends=True):
+        if fence:
+            fence = "" if line.strip() == fence else fence
+        elif opened := _FENCE.match(line):
+            fence = opened[1]
+        else:
+            line = adapt_line(line, source)  # noqa: PLW2901  # code lines are not adapted
+        lines.append(line)
+    return "".join(lines)
+
+
+def render_rule_page(rule: catalogue.Rule) -> str:
+    """Return the page of a rule with a title and a table in place of its front matter."""
+    severity = "off: `--extend-select` turns it on" if rule.severity == "off" else rule.severity
+    references = "".join(f"- <{reference}>\n" for reference in rule.references)
+    return f"""---
+title: {rule.id} {rule.name}
+description: {json.dumps(rule.summary)}
+---
+
+# {rule.id} {rule.name}
+
+{rule.summary}
+
+| severity | fix | since |
+|---|---|---|
+| {severity} | {FIXES[rule.fix]} | apflint {rule.since} |
+
+{catalogue.explain_markers(rule.body)}
+## References
+
+{references}"""
+
+
+def render_navigation() -> str:
+    """Return the entries of all rule pages for `nav` in zensical.toml, in a section for each family."""
+    lines = []
+    for prefix, rules in groupby(catalogue.read_rules(), key=lambda rule: rule.id[:4]):
+        pages = ", ".join(json.dumps(f"rules/{rule.id}.md") for rule in rules)
+        lines.append(f"    {{ {json.dumps(FAMILIES[prefix])} = [{pages}] }},\n")
+    return "".join(lines)
+
+
+def assemble(directory: Path) -> None:
+    """Write what Zensical reads: its settings, and the pages with their pictures in `directory`/docs."""
+    docs = directory / "docs"
+    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("playground", "*.md"))
+    pages = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")}
+    pages |= {f"rules/{rule.id}.md": render_rule_page(rule) for rule in catalogue.read_rules()}
+    pages["CHANGELOG.md"] = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    for source, text in pages.items():
+        page = docs / (site_path(source) or "")
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(adapt_page(text, source), "utf-8")
+    settings = (ROOT / "zensical.toml").read_text("utf-8")
+    if NAVIGATION_OF_RULES not in settings:
+        raise BuildError("zensical.toml: there is no place for the pages of the rules")
+    (directory / "zensical.toml").write_text(settings.replace(NAVIGATION_OF_RULES, render_navigation()), "utf-8")
+
+
+def build(out: Path, playground: Path | None = None) -> None:
+    """Build the site, check it, and move it to `out`.
+
+    Raises:
+        BuildError: There is a warning, a link without a target, or a resource of another host.
+
+    """
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        assemble(directory)
+        command = [sys.executable, "-m", "zensical", "build", "--strict"]
+        environment = os.environ | {"NO_COLOR": "1"}
+        done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise BuildError(re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr))
+        site = directory / "site"
+        if playground:
+            shutil.copytree(playground, site / "playground")
+        if problems := find_problems(site, missing=() if playground else ("playground",)):
+            raise BuildError("\n".join(problems))
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.move(site, out)
+
+
+def main() -> int:
+    """Build the site. Returns the exit code."""
+    parser = argparse.ArgumentParser(description="Build the documentation site.")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="directory to replace with the site")
+    parser.add_argument("--playground", type=Path, metavar="DIR", help="the playground, built")
+    arguments = parser.parse_args()
+    try:
+        build(arguments.out, arguments.playground)
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

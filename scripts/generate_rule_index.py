@@ -1,0 +1,53 @@
+"""Generate the tables in docs/reference/rules.md from the pages in rules/.
+
+python scripts/generate_rule_index.py            update the page
+python scripts/generate_rule_index.py --check    fail if the page is not up to date
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from apflint import catalogue
+from apflint.output.rule_page import FAMILIES
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "rules.md"
+BEGIN, END = "<!-- begin of the generated tables -->\n", "<!-- end of the generated tables -->\n"
+
+
+def render_tables() -> str:
+    """Return a heading and a table of rules for each family."""
+    parts = []
+    for prefix, rules in groupby(catalogue.read_rules(), key=lambda rule: rule.id[:4]):
+        rows = [
+            f"| [{rule.id}](../../rules/{rule.id}.md) | `{rule.name}` | {rule.severity} | {rule.fix or ''} | {rule.since} |"
+            f" {rule.summary} |\n"
+            for rule in rules
+        ]
+        head = "| id | name | severity | fix | since | summary |\n|---|---|---|---|---|---|\n"
+        parts.append(f"\n## {prefix}: {FAMILIES[prefix]}\n\n{head}{''.join(rows)}")
+    return "".join(parts) + "\n"
+
+
+def update(page: str) -> str:
+    """Return the page with new tables."""
+    before, rest = page.split(BEGIN)
+    return before + BEGIN + render_tables() + END + rest.split(END)[1]
+
+
+def main() -> int:
+    """Update or check the page. Returns the exit code."""
+    page = PAGE.read_text("utf-8")
+    updated = update(page)
+    if "--check" in sys.argv[1:]:
+        if page != updated:
+            print(f"{PAGE} is not up to date: run python scripts/generate_rule_index.py", file=sys.stderr)
+        return int(page != updated)
+    PAGE.write_text(updated, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""The documentation site builds without a warning, has targets for all links, and loads nothing from other hosts."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tomllib
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import build_site
+import pytest
+from build_site import BuildError, adapt_page, find_target
+from generate_rule_index import PAGE, update
+
+from apflint import catalogue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+needs_zensical = pytest.mark.skipif(
+    find_spec("zensical") is None, reason="Zensical is not installed: pip install -r requirements/dev.txt"
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site once. The build raises an error for each warning and each broken link."""
+    directory = tmp_path_factory.mktemp("site")
+    playground = directory / "built-playground"
+    playground.mkdir()
+    (playground / "index.html").write_text("<title>Playground</title>", encoding="utf-8")
+    build_site.build(directory / "site", playground)
+    return directory / "site"
+
+
+def read_html(site: Path, page: str) -> str:
+    return (site / page / "index.html").read_text(encoding="utf-8")
+
+
+@needs_zensical
+@pytest.mark.slow
+def test_site_has_every_page(site: Path, root: Path) -> None:
+    pages = {path.relative_to(root / "docs").with_suffix("").as_posix() for path in (root / "docs").rglob("*.md")}
+    pages |= {f"rules/{rule_id}" for rule_id in catalogue.list_ids()} | {"changelog"}
+    for page in pages:
+        assert (site / page.removesuffix("index") / "index.html").is_file(), page
+    assert "<title>Playground" in read_html(site, "playground")
+    assert not (site / "theme").exists()
+
+
+@needs_zensical
+@pytest.mark.slow
+def test_page_of_a_rule_has_title_severity_and_markers_for_readers(site: Path) -> None:
+    html = read_html(site, "rules/APF305")
+    assert re.search(r"<h1[^>]*>APF305 hand-larger-than-deck", html)
+    assert re.search(r"<td>error</td>\s*<td>by hand</td>\s*<td>apflint 0.1.0</td>", html)
+    text = re.sub(r"<[^>]+>", "", html)
+    assert "# &lt;- APF305" in text
+    assert "# ~ APF305" not in text
+    assert "https://github.com/apflint/apflint/edit/main/rules/APF305.md" in html
+
+
+@needs_zensical
+@pytest.mark.slow
+def test_search_finds_rules_guides_and_commands(site: Path) -> None:
+    items = json.loads((site / "search.json").read_text(encoding="utf-8"))["items"]
+    found = {item["location"]: item["title"] for item in items}
+    assert found["rules/APF305/"] == "APF305 hand-larger-than-deck"
+    assert found["guides/gitlab/"] == "GitLab CI"
+    assert "commands/fix/" in found
+
+
+@needs_zensical
+@pytest.mark.slow
+def test_site_asks_no_other_host_for_stars_or_statistics(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        html = path.read_text(encoding="utf-8")
+        assert 'data-md-component="source"' not in html  # makes the script ask the API of GitHub
+        assert "googletagmanager" not in html
+
+
+@needs_zensical
+@pytest.mark.slow
+def test_broken_link_fails_the_build(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("docs", "rules"):
+        shutil.copytree(root / name, tmp_path / name)
+    for name in ("zensical.toml", "CHANGELOG.md"):
+        shutil.copy(root / name, tmp_path)
+    with (tmp_path / "docs" / "index.md").open("a", encoding="utf-8") as page:
+        page.write("\n[Anchor](getting-started.md#no-such-heading)\n")
+    monkeypatch.setattr(build_site, "ROOT", tmp_path)
+    monkeypatch.setattr(build_site, "find_target", lambda link, _: link)
+    with pytest.raises(BuildError, match="no-such-heading"):
+        build_site.build(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("link", "source", "target"),
+    [
+        ("../rules/APF305.md#why", "docs/performance.md", "rules/APF305.md#why"),
+        ("../../rules/APF305.md", "docs/reference/rules.md", "../rules/APF305.md"),
+        ("APF306.md", "rules/APF305.md", "APF306.md"),
+        ("../docs/reference/settings.md", "rules/APF305.md", "../reference/settings.md"),
+        ("../CHANGELOG.md", "docs/index.md", "changelog.md"),
+        ("docs/reference/settings.md", "CHANGELOG.md", "reference/settings.md"),
+        ("../pyproject.toml", "docs/index.md", "https://github.com/apflint/apflint/blob/main/pyproject.toml"),
+        ("../fixtures/conformance", "docs/index.md", "https://github.com/apflint/apflint/tree/main/fixtures/conformance"),
+        ("https://kubernetes.io/", "docs/index.md", "https://kubernetes.io/"),
+        ("#bounds", "docs/index.md", "#bounds"),
+    ],
+)  # fmt: skip
+def test_links_fit_the_site(link: str, source: str, target: str) -> None:
+    assert find_target(link, source) == target
+
+
+def test_link_without_a_target_is_an_error() -> None:
+    with pytest.raises(BuildError, match=re.escape("docs/index.md: the link ../rules/APF999.md has no target")):
+        find_target("../rules/APF999.md", "docs/index.md")
+
+
+def test_code_stays_as_it_is() -> None:
+    page = "[a](../rules/APF305.md) `[a](../rules/APF305.md)`\n\n```md\n[a](../rules/APF305.md)\n| `a\\|b` |\n```\n| `a\\|b` |\n"
+    assert adapt_page(page, "docs/index.md") == (
+        "[a](rules/APF305.md) `[a](../rules/APF305.md)`\n\n```md\n[a](../rules/APF305.md)\n| `a\\|b` |\n```\n| `a|b` |\n"
+    )
+
+
+def test_every_page_is_in_the_navigation(root: Path) -> None:
+    def list_pages(items: list[Any]) -> list[str]:
+        return [
+            page
+            for item in items
+            for value in (item.values() if isinstance(item, dict) else [item])
+            for page in (list_pages(value) if isinstance(value, list) else [value])
+        ]
+
+    nav = list_pages(tomllib.loads((root / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"])
+    pages = {path.relative_to(root / "docs").as_posix() for path in (root / "docs").rglob("*.md")}
+    assert len(nav) == len(set(nav))
+    assert {page for page in nav if page.endswith(".md")} == pages | {"changelog.md"}
+
+
+def test_rule_index_is_up_to_date_and_has_every_rule() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert update(page) == page
+    for rule in catalogue.read_rules():
+        assert f"| [{rule.id}](../../rules/{rule.id}.md) | `{rule.name}` | {rule.severity} |" in page
+    assert update(page.replace("`hand-larger-than-deck`", "`old-name`")) == page
