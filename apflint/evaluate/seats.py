@@ -47,7 +47,7 @@ class Seats(NamedTuple):
 
     @property
     def peak(self) -> int:
-        """Seats that must be free before the request starts."""
+        """Seats that must be free before the request starts. The request takes them for both phases."""
         return max(self.initial, self.final)
 
 
