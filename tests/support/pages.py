@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,7 @@ NOT_RUN = {"bash", "fish", "lisp", "lua", "markdown", "mermaid", "python", "sh",
 
 _FENCE = re.compile(r'^( *)```(\w*)(?: title="([^"]+)")?\n(.*?)^\1```$', re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)")
+_EXAMPLE = re.compile(r"\]\((?:\.\./)*examples/([\w-]+\.yaml)\)")
 _ANY_LINES = r"(?:.*\n)*"
 
 
@@ -69,7 +71,7 @@ def list_commands(block: Block) -> list[tuple[str, str]]:
 
 
 def run_page(name: str, directory: Path) -> None:
-    """Do what a reader of the page does: write the files that have a title, and run the commands in order.
+    """Do what a reader of the page does: save the linked examples, write the files that have a title, and run the commands.
 
     The text below a command is its output: standard output, then standard error. A line `...` stands for any lines.
 
@@ -77,6 +79,8 @@ def run_page(name: str, directory: Path) -> None:
         AssertionError: A command prints something else, or fails without an output that explains it.
     """
     variables = prepare(directory)
+    for example in _EXAMPLE.findall(read_page(name)):
+        shutil.copy(ROOT / "docs" / "examples" / example, directory / "work")
     for block in read_blocks(name):
         if block.title:
             file = directory / "work" / block.title
