@@ -53,7 +53,8 @@ def _copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
     if (current.st_uid, current.st_gid) != (status.st_uid, status.st_gid):
         with suppress(PermissionError):  # only root may give files away
             os.fchown(descriptor, status.st_uid, status.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # after chown, which clears the set-user-id bits
+    if hasattr(os, "fchmod"):  # Windows has it since Python 3.13
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # after chown, which clears the set-user-id bits
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "---\n", "--- d\n"]), max_size=25)
 
 
+@pytest.mark.skipif(not shutil.which("patch"), reason="patch is not installed")
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(LINES, LINES)
 @example([], ["a\n"])
