@@ -54,6 +54,14 @@ _EXPLANATIONS = {
     ),
 }
 """Message and help of apflint for an error. Keys are the beginnings of libyaml's messages."""
+_LIBYAML_MESSAGES = (
+    (r"expected chomping or indentation indicators", "did not find expected comment or line break"),
+    (r"expected '<document start>'", "did not find expected <document start>"),
+    (r"sequence entries are not allowed", "block sequence entries are not allowed"),
+    (r"found character .* that cannot start any token", "found character that cannot start any token"),
+    (r"expected (?:the )?(.+), but (?:found|got) .*", r"did not find expected \1"),
+)
+"""Messages of PyYAML's Python parser, which is used if libyaml is missing, and the messages of libyaml for the same error."""
 
 
 def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> ParseError:
@@ -75,11 +83,16 @@ def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> Pa
 
 def _locate(error: YAMLError, text: str, base: int, end: int) -> ParseError:
     problem, context = getattr(error, "problem", None), getattr(error, "context", None)
+    if problem:
+        problem = _translate(problem, context or "")
     position = getattr(error, "position", None)
     if isinstance(position, int):
-        # The position of a ReaderError counts bytes of the input of the parser, which is UTF-8.
-        before = text[base:end].encode("utf-8", "replace")[:position]
-        return ParseError("control characters are not allowed", base + len(before.decode("utf-8", "ignore")))
+        if getattr(error, "encoding", None) != "unicode":
+            # The position of libyaml's ReaderError counts bytes of its input, which is UTF-8. That of the Python parser
+            # counts characters.
+            before = text[base:end].encode("utf-8", "replace")[:position]
+            position = len(before.decode("utf-8", "ignore"))
+        return ParseError("control characters are not allowed", base + position)
     at = _offset(error, "problem_mark", base)
     began = _offset(error, "context_mark", base)
     at = began if at is None else at
@@ -88,6 +101,16 @@ def _locate(error: YAMLError, text: str, base: int, end: int) -> ParseError:
     if problem and began is not None and (located := _locate_start(problem, context or "", text, base, began, at, end)):
         return located
     return _locate_at_stop(f"{problem} {context}" if context else str(problem or error), text, base, at, end)
+
+
+def _translate(problem: str, context: str) -> str:
+    """Return libyaml's message for a message of PyYAML's Python parser. Return messages of libyaml unchanged."""
+    if problem.startswith("expected <block end>"):
+        is_list = "block collection" in context
+        return "did not find expected '-' indicator" if is_list else "did not find expected key"
+    for pattern, message in _LIBYAML_MESSAGES:
+        problem = re.sub(rf"\A{pattern}", message, problem, flags=re.DOTALL)
+    return problem
 
 
 def _locate_start(problem: str, context: str, text: str, base: int, began: int, at: int, end: int) -> ParseError | None:
@@ -118,6 +141,8 @@ def _is_left_open(text: str, base: int, began: int, at: int, end: int) -> bool:
 
 def _locate_at_stop(message: str, text: str, base: int, at: int, end: int) -> ParseError:
     """Return an error at the place where the parser stopped."""
+    if message.startswith("found unknown escape character") and text[at : at + 1] != "\\":
+        at -= 1  # the Python parser stops after the backslash, libyaml before it
     line = _line_start(text, base, at)
     if message.startswith("found incompatible YAML document"):
         stop = _line_end(text, at, end)

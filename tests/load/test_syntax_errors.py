@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,13 @@ from apflint.load.yaml import parse_documents
 
 if TYPE_CHECKING:
     from apflint.load.tree import ParseError
+
+
+@pytest.fixture(autouse=True, params=["libyaml", "python"])
+def _parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run each test with both parsers of PyYAML. Their messages differ, those of apflint do not."""
+    if request.param == "python":
+        monkeypatch.setitem(sys.modules, "yaml._yaml", None)
 
 
 def error(text: str) -> ParseError:
@@ -76,6 +84,17 @@ def test_place_of_syntax_errors(marked: str) -> None:
         ("a: b\n  c: d\n", "indented below a line that already has a value"),
         ("a: *x\n", "no anchor `&x`"),
         ("? [a]\n: b\n", "a key must not be a list"),
+        ("a: [*]\n", "is a YAML alias"),
+        ("a: & \n", "is a YAML anchor"),
+        ("a: @b\n", "cannot start a value"),
+        ("a: - b\n", "a list item cannot start here"),
+        ("a: |x\n  b\n", "only a comment may follow"),
+        ("a: [b c: d e: f]\n", "missing `,` or `]`"),
+        ("a:\n   b: 1\n  c: 2\n", "belongs neither to the block above nor to a new block"),
+        ("- a\nb: c\n", "not an item of the list above"),
+        ("a: ,b\n", "missing value"),
+        ("a: b\n...\nc: d\n", "after the end of the document"),
+        ('a: "\\', "unknown escape"),
     ],
 )
 def test_messages_of_syntax_errors(text: str, words: str) -> None:
