@@ -1,0 +1,62 @@
+// The editor: a text area with line numbers that mark the lines of findings.
+
+export class Editor {
+  #area;
+  #gutter;
+  #marks = new Map();
+
+  constructor(area, gutter, onChange) {
+    this.#area = area;
+    this.#gutter = gutter;
+    area.addEventListener("input", () => {
+      this.#marks.clear(); // lines may have moved
+      this.#draw();
+      onChange();
+    });
+    area.addEventListener("scroll", () => (gutter.scrollTop = area.scrollTop));
+    this.#draw();
+  }
+
+  get text() {
+    return this.#area.value;
+  }
+
+  set text(text) {
+    this.#area.value = text;
+    this.#area.scrollTop = 0;
+    this.#marks.clear();
+    this.#draw();
+  }
+
+  // Marks the lines of findings. The first finding of a line has the highest severity.
+  mark(findings) {
+    this.#marks = new Map(findings.toReversed().map(({ line, severity }) => [line, severity]));
+    this.#draw();
+  }
+
+  // Selects a line from a column to its end. Columns are counted in code points, as apflint does.
+  select(line, column) {
+    const lines = this.#area.value.split("\n");
+    if (line > lines.length) return;
+    const before = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
+    const indent = [...lines[line - 1]].slice(0, column - 1).join("").length;
+    this.#area.focus();
+    this.#area.setSelectionRange(before + indent, before + lines[line - 1].length);
+    const height = this.#area.scrollHeight / lines.length;
+    this.#area.scrollTop = Math.max(0, (line - 0.5) * height - this.#area.clientHeight / 2);
+    this.#area.scrollLeft = 0;
+  }
+
+  #draw() {
+    const count = this.#area.value.split("\n").length;
+    const numbers = Array.from({ length: count }, (_, index) => {
+      const number = document.createElement("span");
+      number.textContent = `${index + 1}\n`;
+      const severity = this.#marks.get(index + 1);
+      if (severity) number.className = severity;
+      return number;
+    });
+    this.#gutter.replaceChildren(...numbers);
+    this.#gutter.scrollTop = this.#area.scrollTop;
+  }
+}

@@ -1,0 +1,71 @@
+// The page's side of the worker: starts it, sends one job at a time, and drops jobs that a newer one replaces.
+
+export class Engine {
+  #worker;
+  #isReady = false;
+  #running = null;
+  #waiting = new Map();
+  #on;
+
+  // `on` has the functions ready(description), result(job, result), failed(message) and busy(command or null).
+  constructor(on) {
+    this.#on = on;
+    this.start();
+  }
+
+  start() {
+    this.#worker?.terminate();
+    this.#isReady = false;
+    this.#running = null;
+    // A worker from a blob inherits the Content-Security-Policy of the page, so it cannot reach other hosts either.
+    // A worker from a file would have no policy.
+    const script = `import ${JSON.stringify(new URL("worker.js", import.meta.url).href)};`;
+    const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+    this.#worker = new Worker(url, { type: "module" });
+    this.#worker.onmessage = ({ data }) => this.#receive(data);
+    this.#worker.onerror = (event) => this.#fail(event.message || "a file of the playground is missing");
+  }
+
+  // Ends the running job. Waiting jobs run after the restart.
+  stop() {
+    this.start();
+    this.#on.busy("start");
+  }
+
+  run(job) {
+    this.#waiting.set(job.command, job);
+    this.#next();
+  }
+
+  #next() {
+    if (!this.#isReady || this.#running) return;
+    const [job] = this.#waiting.values();
+    this.#on.busy(job?.command ?? null);
+    if (!job) return;
+    this.#waiting.delete(job.command);
+    this.#running = job;
+    this.#worker.postMessage(job);
+  }
+
+  #receive(data) {
+    if (data.type === "failed") return this.#fail(data.message);
+    if (data.type === "ready") {
+      this.#isReady = true;
+      this.#on.ready(data);
+    } else {
+      const job = this.#running;
+      this.#running = null;
+      // A newer job of this command waits: its result replaces this one at once.
+      if (!this.#waiting.has(job.command)) this.#on.result(job, data);
+    }
+    this.#next();
+  }
+
+  #fail(message) {
+    this.#worker.terminate();
+    this.#isReady = false;
+    this.#running = null;
+    this.#waiting.clear();
+    this.#on.failed(message);
+  }
+}

@@ -1,0 +1,105 @@
+"""Runs command lines of apflint in the browser. The web worker of the playground imports this module in Pyodide."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import platform
+import shlex
+import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from importlib import metadata
+from pathlib import Path
+
+from apflint import __version__
+from apflint.cli.main import run
+from apflint.releases import RELEASES
+
+MANIFESTS = "manifests.yaml"
+"""Name of the file in the in-memory file system that holds the text of the editor."""
+PROGRAM_WORDS = (["kubectl", "apflint", "explain"], ["apflint", "explain"], ["explain"])
+"""Words that users may type or paste before a request. The longest come first."""
+
+
+class Terminal(io.StringIO):
+    """Standard output in the browser. apflint wraps its prose for the width in COLUMNS, as on a terminal."""
+
+    def isatty(self) -> bool:
+        """Return True, because people read the output."""
+        return True
+
+
+def run_job(command: str, manifests: str, kubernetes: str, request: str, columns: int) -> str:
+    """Run `check`, `graph` or `explain` for the manifests. Return the exit code, both outputs and the duration as JSON."""
+    started = time.perf_counter()
+    output, notes = Terminal(), io.StringIO()
+    Path(MANIFESTS).write_text(manifests, encoding="utf-8", errors="surrogatepass", newline="")
+    os.environ["COLUMNS"] = str(columns)
+    sys.stdin = io.StringIO()  # no command may wait for input
+    with redirect_stdout(output), redirect_stderr(notes):
+        try:
+            exit_code = run(make_arguments(command, kubernetes, request))
+        except ValueError as error:
+            exit_code = 2
+            sys.stderr.write(f"apflint: {error}\n")
+    seconds = time.perf_counter() - started
+    job = {"exitCode": exit_code, "output": output.getvalue(), "notes": notes.getvalue(), "seconds": seconds}
+    return json.dumps(job)
+
+
+def make_arguments(command: str, kubernetes: str, request: str) -> list[str]:
+    """Return the arguments of a command line. Raises ValueError for a request that is not one."""
+    # No settings file exists, and none could be meant.
+    shared = ["--isolated", "--kubernetes", kubernetes]
+    if command == "check":
+        return ["check", *shared, "--color", "always", MANIFESTS]
+    if command == "graph":
+        return ["graph", *shared, "--format", "svg", MANIFESTS]
+    try:
+        words = shlex.split(request)
+    except ValueError as error:
+        raise ValueError(f"the request cannot be split into words: {error}") from error
+    for prefix in PROGRAM_WORDS:
+        if words[: len(prefix)] == prefix:
+            words = words[len(prefix) :]
+            break
+    if {"-h", "--help"} & {*words}:  # typer would import packages that the playground does not include
+        raise ValueError("help texts are not part of the playground. See the page of `explain` in the documentation.")
+    return ["explain", *shared, "--color", "always", "--filename", MANIFESTS, *words]
+
+
+def describe() -> str:
+    """Return the version of apflint and the names of Kubernetes releases, newest first, as JSON."""
+    return json.dumps({"apflint": __version__, "releases": [release.name for release in reversed(RELEASES)]})
+
+
+def describe_packages() -> str:
+    """Return the versions and licenses of all packages, and the packages that are missing in the browser, as JSON."""
+    packages = sorted(map(describe_package, metadata.distributions()), key=str.lower)
+    return json.dumps({"python": platform.python_version(), "packages": packages, "missing": find_missing()})
+
+
+def describe_package(package: metadata.Distribution) -> str:
+    """Return the name, version and license of a package, such as `attrs 26.1.0 (MIT)`."""
+    fields = package.metadata
+    license_name = fields.get("License-Expression") or fields.get("License") or "license in its package"
+    return f"{package.name} {package.version} ({license_name})"
+
+
+def find_missing() -> dict[str, str]:
+    """Return the packages without a build for the browser, and for each one, what its replacement changes."""
+    missing = {}
+    try:
+        import yaml._yaml  # noqa: F401  # the module compiled with libyaml
+    except ImportError:
+        missing["libyaml"] = (
+            "The Python parser of PyYAML reads YAML instead. It takes longer, rejects tabs between a key and its value,"
+            " and accepts some escapes of characters that libyaml rejects."
+        )
+    try:
+        metadata.version("rpds-py")
+    except metadata.PackageNotFoundError:
+        missing["rpds-py"] = "jsonschema uses pyrsistent instead. The findings are the same."
+    return missing

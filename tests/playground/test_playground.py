@@ -1,0 +1,358 @@
+"""The playground in headless Chromium: it shows what the command line prints, and sends nothing anywhere."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import zlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+from support.rule_examples import parse_examples
+
+from apflint.catalogue import read_rule
+from apflint.releases import NEWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+    from playground.conftest import Server
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal to print as in the page"),
+]
+
+STORIES = ("accepted-but-wrong", "small-cluster", "move-ci/before", "move-ci/after")
+RULES = ("APF001", "APF101", "APF305", "APF501", "APF503", "APF507", "APF601")
+"""Rules of all stages: syntax, schema, values, and proofs by the solver."""
+REQUESTS = (
+    "list pods -n team-a --as alice",
+    "update leases.coordination.k8s.io -n kube-system --as system:kube-scheduler",
+    "get /healthz --as system:anonymous",
+    "apflint explain list pods --as alice",  # as copied from the documentation
+    "list pods",
+    "list nothing --as alice",
+    "list pods --as alice --bogus",
+)
+ESCAPE = re.compile(r"\x1b\[[\d;]*m|\x1b\]8;;[^\x1b]*\x1b\\")
+LINE_COLUMN = re.compile(r"manifests\.yaml:(\d+):(\d+)")
+
+
+def read_story(root: Path, story: str) -> str:
+    """Return the manifests of a story in one text."""
+    paths = sorted((root / "fixtures" / "stories" / story).rglob("*.yaml"))
+    return "---\n".join(path.read_text("utf-8") for path in paths)
+
+
+class Printed(NamedTuple):
+    """What a process prints, without colors."""
+
+    output: str
+    notes: str
+
+
+def run_in_terminal(arguments: list[str], directory: Path, columns: str) -> Printed:
+    """Run a real apflint process, whose standard output is a terminal of this width."""
+    import pty  # not on Windows
+
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": columns, "TERM": "xterm"}
+    command = [sys.executable, "-m", "apflint", *arguments]
+    with subprocess.Popen(
+        command, cwd=directory, env=environment, stdout=theirs, stderr=subprocess.PIPE, text=True
+    ) as process:
+        os.close(theirs)
+        printed = b""
+        while chunk := read_chunk(ours):
+            printed += chunk
+        os.close(ours)
+        _, notes = process.communicate()
+        assert process.returncode in (0, 1, 2)
+    return Printed(ESCAPE.sub("", printed.decode()).replace("\r\n", "\n"), ESCAPE.sub("", notes).strip())
+
+
+def read_chunk(descriptor: int) -> bytes:
+    """Return the next output, or nothing at its end. Linux reports the end of a terminal as an error."""
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:
+        return b""
+
+
+def wait_for(read: Callable[[], Any], wanted: Any) -> None:
+    """Wait until `read` returns the wanted value. The page checks some time after the last key."""
+    deadline = time.monotonic() + 60
+    while read() != wanted and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert read() == wanted
+
+
+def show(page: Page, tab: str, manifests: str) -> None:
+    """Open a tab and enter manifests."""
+    page.click(f"#tab-{tab}")
+    page.fill("#manifests", manifests)
+
+
+def read_findings(page: Page) -> str:
+    """Return the text of all findings, as `check` prints it."""
+    return "".join(f"{text}\n\n" for text in page.locator("#check .findings li").all_text_contents()).strip("\n")
+
+
+def check_in_terminal(page: Page, manifests: str, directory: Path) -> str:
+    """Return what `apflint check` prints for the manifests, at the width of the page."""
+    (directory / "manifests.yaml").write_text(manifests, "utf-8")
+    arguments = ["check", "--isolated", "--color", "always", "manifests.yaml"]
+    columns = page.get_attribute("#check .output", "data-columns") or ""
+    return run_in_terminal(arguments, directory, columns).output.strip("\n")
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_findings_of_stories_are_those_of_the_command_line(
+    open_page: Page, root: Path, tmp_path: Path, story: str
+) -> None:
+    manifests = read_story(root, story)
+    show(open_page, "check", manifests)
+    expected = check_in_terminal(open_page, manifests, tmp_path)
+    wait_for(lambda: read_findings(open_page), expected)
+    assert "^" in expected
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_findings_of_rules_are_those_of_the_command_line(open_page: Page, tmp_path: Path, rule: str) -> None:
+    example = next(example for example in parse_examples(read_rule(rule)) if example.kind == "bad")
+    show(open_page, "check", example.text)
+    expected = check_in_terminal(open_page, example.text, tmp_path)
+    assert f"[{rule}]" in expected
+    wait_for(lambda: read_findings(open_page), expected)
+
+
+def test_click_on_a_place_selects_it(open_page: Page, root: Path) -> None:
+    show(open_page, "check", read_story(root, "small-cluster"))
+    wait_for(lambda: "[APF306]" in read_findings(open_page), wanted=True)
+    place = open_page.locator("#check .place", has_text=LINE_COLUMN).first
+    place.click()
+    line, column = map(int, LINE_COLUMN.fullmatch(place.inner_text()).groups())  # type: ignore[union-attr]
+    text = open_page.input_value("#manifests")
+    selected = open_page.evaluate("[manifests.selectionStart, document.activeElement.id]")
+    assert selected == [sum(len(before) + 1 for before in text.split("\n")[: line - 1]) + column - 1, "manifests"]
+    assert open_page.locator("#gutter span.error").count() > 0
+
+
+def test_graph_is_that_of_the_command_line(open_page: Page, root: Path, tmp_path: Path) -> None:
+    manifests = read_story(root, "move-ci/after")
+    (tmp_path / "manifests.yaml").write_text(manifests, "utf-8")
+    show(open_page, "graph", manifests)
+    expected = run_in_terminal(["graph", "--isolated", "--format", "svg", "manifests.yaml"], tmp_path, "100").output
+
+    def download() -> str:
+        with open_page.expect_download() as downloading:
+            open_page.click("#graph a[download]")
+        return downloading.value.path().read_text("utf-8")
+
+    open_page.wait_for_selector("#graph img")
+    wait_for(download, expected)
+    assert open_page.evaluate("document.querySelector('#graph img').naturalWidth") > 500
+
+
+@pytest.mark.parametrize("request_words", REQUESTS)
+def test_explanation_is_that_of_the_command_line(
+    open_page: Page, root: Path, tmp_path: Path, request_words: str
+) -> None:
+    manifests = read_story(root, "move-ci/after")
+    (tmp_path / "manifests.yaml").write_text(manifests, "utf-8")
+    show(open_page, "explain", manifests)
+    open_page.fill("#request", request_words)
+    open_page.press("#request", "Enter")
+    columns = open_page.get_attribute("#check .output", "data-columns") or ""
+    words = request_words.removeprefix("apflint explain ").split()
+    expected = run_in_terminal(["explain", "--isolated", "-f", "manifests.yaml", *words], tmp_path, columns)
+    answer = open_page.locator("#explain .output pre")
+    wait_for(answer.all_text_contents, list(expected))
+    assert any(expected)
+
+
+def test_older_releases_have_other_findings(open_page: Page, root: Path) -> None:
+    show(open_page, "check", read_story(root, "small-cluster"))
+    assert open_page.input_value("#kubernetes") == NEWEST.name
+    for release in ("1.29", NEWEST.name):
+        open_page.select_option("#kubernetes", release)
+        wait_for(lambda release=release: f"for Kubernetes {release}." in open_page.inner_text("#status"), wanted=True)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("manifests", "words"),
+    [
+        ("", "no FlowSchema and no PriorityLevelConfiguration"),
+        ("hello", "no FlowSchema and no PriorityLevelConfiguration"),
+        ("apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nspec: [a\n", "this `[` is not closed"),
+        ("apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nspec: @a\n", "cannot start a value"),
+        (f"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nspec: {'[' * 9999}", "levels deep"),
+        ("x" * 1_000_001, "The playground checks at most 1,000,000 characters."),
+    ],
+    ids=["empty", "no object", "not closed", "wrong character", "deep", "large"],
+)
+def test_text_without_objects_gets_a_sentence(open_page: Page, manifests: str, words: str) -> None:
+    show(open_page, "check", manifests)
+    wait_for(lambda: words in open_page.inner_text("#check"), wanted=True)
+
+
+def test_manifests_are_never_html(open_page: Page) -> None:
+    name = "<img src=x onerror=alert(1)>"
+    manifest = (
+        f'apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {{name: "{name}"}}\nspec: {{}}\n'
+    )
+    show(open_page, "check", manifest)
+    wait_for(lambda: name in open_page.inner_text("#check"), wanted=True)
+    assert open_page.locator("#check img").count() == 0
+
+
+def test_shared_link_restores_the_page(open_page: Page, context: BrowserContext, root: Path) -> None:
+    manifests = read_story(root, "move-ci/before") + "# Grüße 🚦\n"
+    show(open_page, "explain", manifests)
+    open_page.select_option("#kubernetes", "1.31")
+    open_page.fill("#request", "list pods -A --as alice")
+    open_page.press("#request", "Enter")
+    open_page.wait_for_selector("#explain .output pre")
+    open_page.click("#share")
+    wait_for(lambda: "Everybody with the link" in open_page.inner_text("#status"), wanted=True)
+    link = open_page.url
+    other = context.new_page()
+    other.goto(link)
+    other.wait_for_selector("#explain .output[data-exit-code='0']")
+    assert other.input_value("#manifests") == manifests
+    assert other.input_value("#kubernetes") == "1.31"
+    assert other.input_value("#request") == "list pods -A --as alice"
+    wait_for(lambda: other.inner_text("#explain .output"), open_page.inner_text("#explain .output"))
+    other.close()
+    open_page.select_option("#kubernetes", NEWEST.name)
+
+
+def test_link_that_would_be_too_long_is_not_made(open_page: Page) -> None:
+    noise = base64.b64encode(os.urandom(40_000)).decode()
+    before = open_page.url
+    open_page.fill("#manifests", noise)
+    open_page.click("#share")
+    wait_for(lambda: "more than 32,000. Share fewer manifests." in open_page.inner_text("#status"), wanted=True)
+    assert open_page.url == before
+
+
+def make_fragment(state: object) -> str:
+    """Return the fragment of a link with this state."""
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(json.dumps(state).encode()) + packer.flush()
+    return "#1." + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+DAMAGED = "The link is damaged or incomplete"
+
+
+@pytest.mark.parametrize(
+    ("fragment", "words"),
+    [
+        ("#x", DAMAGED),
+        ("#1.", DAMAGED),
+        ("#1.AAAA", DAMAGED),
+        ("#1.%00<script>", DAMAGED),
+        ("#9.AAAA", "another version"),
+        (make_fragment(None), DAMAGED),
+        (make_fragment([]), DAMAGED),
+        (make_fragment({"manifests": 5, "kubernetes": {}, "request": [], "view": None}), DAMAGED),
+        (make_fragment({"manifests": "a" * 50_000_000}), "more than 1,000,000 characters"),
+    ],
+    ids=["text", "nothing", "bytes", "markup", "version", "null", "list", "types", "bomb"],
+)
+def test_damaged_links_get_a_sentence(open_page: Page, root: Path, fragment: str, words: str) -> None:
+    open_page.evaluate("fragment => { location.hash = fragment; }", fragment)
+    wait_for(lambda: words in open_page.inner_text("#check"), wanted=True)
+    show(open_page, "check", read_story(root, "small-cluster"))  # the page still works
+    open_page.wait_for_selector("#check .findings li")
+
+
+def test_link_with_unknown_release_and_view_uses_the_defaults(open_page: Page) -> None:
+    state = {"manifests": "a: b", "kubernetes": "9.99", "request": "", "view": "__proto__"}
+    open_page.evaluate("fragment => { location.hash = fragment; }", make_fragment(state))
+    wait_for(lambda: open_page.input_value("#manifests"), "a: b")
+    assert open_page.input_value("#kubernetes") == NEWEST.name
+    assert open_page.get_attribute("#tab-check", "aria-selected") == "true"
+
+
+def test_missing_packages_are_named(open_page: Page) -> None:
+    wait_for(lambda: open_page.inner_text("#missing-open"), "Runs without libyaml and rpds-py")
+    open_page.click("#missing-open")
+    assert "The Python parser of PyYAML reads YAML instead." in open_page.inner_text("#about")
+    assert "python-sat" in open_page.inner_text("#packages")
+    open_page.click("#about button")
+
+
+def test_tabs_work_with_the_keyboard(open_page: Page) -> None:
+    open_page.click("#tab-check")
+    open_page.keyboard.press("ArrowRight")
+    assert open_page.evaluate("document.activeElement.id") == "tab-graph"
+    assert open_page.is_visible("#graph")
+    assert not open_page.is_visible("#check")
+    open_page.keyboard.press("ArrowLeft")
+    assert open_page.evaluate("document.activeElement.id") == "tab-check"
+
+
+def test_page_says_first_that_nothing_leaves_the_browser(open_page: Page) -> None:
+    assert open_page.inner_text("header p").startswith("Nothing leaves this browser.")
+
+
+def test_no_request_goes_to_another_host(open_page: Page, site: Server, requested: list[str]) -> None:
+    assert open_page.is_visible("#manifests")
+    hosts = {urlsplit(url).netloc for url in requested if not url.startswith(("blob:", "data:"))}
+    assert hosts == {urlsplit(site.url).netloc}
+    assert any(url.endswith("/packages.zip") for url in requested), "requests of the worker are recorded, too"
+
+
+def test_policy_blocks_requests_to_another_host(
+    open_page: Page, context: BrowserContext, other_host: Server, site: Server
+) -> None:
+    send = "url => fetch(url).then(() => 'sent', () => 'blocked')"
+    (worker,) = open_page.workers
+    assert worker.evaluate(send, site.url) == "sent"
+    assert open_page.evaluate(send, other_host.url) == "blocked"
+    assert worker.evaluate(send, other_host.url) == "blocked"
+    assert other_host.paths == []
+    unprotected = context.new_page()  # the same request without the policy arrives
+    unprotected.goto(other_host.url)
+    assert unprotected.evaluate(send, other_host.url) == "sent"
+    unprotected.close()
+    assert len(other_host.paths) >= 2
+
+
+def test_missing_file_gets_a_sentence_and_a_second_try(browser: Browser, site: Server) -> None:
+    context = browser.new_context()
+    context.set_default_timeout(90_000)
+    context.route("**/packages.zip", lambda route: route.fulfill(status=404))
+    page = context.new_page()
+    page.goto(site.url)
+    page.wait_for_selector("#stop:visible")
+    assert page.inner_text("#status") == "apflint stopped: packages.zip: HTTP status 404"
+    context.unroute("**/packages.zip")
+    page.click("#stop")
+    page.wait_for_selector("#check .findings li")
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_narrow_window_needs_no_horizontal_scrolling(browser: Browser, site: Server, scheme: Any) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    context.set_default_timeout(90_000)
+    page = context.new_page()
+    page.goto(site.url)
+    page.wait_for_selector("#check .findings li")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[scheme]
+    context.close()
