@@ -13,7 +13,7 @@ def lsp() -> int:
     The findings in an open directory are those of `apflint check`.
 
     Configure your editor to run `apflint lsp` for YAML and JSON files. See
-    docs/guides/editors.md for VS Code, Neovim, Emacs and Helix.
+    docs/guides/editors.md for VS Code, Neovim, Helix, Emacs and Zed.
 
     Exits with 1 if the editor disconnects without ending the session.
     """
