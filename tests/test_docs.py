@@ -10,10 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from support.pages import NOT_RUN, PAGES, Block, list_commands, page_path, read_blocks, read_page, read_table, run_page
+from support.pages import (
+    DOCS,
+    NOT_RUN,
+    PAGES,
+    Block,
+    list_commands,
+    page_path,
+    read_blocks,
+    read_page,
+    read_table,
+    run_page,
+)
 from support.shell import LEVEL, ROOT, SCHEMA, bash, prepare
 
-from apflint.cli.app import run
+from apflint.cli.app import COMMANDS, run
+from apflint.cli.exit_codes import ExitCode
 from apflint.settings.model import KEYS, Settings
 from apflint.settings.resolution import resolve_settings
 
@@ -125,10 +137,10 @@ def test_configuration_page_has_all_keys_and_their_defaults() -> None:
     assert set(tomllib.loads(block.text)) < set(KEYS)
 
 
-def test_configuration_page_shows_suppressions_that_are_needed(
+def test_suppressions_page_shows_suppressions_that_are_needed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (block,) = read_blocks("reference/settings", "yaml")
+    (block,) = read_blocks("reference/suppressions", "yaml")
     file = tmp_path / "example.yaml"
     file.write_text(block.text, encoding="utf-8")
     check = ["check", "--isolated", "--format", "json", "--extend-select", "APF903", str(file)]
@@ -139,7 +151,7 @@ def test_configuration_page_shows_suppressions_that_are_needed(
 
     assert found() == []
     assert found("--no-ignores") == ["APF104", "APF106", "APF505", "APF510"]
-    assert set(read_table("reference/settings", "rule")) == {"APF901", "APF902", "APF903"}
+    assert set(read_table("reference/suppressions", "rule")) == {"APF901", "APF902", "APF903"}
 
 
 @pytest.mark.parametrize("name", [*PAGES, "../README"])
@@ -202,9 +214,30 @@ def test_pre_commit_page_has_the_hooks() -> None:
         assert named <= set(table)
 
 
-def test_command_line_page_names_the_exit_codes_and_the_variables(root: Path) -> None:
-    assert list(read_table("commands/index", "code")) == ["0", "1", "2", "130"]
+def test_each_command_has_a_page_in_the_common_form() -> None:
+    pages = {path.stem for path in (DOCS / "commands").iterdir()}
+    assert pages == {*COMMANDS, "index"}
+    linked = re.findall(r"^\| \[`(\w+)`\]\((\w+)\.md\) ", read_page("commands/index"), re.MULTILINE)
+    assert sorted(linked) == [(name, name) for name in COMMANDS]
+    for name in COMMANDS:
+        text = re.sub(r"(?s)```.*?```", "", read_page(f"commands/{name}"))
+        headings = re.findall(r"^##? .*", text, re.MULTILINE)
+        assert headings[:2] == [f"# apflint {name}", "## Example"]
+        assert headings[-1] == "## See also"
+        assert "## Options" in headings
+        assert any(f"apflint {name}" in block.text for block in read_blocks(f"commands/{name}", "console"))
+
+
+def test_exit_codes_page_has_the_exit_codes() -> None:
+    assert list(map(int, read_table("reference/exit-codes", "code"))) == list(ExitCode)
+    assert set(read_table("reference/exit-codes", "command")) < set(COMMANDS)
+    for name in COMMANDS:
+        if re.search(r"^\| code \|", read_page(f"commands/{name}"), re.MULTILINE):
+            assert set(read_table(f"commands/{name}", "code")) < {str(int(code)) for code in ExitCode}
+
+
+def test_environment_page_names_variables_of_the_code(root: Path) -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in (root / "apflint").rglob("*.py"))
-    for names in read_table("commands/index", "variable"):
+    for names in read_table("reference/environment", "variable"):
         for name in re.findall(r"\w+", names):
             assert f'"{name}"' in source, name

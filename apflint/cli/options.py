@@ -150,7 +150,7 @@ Kubernetes = Annotated[
 ]
 NoDefaults = Annotated[bool, option(CLUSTER, "Leave out the built-in objects of the release.", "--no-defaults")]
 ServerConcurrency = Annotated[
-    int | None, option(CLUSTER, _SEATS_HELP, metavar="N|N+N", show_default="400+200", parser=parse_seats)
+    int | None, option(CLUSTER, _SEATS_HELP, metavar="N[+N]", show_default="400+200", parser=parse_seats)
 ]
 
 UnsafeFixes = Annotated[bool, option(FIXES, "Include fixes that may change the meaning of objects.", "--unsafe-fixes")]

@@ -1,4 +1,4 @@
-"""docs/commands/fix.md: the diff of its example can be applied, and its table agrees with the rule pages."""
+"""The pages about fixes: the diff of the example can be applied, and the table agrees with the rule pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apflint.releases import NEWEST, parse_release
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGE = (ROOT / "docs" / "commands" / "fix.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "fixes.md").read_text(encoding="utf-8")
 _ROW = re.compile(r"^\| (APF\d+) \| (\S+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 ROWS = {rule_id: (name, how) for rule_id, name, how, _ in _ROW.findall(PAGE)}
 

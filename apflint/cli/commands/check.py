@@ -66,7 +66,7 @@ def check(
         str | None,
         option(
             OUTPUT,
-            f"{', '.join(FORMATS)}.",
+            f"Output format: {', '.join(FORMATS)}.",
             "--format",
             metavar="FORMAT",
             show_default="text",

@@ -20,7 +20,9 @@ from apflint.cli.app import COMPLETION_VARIABLE, app, examples
     ),
 )
 def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Shell to print the script for.")],
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="Shell to print the script for.")
+    ],
 ) -> None:
     """Print the completion script of a shell."""
     script = get_completion_script(prog_name="apflint", complete_var=COMPLETION_VARIABLE, shell=shell)

@@ -39,7 +39,10 @@ FILES = {"config": "apflint-config.json", "test": "apflint-test.json", "report":
 def schema(
     name: Annotated[
         Name,
-        typer.Argument(help="A kind, config (apflint.toml), test (policy tests), or report (check --format json)."),
+        typer.Argument(
+            metavar="NAME",
+            help="A kind, config (apflint.toml), test (policy tests), or report (the output of check in JSON).",
+        ),
     ],
     api_version: Annotated[
         str, typer.Option(metavar="V", autocompletion=complete_api_versions, help="API version, v1alpha1 to v1.")

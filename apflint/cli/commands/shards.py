@@ -39,8 +39,12 @@ DEFAULT_MAX_QUEUES = 1024
     ),
 )
 def shards(
-    queues: Annotated[int | None, option(TABLE, "Queues of the priority level (the deck).", metavar="Q")] = None,
-    hand_size: Annotated[int | None, option(TABLE, "Queues that a flow is dealt (its hand).", metavar="H")] = None,
+    queues: Annotated[
+        int | None, option(TABLE, "Number of queues of the priority level (the deck).", metavar="Q")
+    ] = None,
+    hand_size: Annotated[
+        int | None, option(TABLE, "Number of queues that a flow is dealt (its hand).", metavar="H")
+    ] = None,
     elephants: Annotated[
         str | None,
         option(TABLE, "Numbers of flows that fill all queues of their hands.", metavar="N,N", show_default="1,4,16"),

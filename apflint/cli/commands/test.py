@@ -30,7 +30,7 @@ from apflint.settings.resolution import resolve_settings
     ),
 )
 def test(
-    suites: Annotated[list[str], typer.Argument(metavar="FILE...", help="Test suites in YAML or JSON; or -.")],
+    suites: Annotated[list[str], typer.Argument(metavar="FILE...", help="Test suites in YAML or JSON, or -.")],
     filename: Annotated[
         list[str] | None,
         option(

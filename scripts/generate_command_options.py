@@ -1,0 +1,89 @@
+"""Generate the tables of arguments and options in docs/commands/ from the definitions of the commands.
+
+python scripts/generate_command_options.py            update the pages
+python scripts/generate_command_options.py --check    fail if a page is missing or not up to date
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from apflint.cli.app import COMMANDS, app
+
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "commands"
+HEADER = "| option | description |\n|---|---|\n"
+_TABLE = re.compile(rf"(?m)^{re.escape(HEADER)}(?:\|.*\n)*")
+_CODE = re.compile(r"(`[^`]+`)|(?<!\S)\(?(--[a-z-]+|\*\.[a-z]+)")
+"""Code of Markdown, which stays, or an option or a glob that is still plain text."""
+
+
+def load_parameters(command: str) -> list[Any]:
+    """Return the arguments and options of a command, in the order of its help."""
+    program: Any = typer.main.get_command(app)
+    parameters: list[Any] = program.get_command(typer.Context(program), command).params
+    return parameters
+
+
+def render_table(command: str) -> str:
+    """Return the table of a command's arguments and options, or "" if the command has none.
+
+    A row in bold precedes the options of each panel of the help.
+    """
+    rows = []
+    for panel, parameters in groupby(load_parameters(command), lambda one: getattr(one, "rich_help_panel", None)):
+        rows += [f"| **{panel}** | |"] if panel else []
+        rows += [f"| {_render_names(parameter)} | {_render_description(parameter)} |" for parameter in parameters]
+    return HEADER + "\n".join(rows) + "\n" if rows else ""
+
+
+def _render_names(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return f"`{parameter.metavar or parameter.name.upper()}`"
+    value = parameter.metavar or ("" if parameter.is_flag else "VALUE")
+    first, *others = parameter.opts
+    return ", ".join([f"`{first} {value}`" if value else f"`{first}`", *(f"`{name}`" for name in others)])
+
+
+def _render_description(parameter: Any) -> str:
+    parts = [_CODE.sub(lambda match: match[1] or match[0].replace(match[2], f"`{match[2]}`"), parameter.help)]
+    if choices := getattr(parameter.type, "choices", None):
+        parts.append(f"One of {', '.join(f'`{choice}`' for choice in choices)}.")
+    shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
+    if isinstance(shown, str) and shown:
+        parts.append(f"[default: {shown}]")
+    return " ".join(parts).replace("|", r"\|")
+
+
+def update_page(command: str, page: str) -> str:
+    """Return a page with the table of its command. Raises LookupError if the page has no place for it."""
+    table = render_table(command)
+    if len(_TABLE.findall(page)) != bool(table):
+        raise LookupError(f"docs/commands/{command}.md must have {int(bool(table))} tables with the heading {HEADER!r}")
+    return _TABLE.sub(lambda _: table, page)
+
+
+def main() -> int:
+    """Update or check the pages. Returns the exit code."""
+    status = 0
+    for command in COMMANDS:
+        path = DOCS / f"{command}.md"
+        page = path.read_text("utf-8")
+        updated = update_page(command, page)
+        if page == updated:
+            continue
+        if "--check" in sys.argv[1:]:
+            print(f"{path} is not up to date: run python scripts/generate_command_options.py", file=sys.stderr)
+            status = 1
+        else:
+            path.write_text(updated, "utf-8")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
