@@ -157,7 +157,8 @@ def test_graph_is_that_of_the_command_line(open_page: Page, root: Path, tmp_path
     def download() -> str:
         with open_page.expect_download() as downloading:
             open_page.click("#graph a[download]")
-        return downloading.value.path().read_text("utf-8")
+        text: str = downloading.value.path().read_text("utf-8")
+        return text
 
     open_page.wait_for_selector("#graph img")
     wait_for(download, expected)
