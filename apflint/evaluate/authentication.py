@@ -54,6 +54,9 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
         notes = [f'"{user}" is not a valid name of a service account, so it gets no groups of service accounts.']
     elif user.startswith(NODE_PREFIX) and not groups:
         expected = [NODES]
+    elif ":" not in user and parse_service_account(name := SERVICE_ACCOUNT_PREFIX + user.replace("/", ":")) is not None:
+        # Findings and rules of policy tests name a service account in this form.
+        notes = [f'The user name of a service account is "{name}".']
     if account is not None and groups and not {*expected} <= {*groups}:
         notes = ["(With kubectl --as and --as-group a service account does not get its own two groups.)"]
     if user == ANONYMOUS:

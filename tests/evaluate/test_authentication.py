@@ -56,6 +56,19 @@ def test_added_groups_are_noted() -> None:
     )
 
 
+def test_namespace_and_name_of_a_service_account_are_noted() -> None:
+    """Rules and findings write `ci/runner`, but a request of the service account has another user name."""
+    assert complete_groups("ci/runner", ()) == (
+        ("system:authenticated",),
+        (
+            'Authentication adds the group "system:authenticated".',
+            'The user name of a service account is "system:serviceaccount:ci:runner".',
+        ),
+    )
+    for user in ("runner", "ci/", "/runner", "ci/Runner", "a/b/c"):
+        assert len(complete_groups(user, ())[1]) == 1
+
+
 def test_service_account_is_parsed() -> None:
     assert parse_service_account("system:serviceaccount:kube-system:a.b-c") == ("kube-system", "a.b-c")
     for bad in (
