@@ -116,6 +116,15 @@ class Release(NamedTuple):
         return self.minor >= EXEMPT_FIELD_MINOR
 
     @property
+    def allocates_seats_to_exempt(self) -> bool:
+        """Whether the level `exempt` takes part in the allocation of seats to levels, like a limited level.
+
+        Later releases allocate all seats to limited levels. Source: `updateBorrowingLocked` in
+        util/flowcontrol/apf_controller.go, changed in 1.31; recorded on 1.36.2.
+        """
+        return EXEMPT_FIELD_MINOR <= self.minor <= 30
+
+    @property
     def classifies_watches(self) -> bool:
         """Whether API Priority and Fairness classifies watches. In earlier releases, it skips all long-running requests.
 

@@ -206,7 +206,8 @@ def _round(value: float) -> int:
 
 def _add_borrowing(limits: Limits) -> tuple[LevelLimits, ...]:
     idle = current_limits(limits, {})
-    min_sum = sum(level.min for level in limits.levels if not level.is_exempt)
+    takes_part = limits.release.allocates_seats_to_exempt
+    min_sum = sum(level.min for level in limits.levels if takes_part or not level.is_exempt)
     seats = limits.nominal_sum
 
     def attainable(level: LevelLimits) -> int:
@@ -235,11 +236,11 @@ def current_limits(limits: Limits, demand: Mapping[str, float]) -> dict[str, int
         demanded = demand.get(level.name, 0.0)
         # A level does not lend the seats it demands, up to its nominal limit.
         lower = max(float(level.min), min(float(level.nominal), demanded))
-        if level.is_exempt:
+        if level.is_exempt and not limits.release.allocates_seats_to_exempt:
             seats[level.name] = _round(lower)
         else:
             items[level.name] = AllocationItem(lower, float(level.max), max(lower, demanded))
-    # As recorded from a server: the sum includes exempt levels, although their seats are not subtracted.
+    # As recorded from a server: the sum includes exempt levels, although their seats are not always subtracted.
     allocation = allocate(limits.nominal_sum, list(items.values()))
     if allocation is None:
         return nominal

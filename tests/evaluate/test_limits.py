@@ -137,12 +137,12 @@ _EXEMPT = st.builds(
 )
 
 
-@given(_SPECS, _EXEMPT, st.integers(1, 100_000))
-def test_laws_of_limits(specs: dict[str, Any], exempt: dict[str, Any], total: int) -> None:
+@given(_SPECS, _EXEMPT, st.integers(1, 100_000), st.sampled_from(["1.30", "1.36"]))
+def test_laws_of_limits(specs: dict[str, Any], exempt: dict[str, Any], total: int, release: str) -> None:
     levels = [limited_level(name, spec) for name, spec in (_MANDATORY | specs | {"exempt": exempt}).items()]
-    found = limits.compute_limits(levels, (), total, parse_release("1.36"))
+    found = limits.compute_limits(levels, (), total, parse_release(release))
     assert total <= found.nominal_sum < total + len(levels)
-    assert limits.compute_limits(levels[::-1], (), total, parse_release("1.36")) == found
+    assert limits.compute_limits(levels[::-1], (), total, parse_release(release)) == found
     for level in found.levels:
         assert 0 <= level.min <= level.nominal <= level.max
         if level.type == "Limited":
@@ -271,6 +271,18 @@ def test_limits_stay_nominal_without_an_allocation() -> None:
     levels = [limited_level("a", queue_settings(10, borrowingLimitPercent=0)), limited_level("exempt", exempt)]
     found = limits.compute_limits(levels, (), 600, parse_release("1.36"))
     assert limits.current_limits(found, {}) == {"a": 300, "exempt": 300}
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "idle", "attainable"),
+    [("1.30", {"a": 400, "exempt": 200}, 450), ("1.31", {"a": 600, "exempt": 150}, 600)],
+)
+def test_exempt_takes_part_in_the_allocation_until_1_30(kubernetes: str, idle: dict[str, int], attainable: int) -> None:
+    exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 10, "lendablePercent": 50}}
+    levels = [limited_level("a", queue_settings(10)), limited_level("exempt", exempt)]
+    found = limits.compute_limits(levels, (), 600, parse_release(kubernetes))
+    assert limits.current_limits(found, {}) == idle
+    assert found.levels[0].attainable == attainable
 
 
 def test_server_concurrency() -> None:
