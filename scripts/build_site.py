@@ -31,6 +31,15 @@ SOURCES = "https://github.com/apflint/apflint"
 FIXES = {"safe": "`apflint fix`", "unsafe": "`apflint fix --unsafe-fixes`", None: "by hand"}
 NAVIGATION_OF_RULES = "    # rules/\n"
 """Line of zensical.toml that stands for all rule pages."""
+WITHOUT_PLAYGROUND = """\
+<!doctype html>
+<html lang="en">
+<title>Playground</title>
+<p>This copy of the site has no playground. <code>python scripts/build_playground.py</code> builds it.</p>
+<p><a href="../contributing/playground/">How to build it</a></p>
+</html>
+"""
+"""Page at the address of the playground if it is not built."""
 
 _FENCE = re.compile(r"^ *(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(`+[^`]+`+)")
@@ -95,6 +104,8 @@ def render_rule_page(rule: catalogue.Rule) -> str:
     """Return the page of a rule with a title and a table in place of its front matter."""
     severity = "off: `--extend-select` turns it on" if rule.severity == "off" else rule.severity
     references = "".join(f"- <{reference}>\n" for reference in rule.references)
+    # Search would list the good example of each rule beside the bad one.
+    body = catalogue.explain_markers(rule.body).replace("## Good\n", "## Good { data-search-exclude }\n")
     return f"""---
 title: {rule.id} {rule.name}
 description: {json.dumps(rule.summary)}
@@ -108,8 +119,8 @@ description: {json.dumps(rule.summary)}
 |---|---|---|
 | {severity} | {FIXES[rule.fix]} | apflint {rule.since} |
 
-{catalogue.explain_markers(rule.body)}
-## References
+{body}
+## References {{ data-search-exclude }}
 
 {references}"""
 
@@ -119,7 +130,8 @@ def render_navigation() -> str:
     lines = []
     for prefix, rules in groupby(catalogue.read_rules(), key=lambda rule: rule.id[:4]):
         pages = ", ".join(json.dumps(f"rules/{rule.id}.md") for rule in rules)
-        lines.append(f"    {{ {json.dumps(FAMILIES[prefix])} = [{pages}] }},\n")
+        title = FAMILIES[prefix].partition(",")[0]
+        lines.append(f"    {{ {json.dumps(title)} = [{pages}] }},\n")
     return "".join(lines)
 
 
@@ -158,7 +170,10 @@ def build(out: Path, playground: Path | None = None) -> None:
         site = directory / "site"
         if playground:
             shutil.copytree(playground, site / "playground")
-        if problems := find_problems(site, missing=() if playground else ("playground",)):
+        else:
+            (site / "playground").mkdir()
+            (site / "playground" / "index.html").write_text(WITHOUT_PLAYGROUND, "utf-8")
+        if problems := find_problems(site):
             raise BuildError("\n".join(problems))
         shutil.rmtree(out, ignore_errors=True)
         shutil.move(site, out)

@@ -64,14 +64,8 @@ def find_file(site: Path, page: Path, link: str) -> Path:
     return target / "index.html" if path.endswith("/") or target.is_dir() else target
 
 
-def find_problems(site: Path, missing: tuple[str, ...] = ()) -> list[str]:
-    """Return a line for each link or file without a target, and each file from another host.
-
-    Args:
-        site: The directory of the site.
-        missing: Directories of the site that are not built, to which pages may link.
-
-    """
+def find_problems(site: Path) -> list[str]:
+    """Return a line for each link or file without a target, and each file from another host."""
     pages = {path: Page(path.read_text("utf-8")) for path in sorted(site.rglob("*.html"))}
     problems = []
     for path, page in pages.items():
@@ -81,8 +75,6 @@ def find_problems(site: Path, missing: tuple[str, ...] = ()) -> list[str]:
             if is_external(link) or link.startswith("data:"):
                 continue
             target, anchor = find_file(site, path, link), unquote(urlsplit(link).fragment)
-            if any(target.is_relative_to(site / directory) for directory in missing):
-                continue
             if not target.is_file():
                 problems.append(f"{name}: {link} has no target")
             elif anchor and target in pages and anchor not in pages[target].anchors:

@@ -52,6 +52,10 @@ def test_no_place_repeats_the_version_without_being_checked(root: Path) -> None:
         text = path.read_text("utf-8")
         for name, example in examples:
             text = text.replace(example, "") if path.name == name else text
+        if path.name == "rules.md":
+            text = re.sub(
+                rf"\| {re.escape(__version__)} \|", "", text
+            )  # since which release a rule exists never changes
         unchecked = re.sub(set_version._REPEATED, "", text)
         assert not re.search(rf"(?<![\d.]){re.escape(__version__)}(?![\d.]*\d)", unchecked), path
 

@@ -1,0 +1,88 @@
+"""What the page for contributors adds to apflint works: a rule, an output format, and a command."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+from support.pages import read_page
+from support.rule_examples import parse_examples
+from support.shell import environment
+
+from apflint.catalogue import parse_page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from apflint.catalogue import Rule
+
+
+def find_block(start: str) -> str:
+    """Return the block of the page whose first line contains this text."""
+    page = read_page("contributing/index")
+    blocks = re.findall(r"^ *(```|~~~)\w+\n(.*?)^ *\1$", page, re.MULTILINE | re.DOTALL)
+    (block,) = (text for _, text in blocks if start in text.partition("\n")[0])
+    return textwrap.dedent(block)
+
+
+@pytest.fixture(scope="module")
+def rule() -> Rule:
+    """Return the rule that the page adds. Its block begins with `---` and `id:`."""
+    return parse_page(find_block("---"))
+
+
+@pytest.fixture(scope="module")
+def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of apflint with the files and lines of the page."""
+    directory = tmp_path_factory.mktemp("checkout")
+    for name in ("apflint", "rules", "schemas"):
+        shutil.copytree(root / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+    package = directory / "apflint"
+    (directory / "rules" / "APF608.md").write_text(find_block("---"), encoding="utf-8")
+    with (package / "checks" / "capacity.py").open("a", encoding="utf-8") as module:
+        module.write("\n\n" + find_block("def many_queues"))
+    (package / "output" / "findings" / "logfmt.py").write_text(find_block("`key=value` pairs"), encoding="utf-8")
+    (package / "cli" / "commands" / "count.py").write_text(find_block("`apflint count`"), encoding="utf-8")
+    for file, previous, line in (
+        (package / "checks" / "__init__.py", '    "APF607": ', find_block('"APF608"')),
+        (package / "output" / "findings" / "__init__.py", '    "markdown": ', find_block('"logfmt"')),
+    ):
+        text = file.read_text(encoding="utf-8")
+        before, _, rest = text.partition(previous)
+        first, _, rest = rest.partition("\n")
+        updated = f"{before}{previous}{first}\n{line}{rest}"
+        assert updated != text
+        file.write_text(updated, encoding="utf-8")
+    return directory
+
+
+def run(checkout: Path, *arguments: str) -> str:
+    """Run apflint of the copy, and return its output."""
+    command = [sys.executable, "-m", "apflint", *arguments]
+    done = subprocess.run(command, cwd=checkout, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_rule_and_format(checkout: Path, rule: Rule) -> None:
+    for example in parse_examples(rule):
+        file = checkout / example.file
+        file.write_text(example.text, encoding="utf-8")
+        printed = run(checkout, "check", "--isolated", "--format", "logfmt", example.file)
+        found = re.findall(
+            r'(?m)^level=info rule=(\w+) file="[^"]+" line=(\d+) msg="2,000 queues are more than', printed
+        )
+        assert [(rule_id, int(line)) for rule_id, line in found] == list(example.expected)
+        assert (example.kind == "bad") == ("rule=APF608" in printed)
+
+
+@pytest.mark.slow
+def test_command(checkout: Path) -> None:
+    assert run(checkout, "count", "--isolated", "rules") == "11 FlowSchemas, 8 priority levels\n"
+    assert "count" in run(checkout, "--help")
