@@ -49,6 +49,8 @@ def test_no_place_repeats_the_version_without_being_checked(root: Path) -> None:
     """Only text around a version that `set_version` recognizes may name it."""
     examples = {("apflint.gitlab-ci.yml", "such as ==0.1.0"), ("github-actions.md", "`0.1.0`, or a range")}
     for path in [*set_version.list_files(root), root / "Containerfile", *(root / ".github").rglob("*.*")]:
+        if path.name == "rules.md":
+            continue  # it is generated, and names the version that added each rule
         text = path.read_text("utf-8")
         for name, example in examples:
             text = text.replace(example, "") if path.name == name else text
