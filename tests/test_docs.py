@@ -238,6 +238,14 @@ def test_exit_codes_page_has_the_exit_codes() -> None:
 
 def test_environment_page_names_variables_of_the_code(root: Path) -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in (root / "apflint").rglob("*.py"))
-    for names in read_table("reference/environment", "variable"):
-        for name in re.findall(r"\w+", names):
-            assert f'"{name}"' in source, name
+    named = [name for names in read_table("reference/environment", "variable") for name in re.findall(r"\w+", names)]
+    for name in named:
+        assert f'"{name}"' in source, name
+    read = re.findall(r'environ\.get\(\s*"(\w+)"', source)
+    assert len(read) >= 5
+    assert set(read) <= set(named)
+
+
+def test_commands_page_shows_the_files_of_the_examples() -> None:
+    shown = {block.title: block.text for block in read_blocks("commands/index", "yaml")}
+    assert shown == {"manifests/level.yaml": LEVEL, "manifests/schema.yaml": SCHEMA}
