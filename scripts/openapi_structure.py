@@ -38,24 +38,28 @@ class Structure(NamedTuple):
 
 def read(path: Path) -> Structure:
     """Read an OpenAPI document (v2 or v3) or an extract. Raises StructureError, OSError."""
-    document = json.loads(path.read_text("utf-8"))
+    return parse(json.loads(path.read_text("utf-8")), path.name)
+
+
+def parse(document: dict[str, Any], name: str) -> Structure:
+    """Return the structure in an OpenAPI document or an extract with this file name. Raises StructureError."""
     if "flowcontrol" in document:
         return Structure(
-            _release(document["release"], path), document["version"], document["flowcontrol"], document["meta"]
+            _release(document["release"], name), document["version"], document["flowcontrol"], document["meta"]
         )
     definitions = document.get("definitions") or document.get("components", {}).get("schemas")
     if not definitions:
-        raise StructureError(f"{path} is not an OpenAPI document of an API group: it has no definitions")
+        raise StructureError(f"{name} is not an OpenAPI document of an API group: it has no definitions")
     reader = _Reader(definitions)
     versions = set()
-    for name, definition in definitions.items():
+    for type_name, definition in definitions.items():
         for gvk in definition.get("x-kubernetes-group-version-kind", ()):
             if gvk["group"] == GROUP and gvk["kind"] in KINDS:
                 versions.add(gvk["version"])
-                reader.record(name)
+                reader.record(type_name)
     if len(versions) != 1:
-        raise StructureError(f"{path} describes {len(versions)} versions of {GROUP}, not one: {sorted(versions)}")
-    return Structure(_release(document["info"]["version"], path), versions.pop(), reader.flowcontrol, reader.meta)
+        raise StructureError(f"{name} describes {len(versions)} versions of {GROUP}, not one: {sorted(versions)}")
+    return Structure(_release(document["info"]["version"], name), versions.pop(), reader.flowcontrol, reader.meta)
 
 
 def render(structure: Structure) -> str:
@@ -69,11 +73,11 @@ def render(structure: Structure) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def _release(text: str, path: Path) -> int:
+def _release(text: str, name: str) -> int:
     """Return the minor release: from `v1.29.1` or `1.36`, or from the file name if a server reports `unversioned`."""
-    match = re.match(r"v?1\.(\d+)", text) or re.match(r"1\.(\d+)", path.name)
+    match = re.match(r"v?1\.(\d+)", text) or re.match(r"1\.(\d+)", name)
     if not match:
-        raise StructureError(f"{path} does not say which release it is from: name it like 1.36-v1.json")
+        raise StructureError(f"{name} does not say which release it is from: name it like 1.36-v1.json")
     return int(match[1])
 
 

@@ -4,7 +4,7 @@
 
 DIR contains the whole recording, one `<kube>-<apiVersion>.jsonl` for each server and API version; it is too large for this
 repository. The choice is a greedy set cover over the features of the cases (see `list_features`), then a
-seeded sample up to `CASES_PER_FILE`. The same recording gives the same files. `--check` writes nothing, and fails if
+seeded sample up to `CASES_PER_FILE`. The same recording gives the same files. Files of servers that are not in DIR stay as they are. `--check` writes nothing, and fails if
 the committed files differ.
 """
 
@@ -19,6 +19,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recording.verdicts import LONG_RUN, format_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,7 +33,6 @@ SEED = 1040  # of KEP-1040, which defines API Priority and Fairness
 
 Case = dict[str, Any]
 _INDEX = re.compile(r"\[[^]]*\]")
-_LONG_RUN = re.compile(r"(.)\1{999,}", re.DOTALL)
 
 
 def remove_indices(field: str | None) -> str:
@@ -103,26 +104,9 @@ def fill_up(cases: list[Case], chosen: set[int]) -> None:
         by_file.setdefault((case["kube"], case["apiVersion"]), []).append(index)
     chance = random.Random(SEED)
     for indices in by_file.values():
-        rest = [index for index in indices if index not in chosen and not _LONG_RUN.search(cases[index]["manifest"])]
+        rest = [index for index in indices if index not in chosen and not LONG_RUN.search(cases[index]["manifest"])]
         missing = CASES_PER_FILE - sum(index in chosen for index in indices)
         chosen.update(chance.sample(rest, max(0, min(missing, len(rest)))))
-
-
-def format_case(case: Case) -> str:
-    """Return a case as a line. A manifest with very long runs of one character is a list of strings and [character, count]."""
-    manifest: str | list[Any] = case["manifest"]
-    parts: list[Any] = []
-    end = 0
-    for run in _LONG_RUN.finditer(case["manifest"]):
-        parts += [case["manifest"][end : run.start()], [run[1], run.end() - run.start()]]
-        end = run.end()
-    if parts:
-        manifest = [*parts, case["manifest"][end:]]
-    kept = {key: case[key] for key in ("id", "kube", "apiVersion")}
-    kept |= {"manifest": manifest} | {key: case[key] for key in ("accepted", "code", "causes")}
-    if "decode" in case:
-        kept["decode"] = case["decode"]
-    return json.dumps(kept, separators=(",", ":")) + "\n"
 
 
 def choose(recording: Path) -> dict[str, str]:
@@ -134,7 +118,7 @@ def choose(recording: Path) -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     for index in sorted(chosen):
         case = cases[index]
-        texts.setdefault(f"{case['kube']}-{case['apiVersion']}.jsonl", []).append(format_case(case))
+        texts.setdefault(f"{case['kube']}-{case['apiVersion']}.jsonl", []).append(format_line(case))
     return {name: "".join(lines) for name, lines in texts.items()}
 
 
@@ -157,15 +141,13 @@ def main() -> int:
         return 1
     there = {file.name: file.read_text(encoding="ascii") for file in TARGET.glob("*.jsonl")}
     if options.check:
-        stale = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
+        stale = sorted(name for name in made if made[name] != there.get(name))
         for name in stale:
             print(
                 f"fixtures/conformance/{name} is out of date: run python scripts/select_conformance.py", file=sys.stderr
             )
         return 1 if stale else 0
     TARGET.mkdir(parents=True, exist_ok=True)
-    for name in there.keys() - made.keys():
-        (TARGET / name).unlink()
     for name, text in made.items():
         (TARGET / name).write_text(text, encoding="ascii", newline="\n")
     count = sum(text.count("\n") for text in made.values())

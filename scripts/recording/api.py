@@ -1,0 +1,41 @@
+"""The flowcontrol API of a server: its versions, paths and objects."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from apflint.releases import GROUP
+
+if TYPE_CHECKING:
+    from recording.client import Client
+
+PLURALS = {"FlowSchema": "flowschemas", "PriorityLevelConfiguration": "prioritylevelconfigurations"}
+"""Kind -> its name in paths."""
+Objects = dict[str, dict[str, Any]]
+"""Name -> object."""
+
+
+def path_of(version: str, kind: str, name: str = "") -> str:
+    """Return the path of all objects of a kind in an API version, or of one object."""
+    return f"/apis/{GROUP}/{version}/{PLURALS[kind]}" + (f"/{name}" if name else "")
+
+
+def read_release(client: Client) -> tuple[str, str]:
+    """Return the release and the exact version of a server: `1.36` and `v1.36.2`."""
+    text = client.get("/version")["gitVersion"]
+    match = re.match(r"v(1\.\d+)", text)
+    if match is None:
+        raise ValueError(f"the server has the version {text!r}, which names no release of Kubernetes")
+    return match[1], text
+
+
+def read_versions(client: Client) -> tuple[list[str], str]:
+    """Return the API versions that a server serves, and the one that it prefers."""
+    group = client.get(f"/apis/{GROUP}")
+    return [entry["version"] for entry in group["versions"]], group["preferredVersion"]["version"]
+
+
+def read_objects(client: Client, version: str, kind: str) -> Objects:
+    """Return the objects of a kind by name."""
+    return {item["metadata"]["name"]: item for item in client.get(path_of(version, kind))["items"]}

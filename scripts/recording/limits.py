@@ -1,0 +1,101 @@
+"""Limits of priority levels, from the metrics of a server (`fixtures/oracle-numbers/limits.jsonl`)."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+from apflint.builtin import AUTOUPDATE, MANDATORY
+from apflint.releases import GROUP
+from recording.api import path_of, read_objects
+from recording.client import ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from recording.client import Client
+    from recording.servers import Servers
+
+KIND = "PriorityLevelConfiguration"
+METRICS = ("nominal", "lower", "upper")
+EQUAL_READS = 3
+"""Number of equal readings in a row after which the server is taken to know all levels."""
+MAX_READS = 40
+INTERVAL_SECONDS = 0.5
+_METRIC = re.compile(r'(?m)^apiserver_flowcontrol_(nominal|lower|upper)_limit_seats\{priority_level="([^"]+)"\} (\S+)$')
+
+Case = dict[str, Any]
+"""`id`, `total` (seats of the server), `levels` (name -> spec in v1) and `limits` as recorded before."""
+Limits = dict[str, list[int]]
+"""Name of a level -> nominal, lower and upper limit."""
+
+
+def read_cases(file: Path) -> list[Case]:
+    """Return the cases of a recorded file."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def record(servers: Servers, cases: list[Case]) -> Iterator[str]:
+    """Give a server the levels of each case, and yield a line of the file. Starts a server for each total.
+
+    The lines have the order of the cases. Cases with a total that no server can have keep their limits.
+    """
+    limits: dict[str, Limits] = {case["id"]: case["limits"] for case in cases}
+    for total in sorted({case["total"] for case in cases if servers.can_have(case["total"])}):
+        with servers.start(total=total) as server:
+            fresh = read_objects(server.client, "v1", KIND)
+            mandatory = {name: fresh[name]["spec"] for name in MANDATORY}
+            for case in cases:
+                if case["total"] == total:
+                    levels = mandatory | case["levels"]
+                    replace_levels(server.client, levels)
+                    limits[case["id"]] = wait_for_limits(server.client, sorted(levels))
+    for case in cases:
+        row = {key: case[key] for key in ("id", "total", "levels")} | {"limits": limits[case["id"]]}
+        yield json.dumps(row, separators=(",", ":")) + "\n"
+
+
+def replace_levels(client: Client, levels: dict[str, Any]) -> None:
+    """Create, replace and delete priority levels until the server has those levels.
+
+    They must include the mandatory ones, because a server that has lost such a level keeps to its last spec.
+    """
+    existing = read_objects(client, "v1", KIND)
+    for name in existing.keys() - levels.keys():
+        client.write("DELETE", path_of("v1", KIND, name))
+    for name, spec in levels.items():
+        if name in existing and existing[name]["spec"] == spec:
+            continue
+        # The annotation keeps the server from restoring a built-in level.
+        metadata = {"name": name, "annotations": {AUTOUPDATE: "false"}}
+        value = {"apiVersion": f"{GROUP}/v1", "kind": KIND, "metadata": metadata, "spec": spec}
+        if name in existing:
+            client.write("PUT", path_of("v1", KIND, name), value)
+        else:
+            client.write("POST", path_of("v1", KIND), value)
+
+
+def wait_for_limits(client: Client, names: list[str]) -> Limits:
+    """Return the limits of the named levels as soon as they no longer change. Raises ServerError if they keep changing."""
+    limits: Limits = {}
+    equal = 0
+    for _ in range(MAX_READS):
+        last, limits = limits, read_limits(client.get_text("/metrics"), names)
+        equal = equal + 1 if limits == last and len(limits) == len(names) else 1
+        if equal == EQUAL_READS:
+            return limits
+        time.sleep(INTERVAL_SECONDS)
+    raise ServerError(f"the metrics have no stable limits of {', '.join(names)}")
+
+
+def read_limits(metrics: str, names: list[str]) -> Limits:
+    """Return the limits in the text of the metrics. Levels without all three are left out."""
+    values = {(match[2], match[1]): int(float(match[3])) for match in _METRIC.finditer(metrics)}
+    return {
+        name: [values[name, metric] for metric in METRICS]
+        for name in names
+        if all((name, metric) in values for metric in METRICS)
+    }

@@ -1,0 +1,17 @@
+"""The structure of the API: fields and types (`fixtures/openapi/`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openapi_structure import parse, render
+
+from apflint.releases import GROUP
+
+if TYPE_CHECKING:
+    from recording.client import Client
+
+
+def record(client: Client, kube: str, version: str) -> str:
+    """Return the text of `fixtures/openapi/<kube>-<version>.json`. The server must serve OpenAPI v3, as all do since 1.24."""
+    return render(parse(client.get(f"/openapi/v3/apis/{GROUP}/{version}"), f"{kube}-{version}.json"))
