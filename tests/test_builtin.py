@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint import builtin
-from apflint.releases import API_VERSIONS, RELEASES, Release, parse_release
+from apflint.releases import API_VERSIONS, NEWEST, RELEASES, Release, parse_release
 
 if TYPE_CHECKING:
     from apflint.model import Kind
@@ -92,15 +92,16 @@ def test_unknown_fields_are_omitted(target: Release) -> None:
     assert '"shares"' not in text
 
 
-def test_data_files_name_releases_and_source() -> None:
-    seen = []
-    for file in sorted((ROOT / "apflint/builtin").glob("*.json")):
-        data = json.loads(file.read_text(encoding="utf-8"))
-        assert data["releases"][0] == file.stem
-        for name in data["releases"]:
-            assert builtin.describe_source(parse_release(name)) == data["source"]
-        seen += data["releases"]
-    assert seen == [r.name for r in RELEASES]
+def test_data_files_apply_until_the_next_one() -> None:
+    sources = {
+        file.stem: json.loads(file.read_text(encoding="utf-8"))["source"]
+        for file in (ROOT / "apflint/builtin").glob("*.json")
+    }
+    source = ""
+    for target in RELEASES:
+        source = sources.pop(target.name, source)
+        assert builtin.describe_source(target) == source
+    assert not sources
 
 
 def test_every_data_file_differs_from_the_one_before() -> None:
@@ -129,9 +130,9 @@ def test_lifetimes() -> None:
 
     assert names("FlowSchema", "endpoint-controller") == ("1.24", "1.33")
     assert names("FlowSchema", "workload-leader-election") == ("1.18", "1.33")
-    assert names("FlowSchema", "system-node-high") == ("1.22", "1.37")
-    assert names("PriorityLevelConfiguration", "node-high") == ("1.22", "1.37")
-    assert names("FlowSchema", "catch-all") == ("1.18", "1.37")
+    assert names("FlowSchema", "system-node-high") == ("1.22", NEWEST.name)
+    assert names("PriorityLevelConfiguration", "node-high") == ("1.22", NEWEST.name)
+    assert names("FlowSchema", "catch-all") == (RELEASES[0].name, NEWEST.name)
     assert names("PriorityLevelConfiguration", "endpoint-controller") is None
 
 

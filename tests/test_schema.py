@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from apflint.package_data import find_data_directory
-from apflint.releases import parse_release
+from apflint.releases import NEWEST, parse_release
 from apflint.schema import find_field_paths, load_schema
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 VERSIONS = ("v1alpha1", "v1beta1", "v1beta2", "v1beta3", "v1")
 KINDS = ("FlowSchema", "PriorityLevelConfiguration")
-NEWEST = parse_release("1.37")
 
 
 def test_name_of_the_shares_field_in_each_version() -> None:

@@ -3,7 +3,8 @@
 Mandatory objects always take effect. The server behaves as if missing mandatory objects existed. Missing suggested objects are
 created (Kubernetes documentation, "API Priority and Fairness", default configuration objects).
 
-Each data file in this directory describes consecutive releases with equal objects. Its name is the first of these releases.
+Each data file in this directory describes consecutive releases with equal objects. Its name is the first of these releases; the
+next file ends them.
 Specs are written as in API version `v1`, except that the shares of limited levels are called `shares`. Files of early releases
 lack the fields that were added later (borrowing, `exempt`). Each file states its source.
 """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint.cli.app import run
+from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +105,7 @@ def test_unreadable_path_is_reported_and_other_files_are_checked(
         ),
         (["check", "--ignore", "unknown-fields"], 'Did you mean "unknown-field"'),
         (["check", "--kubernetes", "2.0"], '"2.0" is not a Kubernetes release'),
-        (["check", "--kubernetes", "1.99"], "apflint knows Kubernetes 1.18 to 1.37"),
+        (["check", "--kubernetes", "1.99"], f"apflint knows Kubernetes 1.18 to {NEWEST.name}"),
         (["check", "--fail-on", "fatal"], "fatal"),
         (["check", "--formt", "json"], "No such option: --formt"),
         (["chekc"], "No such command 'chekc'"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from apflint.cli.app import run
+from apflint.releases import NEWEST
 
 
 def test_default_is_the_newest_release(capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
-    for arguments in ([], ["--kubernetes", "1.37", "--api-version", "flowcontrol.apiserver.k8s.io/v1"]):
+    for arguments in ([], ["--kubernetes", NEWEST.name, "--api-version", "flowcontrol.apiserver.k8s.io/v1"]):
         assert run(["defaults", *arguments]) == 0
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]

@@ -12,6 +12,7 @@ import pytest
 
 from apflint.cli.app import run
 from apflint.load.document import GROUP
+from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ def test_diff_prints_the_edits_and_writes_nothing(
     )
     assert printed.err == (
         'a.yaml:1: PriorityLevelConfiguration "nights": v1beta2 -> v1\n'
-        "apflint: 1 object would be moved to v1 for Kubernetes 1.37\n"
+        f"apflint: 1 object would be moved to v1 for Kubernetes {NEWEST.name}\n"
     )
     assert (tmp_path / "a.yaml").read_text() == text
 
@@ -93,7 +94,7 @@ def test_other_files_are_migrated_if_one_cannot_be_read_or_written(
     assert printed.out == ""
     assert "apflint: a.yaml: not a text file" in printed.err
     assert "apflint: b.yaml: not written: it is read-only" in printed.err
-    assert printed.err.endswith("apflint: 1 object moved to v1 for Kubernetes 1.37\n")
+    assert printed.err.endswith(f"apflint: 1 object moved to v1 for Kubernetes {NEWEST.name}\n")
     assert [(tmp_path / name).read_text() for name in ("b.yaml", "c.yaml")] == [level("", "v1beta2"), level("", "v1")]
 
 
@@ -137,11 +138,11 @@ def test_settings_of_the_project_apply(
     assert moved("vendor/b.yaml")[0] == ["vendor/b.yaml"]
     assert moved("--force-exclude", *both)[0] == ["a.yaml"]
     assert moved("--exclude", "a.*") == (both[1:], "apflint: 1 object would be moved to v1beta3 for Kubernetes 1.27")
-    for target in (["--to", "v1"], ["--kubernetes", "1.37"], ["--range", "1.36..1.37"]):
+    for target in (["--to", "v1"], ["--kubernetes", NEWEST.name], ["--range", f"1.36..{NEWEST.name}"]):
         files, summary = moved(*target)
         assert files == ["a.yaml"]
         assert summary.startswith("apflint: 1 object would be moved to v1 for Kubernetes 1.3")
-    assert moved("--isolated") == (both, "apflint: 2 objects would be moved to v1 for Kubernetes 1.37")
+    assert moved("--isolated") == (both, f"apflint: 2 objects would be moved to v1 for Kubernetes {NEWEST.name}")
     (tmp_path / "other.toml").write_text('exclude = ["a.yaml"]\n')
     assert moved("--config", "other.toml")[0] == both[1:]
     (tmp_path / "apflint.toml").write_text('exclud = ["vendor"]\n')
