@@ -113,15 +113,21 @@ def _find_basis(known: Effective) -> Basis:
     )
 
 
+_UID_OPTIONS = {"FlowSchema": "--flow-schema-uid", "PriorityLevelConfiguration": "--priority-level-uid"}
+
+
 def find_name_by_uid(known: Effective, kind: str, uid: str) -> str:
-    """Return the name of the object with this kind and uid. Raises UserError if no manifest has the uid.
+    """Return the name of the object with this kind and uid. Raises UserError if no manifest of this kind has it.
 
     Responses have such uids in headers, for example in `X-Kubernetes-PF-FlowSchema-UID`.
     """
     for manifest in known.workspace.manifests:
-        if manifest.document.kind == kind and manifest.document.at("metadata", "uid") == uid:
-            return manifest.document.name
+        document = manifest.document
+        if document.at("metadata", "uid") == uid:
+            if document.kind == kind:
+                return document.name
+            raise UserError(f'"{uid}" is the uid of the {document.kind} "{document.name}", not of a {kind}')
     raise UserError(
         f'no {kind} in these manifests has the uid "{uid}". Dump them from the cluster: kubectl get'
-        " flowschemas,prioritylevelconfigurations -o yaml | apflint explain -f - --flow-schema-uid ..."
+        f" flowschemas,prioritylevelconfigurations -o yaml | apflint explain -f - {_UID_OPTIONS[kind]} ..."
     )

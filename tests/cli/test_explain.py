@@ -426,7 +426,12 @@ def test_uids_of_response_headers_are_named(capsys: pytest.CaptureFixture[str]) 
     assert run(["explain", "--flow-schema-uid", "schema-uid", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"flowSchema": "pods-only", "priorityLevel": None}
     assert run(["explain", "--priority-level-uid", "schema-uid"]) == 2
-    assert 'no PriorityLevelConfiguration in these manifests has the uid "schema-uid"' in capsys.readouterr().err
+    swapped = '"schema-uid" is the uid of the FlowSchema "pods-only", not of a PriorityLevelConfiguration'
+    assert swapped in capsys.readouterr().err
+    assert run(["explain", "--priority-level-uid", "x"]) == 2
+    message = capsys.readouterr().err
+    assert 'no PriorityLevelConfiguration in these manifests has the uid "x"' in message
+    assert "-f - --priority-level-uid ..." in message
 
 
 @pytest.mark.parametrize(
