@@ -46,9 +46,11 @@ const SCENARIOS = {
   findings: { trusted: true, hasApflint: true, settings: {}, shows: ['verbs contains "*" and other items'] },
   /** apflint is missing. */
   missing: { trusted: true, hasApflint: false, settings: {}, shows: ["nor in the PATH.", "How to Install", "Open Settings"] },
-  /** The settings of a workspace name a program, and the user does not trust the workspace. */
+  /** apflint is in an environment that is selected after the start. */
+  environment: { trusted: true, hasApflint: false, settings: {}, shows: ['verbs contains "*" and other items'] },
+  /** The settings and the environment of a workspace contain a program, and the user does not trust the workspace. */
   untrusted: { trusted: false, hasApflint: true, settings: EVIL, shows: ["Restricted Mode"] },
-  /** The same in a workspace that the user trusts. The program fails. */
+  /** The same settings in a workspace that the user trusts. The program fails. */
   trusted: { trusted: true, hasApflint: true, settings: EVIL, shows: ["This program is not apflint, or fails", "Show Log"] },
 };
 
@@ -62,9 +64,11 @@ async function runScenario(name, scenario) {
   const workspace = path.join(directory, "workspace");
   const result = path.join(directory, "result.json");
   writeWorkspace(workspace, scenario.settings);
+  writePythonExtension(path.join(directory, "extensions"));
   const port = await findFreePort();
   const server = startServer(directory, port, {
     PATH: scenario.hasApflint ? process.env.PATH : path.join(directory, "no-programs"),
+    APFLINT_TEST_INTERPRETER: path.join(scenario.trusted ? findDirectoryOfApflint() : workspace, "python"),
     APFLINT_TEST_SCENARIO: name,
     APFLINT_TEST_RESULT: result,
   });
@@ -102,7 +106,48 @@ function writeWorkspace(workspace, settings) {
   fs.writeFileSync(path.join(workspace, ".vscode", "settings.json"), JSON.stringify(settings));
   fs.writeFileSync(path.join(workspace, "flow-schema.yaml"), FLOW_SCHEMA);
   const evil = `#!/bin/sh\ntouch "$(dirname "$0")/evil-has-run"\nexit 1\n`;
-  fs.writeFileSync(path.join(workspace, "evil"), evil, { mode: 0o755 });
+  for (const name of ["evil", "apflint"]) {
+    fs.writeFileSync(path.join(workspace, name), evil, { mode: 0o755 });
+  }
+}
+
+function findDirectoryOfApflint() {
+  const directories = process.env.PATH.split(path.delimiter);
+  const found = directories.find((directory) => fs.existsSync(path.join(directory, "apflint")));
+  assert.ok(found, "apflint is not in the PATH");
+  return found;
+}
+
+/** Write a stand-in of the Python extension with the part of its API that our extension uses. It has no environment until it is called. */
+function writePythonExtension(extensions) {
+  const directory = path.join(extensions, "ms-python.python-1.0.0");
+  fs.mkdirSync(directory, { recursive: true });
+  const manifest = {
+    publisher: "ms-python",
+    name: "python",
+    version: "1.0.0",
+    engines: { vscode: "^1.91.0" },
+    main: "./main.js",
+    capabilities: { untrustedWorkspaces: { supported: "limited", description: "as that of the original" } },
+  };
+  fs.writeFileSync(path.join(directory, "package.json"), JSON.stringify(manifest));
+  fs.writeFileSync(
+    path.join(directory, "main.js"),
+    `const vscode = require("vscode");
+    exports.activate = (context) => {
+      const selected = new vscode.EventEmitter();
+      let interpreter;
+      context.subscriptions.push(vscode.commands.registerCommand("test.selectEnvironment", () => {
+        interpreter = process.env.APFLINT_TEST_INTERPRETER;
+        selected.fire({});
+      }));
+      return { environments: {
+        getActiveEnvironmentPath: () => ({ id: "test", path: interpreter }),
+        resolveEnvironment: async ({ path }) => path && { executable: { uri: vscode.Uri.file(path) } },
+        onDidChangeActiveEnvironmentPath: selected.event,
+      } };
+    };`,
+  );
 }
 
 function findFreePort() {

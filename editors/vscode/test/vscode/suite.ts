@@ -8,6 +8,7 @@ const TIMEOUT_MILLISECONDS = 60_000;
 const SCENARIOS: Record<string, () => Promise<void>> = {
   findings: checkFindings,
   missing: checkMissingProgram,
+  environment: checkSelectedEnvironment,
   untrusted: checkUntrustedWorkspace,
   trusted: checkSettingsOfTrustedWorkspace,
 };
@@ -72,6 +73,16 @@ async function checkMissingProgram(): Promise<void> {
   assert.deepEqual(vscode.languages.getDiagnostics(document.uri), []);
 }
 
+async function checkSelectedEnvironment(): Promise<void> {
+  await waitUntil(() => vscode.workspace.isTrusted, "the workspace is trusted");
+  const document = await openFlowSchema();
+  await activate();
+  assert.deepEqual(vscode.languages.getDiagnostics(document.uri), []);
+  await vscode.commands.executeCommand("test.selectEnvironment");
+  assert.equal((await waitForFindings(document)).length, 1);
+  await vscode.commands.executeCommand("workbench.actions.view.problems");
+}
+
 async function checkUntrustedWorkspace(): Promise<void> {
   assert.equal(vscode.workspace.isTrusted, false);
   const document = await openFlowSchema();
@@ -79,6 +90,10 @@ async function checkUntrustedWorkspace(): Promise<void> {
   assert.equal(settings.get("path"), "");
   assert.deepEqual(settings.get("arguments"), []);
   await activate();
+  assert.equal((await waitForFindings(document)).length, 1);
+  await vscode.extensions.getExtension("ms-python.python")?.activate();
+  await vscode.commands.executeCommand("test.selectEnvironment");
+  await vscode.commands.executeCommand("apflint.restart");
   assert.equal((await waitForFindings(document)).length, 1);
 }
 
