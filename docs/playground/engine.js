@@ -10,13 +10,12 @@ export class Engine {
   // `on` has the functions ready(description), result(job, result), failed(message) and busy(command or null).
   constructor(on) {
     this.#on = on;
-    this.start();
+    this.restart();
   }
 
-  start() {
-    this.#worker?.terminate();
-    this.#isReady = false;
-    this.#running = null;
+  // Ends the running job, forgets all others, and starts Python again.
+  restart() {
+    this.#end();
     // A worker from a blob inherits the Content-Security-Policy of the page, so it cannot reach other hosts either.
     // A worker from a file would have no policy.
     const script = `import ${JSON.stringify(new URL("worker.js", import.meta.url).href)};`;
@@ -24,12 +23,6 @@ export class Engine {
     this.#worker = new Worker(url, { type: "module" });
     this.#worker.onmessage = ({ data }) => this.#receive(data);
     this.#worker.onerror = (event) => this.#fail(event.message || "a file of the playground is missing");
-  }
-
-  // Ends the running job. Waiting jobs run after the restart.
-  stop() {
-    this.start();
-    this.#on.busy("start");
   }
 
   run(job) {
@@ -62,10 +55,14 @@ export class Engine {
   }
 
   #fail(message) {
-    this.#worker.terminate();
+    this.#end();
+    this.#on.failed(message);
+  }
+
+  #end() {
+    this.#worker?.terminate();
     this.#isReady = false;
     this.#running = null;
     this.#waiting.clear();
-    this.#on.failed(message);
   }
 }

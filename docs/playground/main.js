@@ -14,6 +14,8 @@ const outputOf = (view) => document.querySelector(`#${view} .output`);
 const goTo = (line, column) => editor.select(line, column);
 const editor = new Editor($("manifests"), $("gutter"), () => {
   $("examples").value = "";
+  showNotice("");
+  isStopped = false;
   later(runView);
 });
 const engine = new Engine({ ready: showReady, result: showResult, failed: showFailure, busy: showBusy });
@@ -21,6 +23,7 @@ const engine = new Engine({ ready: showReady, result: showResult, failed: showFa
 let view = "check";
 let columns = MAX_COLUMNS;
 let requested = ""; // release in a shared link, until the menu of releases is known
+let isStopped = false; // whether the user stopped a job, which must not start again on its own
 let typing, stopping;
 
 function later(action) {
@@ -113,8 +116,9 @@ function showReady({ apflint, releases }) {
   menu.value = releases.includes(wanted) ? wanted : releases[0];
   menu.disabled = false;
   requested = "";
-  $("status").textContent = `apflint ${apflint} is ready.`;
-  runView();
+  $("status").textContent = isStopped ? "Stopped. Change the manifests to check them." : `apflint ${apflint} is ready.`;
+  if (!isStopped) runView();
+  isStopped = false;
   engine.run({ command: "about" });
 }
 
@@ -129,7 +133,7 @@ function showAbout({ python, packages, missing }) {
 }
 
 function showFailure(message) {
-  clearTimeout(stopping);
+  showBusy(null);
   $("status").textContent = `apflint stopped: ${message.trim().split("\n").at(-1)}`;
   $("stop").textContent = "Start again";
   $("stop").hidden = false;
@@ -183,12 +187,19 @@ async function share() {
   }
 }
 
-function load({ manifests, kubernetes = "", request, view: name = view }) {
+function showNotice(text) {
+  $("notice").textContent = text;
+  $("notice").hidden = !text;
+}
+
+function load({ manifests, kubernetes = "", request, view: wanted = view }) {
+  showNotice("");
+  for (const name of VIEWS) outputOf(name).replaceChildren(); // results of other manifests
   editor.text = manifests;
   $("request").value = request;
   requested = kubernetes;
   if ([...$("kubernetes").options].some((option) => option.value === kubernetes)) $("kubernetes").value = kubernetes;
-  showView(VIEWS.includes(name) ? name : "check");
+  showView(VIEWS.includes(wanted) ? wanted : "check");
   runView();
 }
 
@@ -202,8 +213,7 @@ async function loadLink(examples) {
       load(examples[0]);
     }
   } catch (error) {
-    showView("check");
-    showMessage("check", error.message);
+    showNotice(error.message);
   }
 }
 
@@ -215,7 +225,11 @@ async function start() {
   $("examples").onchange = ({ target }) => target.value && load(examples[target.value]);
   $("kubernetes").onchange = runView;
   $("share").onclick = share;
-  $("stop").onclick = () => engine.stop();
+  $("stop").onclick = () => {
+    isStopped = document.body.dataset.busy !== "";
+    engine.restart();
+    showBusy("start");
+  };
   for (const id of ["about-open", "missing-open"]) $(id).onclick = () => $("about").showModal();
   $("ask").onsubmit = (event) => {
     event.preventDefault();
@@ -238,4 +252,4 @@ async function start() {
   await loadLink(examples);
 }
 
-start();
+start().catch((error) => showFailure(error.message));

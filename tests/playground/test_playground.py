@@ -274,9 +274,35 @@ DAMAGED = "The link is damaged or incomplete"
 )
 def test_damaged_links_get_a_sentence(open_page: Page, root: Path, fragment: str, words: str) -> None:
     open_page.evaluate("fragment => { location.hash = fragment; }", fragment)
-    wait_for(lambda: words in open_page.inner_text("#check"), wanted=True)
+    wait_for(lambda: words in open_page.inner_text("#notice"), wanted=True)
     show(open_page, "check", read_story(root, "small-cluster"))  # the page still works
     open_page.wait_for_selector("#check .findings li")
+    assert not open_page.is_visible("#notice")
+
+
+def test_damaged_link_in_a_new_page_keeps_its_sentence(context: BrowserContext, site: Server) -> None:
+    page = context.new_page()
+    page.goto(f"{site.url}#1.AAAA")
+    page.wait_for_selector("#check .output[data-exit-code]")
+    assert DAMAGED in page.inner_text("#notice")
+    page.close()
+
+
+def test_stopped_job_does_not_start_again_until_the_manifests_change(context: BrowserContext, site: Server) -> None:
+    page = context.new_page()
+    page.goto(site.url)
+    page.wait_for_selector("#check .output[data-exit-code]")
+    rule = "  - {subjects: [{kind: User, user: {name: a}}]}\n"
+    start = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: a}\nspec:\n  rules:\n"
+    # Typing would take long.
+    enter = "text => { manifests.value = text; manifests.dispatchEvent(new Event('input')); }"
+    page.evaluate(enter, start + rule * 20_000)
+    page.click("#stop")  # appears when a job takes long
+    wait_for(lambda: page.inner_text("#status"), "Stopped. Change the manifests to check them.")
+    assert not page.is_visible("#stop")
+    page.evaluate(enter, start + rule)
+    wait_for(lambda: "1 object" in page.inner_text("#status"), wanted=True)
+    page.close()
 
 
 def test_link_with_unknown_release_and_view_uses_the_defaults(open_page: Page) -> None:
@@ -317,7 +343,7 @@ def test_no_request_goes_to_another_host(open_page: Page, site: Server, requeste
 
 
 def test_policy_blocks_requests_to_another_host(
-    open_page: Page, context: BrowserContext, other_host: Server, site: Server
+    open_page: Page, browser: Browser, other_host: Server, site: Server
 ) -> None:
     send = "url => fetch(url).then(() => 'sent', () => 'blocked')"
     (worker,) = open_page.workers
@@ -325,7 +351,7 @@ def test_policy_blocks_requests_to_another_host(
     assert open_page.evaluate(send, other_host.url) == "blocked"
     assert worker.evaluate(send, other_host.url) == "blocked"
     assert other_host.paths == []
-    unprotected = context.new_page()  # the same request without the policy arrives
+    unprotected = browser.new_page()  # the same request without the policy arrives
     unprotected.goto(other_host.url)
     assert unprotected.evaluate(send, other_host.url) == "sent"
     unprotected.close()
