@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openapi_structure import StructureError
 from recording import api, builtin_objects, limits, openapi, request_infos, served_versions, verdicts
 from recording.cases import generate, sample
 from recording.client import Client, Credentials, ServerError
@@ -165,11 +166,11 @@ def find_servers(options: argparse.Namespace) -> Servers:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Record a release. Returns 1 if the server does not answer as expected."""
+    """Record a release. Returns 1 if the server does not answer as expected, or if a file is missing."""
     options = parse_arguments(arguments)
     try:
         record(find_servers(options), options.what or RECORDINGS, options.fixtures, options.cases)
-    except ServerError as error:
+    except (ServerError, StructureError, OSError) as error:
         print(f"record_apiserver: {error}", file=sys.stderr)
         return 1
     return 0

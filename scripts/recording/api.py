@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from apflint.releases import GROUP
+from recording.client import ServerError
 
 if TYPE_CHECKING:
     from recording.client import Client
@@ -22,11 +23,11 @@ def path_of(version: str, kind: str, name: str = "") -> str:
 
 
 def read_release(client: Client) -> tuple[str, str]:
-    """Return the release and the exact version of a server: `1.36` and `v1.36.2`."""
+    """Return the release and the exact version of a server: `1.36` and `v1.36.2`. Raises ServerError."""
     text = client.get("/version")["gitVersion"]
     match = re.match(r"v(1\.\d+)", text)
     if match is None:
-        raise ValueError(f"the server has the version {text!r}, which names no release of Kubernetes")
+        raise ServerError(f"the server has the version {text!r}, which names no release of Kubernetes")
     return match[1], text
 
 

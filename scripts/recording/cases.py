@@ -75,6 +75,8 @@ class Target(NamedTuple):
         """Return a valid priority level with queues. The arguments replace fields of `spec.limited`."""
         queuing = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
         spec = {self.shares: 30, "limitResponse": {"type": "Queue", "queuing": queuing}}
+        if self.version in ("v1", "v1beta3"):  # the others are older than borrowing
+            spec |= {"lendablePercent": 50, "borrowingLimitPercent": 100}
         return self._object("PriorityLevelConfiguration", {"type": "Limited", "limited": spec | limited})
 
     def _object(self, kind: str, spec: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -149,11 +150,12 @@ def _wait_until_ready(directory: Path, port: int, running: list[subprocess.Popen
         time.sleep(0.5)
         if not certificate.exists():
             continue
-        client = Client(f"https://127.0.0.1:{port}", Credentials(TOKEN, certificate))
         try:
+            client = Client(f"https://127.0.0.1:{port}", Credentials(TOKEN, certificate))
             if client.send("GET", "/readyz").status == 200:
                 return client
-        except ServerError:
+            client.close()
+        except (ServerError, ssl.SSLError):  # the certificate may be half written
             continue
     raise ServerError(f"kube-apiserver is not ready after {START_SECONDS} seconds\n{_read_end_of_logs(directory)}")
 

@@ -172,6 +172,15 @@ def test_servers_that_do_not_start(tmp_path: Path) -> None:
     assert "--max-requests-inflight=7 --max-mutating-requests-inflight=3" in str(error.value)
 
 
-def test_server_that_does_not_answer() -> None:
-    arguments = ["--server", "http://127.0.0.1:1", "--change-this-cluster"]
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--server", "http://127.0.0.1:1", "--change-this-cluster"], "GET /version: "),
+        (["--kube-apiserver", "/nowhere/kube-apiserver", "--etcd", "/nowhere/etcd"], "/nowhere/etcd"),
+    ],
+)
+def test_servers_that_are_not_there(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert record_apiserver.main(arguments) == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("record_apiserver: ")
+    assert message in printed

@@ -26,7 +26,7 @@ CLAIMS: dict[str, tuple[set[str], str]] = {
     "valid": (set(), ""),
     "missing_fields": ({REQUIRED, NOT_SUPPORTED}, r"\w+"),
     "wrong_types": ({UNDECODABLE}, r"\w+"),
-    "unknown_fields": ({UNDECODABLE, NOT_SUPPORTED}, r"\w+"),
+    "unknown_fields": ({UNDECODABLE}, r"\w+"),
     "duplicate_keys": ({UNDECODABLE}, r"\w+"),
     "wildcards": ({INVALID}, "verbs|apiGroups|resources|namespaces|nonResourceURLs"),
     "lists": ({REQUIRED, INVALID, NOT_SUPPORTED}, r"\w+"),
