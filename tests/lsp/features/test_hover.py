@@ -8,6 +8,7 @@ import pytest
 
 from apflint import catalogue
 from apflint.lsp.features.hover import Explanation, explain
+from apflint.releases import NEWEST
 from lsp.texts import NEW_CLUSTER, cluster
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def test_field_with_type_default_and_description() -> None:
         "How many of the queues a flow may use: each of its requests joins the one with the least work. Not more than"
         " queues. Absent or 0 means 8. The server refuses hands for which ceil(log2(queues) \\* handSize) is above 60: with"
         " 64 queues at most 10.\n\n"
-        "`spec.limited.limitResponse.queuing.handSize` of PriorityLevelConfiguration v1, Kubernetes 1.37"
+        f"`spec.limited.limitResponse.queuing.handSize` of PriorityLevelConfiguration v1, Kubernetes {NEWEST.name}"
     )
 
 
@@ -100,7 +101,7 @@ def test_priority_levels() -> None:
         f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: nob|ody\n", known
     )
     built_in = shown(f"{FLOW}spec:\n  priorityLevelConfiguration:\n    name: workload|-low\n", known)
-    assert built_in.endswith("Every API server of Kubernetes 1.37 creates it automatically.")
+    assert built_in.endswith(f"Every API server of Kubernetes {NEWEST.name} creates it automatically.")
     assert "Exempt. Its requests are never" in shown(f"{LEVEL}metadata:\n  name: exempt|\n", known)
     node_high = f"{LEVEL}metadata:\n  name: node-hi|gh\n"
     assert shown(node_high, cluster(release="1.20")).startswith("Unknown priority level `node-high`")
