@@ -24,6 +24,7 @@ from support.pages import (
 )
 from support.shell import LEVEL, ROOT, SCHEMA, bash, prepare
 
+from apflint import __version__
 from apflint.cli.app import COMMANDS, run
 from apflint.cli.exit_codes import ExitCode
 from apflint.settings.model import KEYS, Settings
@@ -32,7 +33,7 @@ from apflint.settings.resolution import resolve_settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOSTED = "https://raw.githubusercontent.com/apflint/apflint/v0.1.0/"
+HOSTED = f"https://raw.githubusercontent.com/apflint/apflint/v{__version__}/"
 
 
 def parametrize_blocks(*languages: str) -> list[Any]:
