@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import posixpath
 import re
 import shutil
 import subprocess
@@ -63,7 +64,7 @@ def find_target(link: str, source: str) -> str:
     path, hash_sign, anchor = link.partition("#")
     if not path or re.match(r"[a-z]+:", link):
         return link
-    target = os.path.normpath(os.path.join(os.path.dirname(source), path))
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     page, new = site_path(source), site_path(target)
     # The playground is a directory of its own, which another script builds.
     if not (ROOT / target).exists():
@@ -71,7 +72,7 @@ def find_target(link: str, source: str) -> str:
     if page is None or new is None or ((ROOT / target).is_dir() and new != "playground"):
         kind = "tree" if (ROOT / target).is_dir() else "blob"
         return f"{SOURCES}/{kind}/main/{target}{hash_sign}{anchor}"
-    return os.path.relpath(new, os.path.dirname(page) or ".") + hash_sign + anchor
+    return posixpath.relpath(new, posixpath.dirname(page) or ".") + hash_sign + anchor
 
 
 def adapt_line(line: str, source: str) -> str:

@@ -69,7 +69,7 @@ def find_problems(site: Path) -> list[str]:
     pages = {path: Page(path.read_text("utf-8")) for path in sorted(site.rglob("*.html"))}
     problems = []
     for path, page in pages.items():
-        name = path.relative_to(site)
+        name = path.relative_to(site).as_posix()
         problems += [f"{name}: loads {link} from another host" for link in page.loaded if is_external(link)]
         for link in (*page.links, *page.loaded):
             if is_external(link) or link.startswith("data:"):
@@ -78,10 +78,10 @@ def find_problems(site: Path) -> list[str]:
             if not target.is_file():
                 problems.append(f"{name}: {link} has no target")
             elif anchor and target in pages and anchor not in pages[target].anchors:
-                problems.append(f"{name}: {link} has no anchor in {target.relative_to(site)}")
+                problems.append(f"{name}: {link} has no anchor in {target.relative_to(site).as_posix()}")
     for style in sorted(site.rglob("*.css")):
         problems += [
-            f"{style.relative_to(site)}: loads {link} from another host"
+            f"{style.relative_to(site).as_posix()}: loads {link} from another host"
             for link in re.findall(r"""(?:url\(|@import )["']?((?:https?:)?//[^"')]+)""", style.read_text("utf-8"))
         ]
     return problems

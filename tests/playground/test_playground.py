@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext, Page
-
-    from playground.conftest import Server
+    from support.browser import Server
 
 pytestmark = [
     pytest.mark.slow,

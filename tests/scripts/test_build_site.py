@@ -7,17 +7,21 @@ import re
 import shutil
 import tomllib
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import build_site
 import pytest
 from build_site import BuildError, adapt_page, find_target
 from generate_rule_index import PAGE, update
+from support.browser import Server, launch_chromium
 
 from apflint import catalogue
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from playwright.sync_api import Browser
 
 needs_zensical = pytest.mark.skipif(
     find_spec("zensical") is None, reason="Zensical is not installed: pip install -r requirements/dev.txt"
@@ -80,6 +84,43 @@ def test_site_asks_no_other_host_for_stars_or_statistics(site: Path) -> None:
         html = path.read_text(encoding="utf-8")
         assert 'data-md-component="source"' not in html  # makes the script ask the API of GitHub
         assert "googletagmanager" not in html
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    yield from launch_chromium()
+
+
+@needs_zensical
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_reader_finds_a_rule_by_its_name(
+    browser: Browser, site: Path, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """Search works, no page is wider than the window, and nothing is requested from other hosts."""
+    server = Server(site)
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    requests: list[str] = []
+    problems: list[str] = []
+    context.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(server.url)
+    assert page.locator("body").get_attribute("data-md-color-scheme") == ("slate" if scheme == "dark" else "default")
+    page.locator("label[for=__search]:visible, .md-search__button:visible").first.click()
+    page.keyboard.type("hand-larger-than-deck")
+    page.locator("a[href*='rules/APF305/']:visible").first.click()
+    page.wait_for_url("**/rules/APF305/**")
+    assert page.locator("h1").inner_text().startswith("APF305 hand-larger-than-deck")
+    for name in ("", "concepts/shares/", "commands/explain/", "reference/rules/", "performance/"):
+        page.goto(server.url + name)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
+        assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)"), name
+    assert problems == []
+    assert [url for url in requests if not url.startswith((server.url, "data:", "blob:"))] == []
+    context.close()
+    server.close()
 
 
 @needs_zensical
