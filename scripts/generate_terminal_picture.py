@@ -26,8 +26,9 @@ COMMANDS = (
 )
 COLUMNS = 118
 
-# The colors of the light scheme of GitHub's code blocks have a contrast of at least 4.5 to this background.
-_THEME = TerminalTheme(
+# Background, foreground, and the eight colors of a terminal. The colors of the light scheme of GitHub's code blocks have a
+# contrast of at least 4.5 to the light background. The dark ones are those of `scripts/drawing/canvas.py`.
+_LIGHT = TerminalTheme(
     (250, 250, 250),
     (31, 35, 40),
     [
@@ -41,6 +42,20 @@ _THEME = TerminalTheme(
         (87, 96, 106),
     ],
 )
+_DARK = TerminalTheme(
+    (20, 24, 29),
+    (232, 235, 239),
+    [
+        (232, 235, 239),
+        (240, 138, 128),
+        (126, 200, 135),
+        (227, 179, 101),
+        (127, 168, 245),
+        (185, 152, 242),
+        (76, 192, 194),
+        (163, 173, 184),
+    ],
+)
 
 # The format of rich without its web font and its window frame: a picture loads nothing.
 _FORMAT = """\
@@ -48,13 +63,18 @@ _FORMAT = """\
 <title>What apflint check and apflint explain print</title>
 <style>
 .{unique_id}-matrix {{ font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: {char_height}px; line-height: {line_height}px; }}
+.paper {{ fill: #fafafa; stroke: #d0d7de }}
 {styles}
+@media (prefers-color-scheme: dark) {{
+.paper {{ fill: #14181d; stroke: #48515b }}
+DARK_STYLES
+}}
 </style>
 <defs>
 <clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>
 {lines}
 </defs>
-<rect width="{width}" height="{height}" rx="8" fill="#fafafa" stroke="#d0d7de"/>
+<rect width="{width}" height="{height}" rx="8" class="paper"/>
 <g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
 {backgrounds}
 <g class="{unique_id}-matrix">
@@ -84,12 +104,15 @@ def run(command: str) -> str:
 
 
 def draw() -> str:
-    """Return the picture."""
+    """Return the picture, with a style sheet for light and dark mode."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     for command in COMMANDS:
         console.print(Text("$ " + command, style="bold"))
         console.print(Text.from_ansi(run(command)))
-    return console.export_svg(code_format=_FORMAT, theme=_THEME, unique_id="apflint", title="")
+    # Classes are numbered by first use, so both themes have the same classes.
+    dark_styles = console.export_svg(code_format="{styles}", theme=_DARK, unique_id="apflint", title="", clear=False)
+    picture = console.export_svg(code_format=_FORMAT, theme=_LIGHT, unique_id="apflint", title="")
+    return picture.replace("DARK_STYLES", dark_styles)
 
 
 def main() -> int:
