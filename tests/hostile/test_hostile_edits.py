@@ -219,6 +219,7 @@ import os, signal, sys
 from apflint.atomic_write import write_atomically
 from apflint.edit import file_content
 number = getattr(signal, sys.argv[2])
+signal.signal(number, signal.SIG_DFL) # under nohup, SIGHUP is ignored
 called = []
 def interrupted(*arguments, original=getattr(os, sys.argv[3])):
     if not called:
