@@ -44,6 +44,7 @@ WITHOUT_PLAYGROUND = """\
 
 _FENCE = re.compile(r"^ *(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(`+[^`]+`+)")
+_ROOT_PROMPT = re.compile(r'^<span class="gp">(# ?)</span>(.*)$', re.MULTILINE)
 _LINK = re.compile(r'(\]\(|(?:src|href)=")([^)\s"]+)')
 
 
@@ -99,6 +100,19 @@ def adapt_page(text: str, source: str) -> str:
             line = adapt_line(line, source)  # noqa: PLW2901  # code lines are not adapted
         lines.append(line)
     return "".join(lines)
+
+
+def mark_comments_as_output(html: str) -> str:
+    """Return a page on which output that begins with `#` is output. Pygments marks it as a command of root.
+
+    The copy button copies commands only.
+    """
+
+    def to_output(line: re.Match[str]) -> str:
+        text, tag, rest = re.sub(r"</?span[^>]*>", "", line[1] + line[2]).partition("</code>")
+        return f'<span class="go">{text}</span>{tag}{rest}'
+
+    return _ROOT_PROMPT.sub(to_output, html)
 
 
 def render_rule_page(rule: catalogue.Rule) -> str:
@@ -169,6 +183,8 @@ def build(out: Path, playground: Path | None = None) -> None:
         if done.returncode:
             raise BuildError(re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr))
         site = directory / "site"
+        for page in site.rglob("*.html"):
+            page.write_text(mark_comments_as_output(page.read_text("utf-8")), "utf-8")
         if playground:
             shutil.copytree(playground, site / "playground")
         else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import build_site
 import pytest
-from build_site import BuildError, adapt_page, find_target
+from build_site import BuildError, adapt_page, find_target, mark_comments_as_output
 from generate_rule_index import PAGE, update
 from support.browser import Server, launch_chromium
 
@@ -84,6 +84,36 @@ def test_site_asks_no_other_host_for_stars_or_statistics(site: Path) -> None:
         html = path.read_text(encoding="utf-8")
         assert 'data-md-component="source"' not in html  # makes the script ask the API of GitHub
         assert "googletagmanager" not in html
+
+
+def test_output_that_looks_like_the_prompt_of_root_is_not_a_command() -> None:
+    html = """<code><span class="gp">$ </span>apflint<span class="w"> </span>rule
+<span class="gp"># </span>APF305<span class="w"> </span>name
+<span class="gp">#</span>## a</code></pre>
+<span class="go"># b</span>
+"""
+    assert (
+        mark_comments_as_output(html)
+        == """<code><span class="gp">$ </span>apflint<span class="w"> </span>rule
+<span class="go"># APF305 name</span>
+<span class="go">### a</span></code></pre>
+<span class="go"># b</span>
+"""
+    )
+
+
+@needs_zensical
+@pytest.mark.slow
+def test_copy_button_copies_commands_only(browser: Browser, site: Path) -> None:
+    server = Server(site)
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{server.url}commands/defaults/")
+    page.locator(".highlight:has(.gp) button").first.click()
+    page.wait_for_function("navigator.clipboard.readText()")
+    assert page.evaluate("navigator.clipboard.readText()").strip() == "apflint defaults"
+    context.close()
+    server.close()
 
 
 @pytest.fixture(scope="module")
