@@ -19,7 +19,7 @@ SOURCE = "apflint/__init__.py"
 FILES = ("README.md", "docs/**/*.md", "docs/**/*.yml", "docs/**/*.yaml", "editors/**/*.md")
 """Globs of the files that may repeat the version, besides `SOURCE`."""
 
-_VERSION = r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?"
+_VERSION = r"\d+\.\d+\.\d+"  # three numbers only: the marketplace of VS Code has no other versions
 _SOURCE = re.compile(rf'(?m)^(?P<before>__version__ = ")(?P<version>{_VERSION})')
 _REPEATED = re.compile(
     r"(?P<before>apflint/apflint[@/]v"  # the action, and files of the repository
@@ -104,7 +104,7 @@ def main() -> int:
         print("\n".join(problems), end="\n" if problems else "")
         return int(bool(problems))
     if arguments.version is None or not re.fullmatch(_VERSION, arguments.version):
-        parser.error("a version such as 0.2.0 or 0.2.0rc1 is required")
+        parser.error("a version such as 0.2.0 is required")
     set_version(ROOT, arguments.version, dt.datetime.now(dt.UTC).date())
     return 0
 

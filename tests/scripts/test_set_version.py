@@ -57,15 +57,15 @@ def test_no_place_repeats_the_version_without_being_checked(root: Path) -> None:
 
 
 def test_set_version_writes_every_place_of_this_project_only(checkout: Path) -> None:
-    set_version.set_version(checkout, "0.2.0rc1", dt.date(2026, 11, 22))
-    assert set_version.read_version(checkout) == "0.2.0rc1"
+    set_version.set_version(checkout, "0.2.0", dt.date(2026, 11, 22))
+    assert set_version.read_version(checkout) == "0.2.0"
     page = (checkout / "docs/guides/page.md").read_text("utf-8")
-    assert page.count("v0.2.0rc1") == 2
+    assert page.count("v0.2.0") == 2
     assert "other/tool\n    rev: v0.1.0\n" in page
-    assert set_version.check_version(checkout, "0.2.0rc1") == []
-    assert set_version.read_notes(checkout, "0.2.0rc1") == "### Added\n\n- A rule.\n"
+    assert set_version.check_version(checkout, "0.2.0") == []
+    assert set_version.read_notes(checkout, "0.2.0") == "### Added\n\n- A rule.\n"
     assert set_version.read_notes(checkout, "0.1.0") == "- All.\n"
-    assert "## [Unreleased]\n\n## [0.2.0rc1] - 2026-11-22\n" in (checkout / "CHANGELOG.md").read_text("utf-8")
+    assert "## [Unreleased]\n\n## [0.2.0] - 2026-11-22\n" in (checkout / "CHANGELOG.md").read_text("utf-8")
 
 
 def test_check_reports_other_versions_and_their_place(checkout: Path) -> None:
@@ -76,3 +76,15 @@ def test_check_reports_other_versions_and_their_place(checkout: Path) -> None:
         "apflint/__init__.py: 0.2.0 instead of 0.3.0",
         "CHANGELOG.md: no section for 0.3.0",
     ]
+
+
+@pytest.mark.parametrize("version", ["0.2.0rc1", "0.2", "v0.2.0", "0.2.0\n"])
+def test_versions_that_a_release_cannot_have(
+    version: str, checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(set_version, "ROOT", checkout)
+    monkeypatch.setattr("sys.argv", ["set_version.py", version])
+    with pytest.raises(SystemExit):
+        set_version.main()
+    assert "a version such as 0.2.0 is required" in capsys.readouterr().err
+    assert set_version.read_version(checkout) == "0.1.0"
