@@ -1,6 +1,6 @@
 """Build the playground: a static directory with the page, Pyodide (Python for browsers), apflint and its dependencies.
 
-python scripts/build_playground.py --out site/playground
+python scripts/build_playground.py --out playground
 
 Pyodide comes from its npm package, pinned in scripts/playground/package-lock.json. Python packages are pinned in
 scripts/playground/requirements.txt. apflint is the unmodified wheel of this checkout. Needs npm.
@@ -142,7 +142,7 @@ def main() -> None:
     """Build the playground in the directory that the command line names."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="Directory to write, such as site/playground."
+        "--out", type=Path, required=True, metavar="DIR", help="Directory to write, such as playground."
     )
     build(parser.parse_args().out)
 

@@ -1,6 +1,6 @@
 """Build the documentation site from docs/ and rules/ with Zensical, and check the result.
 
-python scripts/build_site.py --out DIR                     replaces DIR
+python scripts/build_site.py --out DIR                     replaces DIR, a new directory or an earlier site
 python scripts/build_site.py --out DIR --playground DIR2   includes what scripts/build_playground.py wrote to DIR2
 
 Markdown in docs/ and rules/ is for GitHub as well, so links are relative to the file in the checkout. This script copies
@@ -171,9 +171,12 @@ def build(out: Path, playground: Path | None = None) -> None:
     """Build the site, check it, and move it to `out`.
 
     Raises:
-        BuildError: There is a warning, a link without a target, or a resource of another host.
+        BuildError: There is a warning, a link without a target, a resource of another host, or something else than a site
+            in `out`.
 
     """
+    if out.exists() and not (out / "sitemap.xml").is_file() and any(out.iterdir()):
+        raise BuildError(f"{out} is not empty and not a site, so it is not replaced")
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         assemble(directory)

@@ -153,6 +153,13 @@ def test_reader_finds_a_rule_by_its_name(
     server.close()
 
 
+def test_directory_that_is_not_a_site_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis.md").write_text("work of years", encoding="utf-8")
+    with pytest.raises(BuildError, match="not a site"):
+        build_site.build(tmp_path)
+    assert (tmp_path / "thesis.md").exists()
+
+
 @needs_zensical
 @pytest.mark.slow
 def test_broken_link_fails_the_build(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
