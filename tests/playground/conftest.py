@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Chromium for this module only: while Playwright runs, no other test of the process can start it or an event loop."""
     yield from launch_chromium()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def built(browser: Browser, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001  # skips first
     """The directory that the build script writes."""
     if shutil.which("npm") is None:
@@ -34,14 +35,14 @@ def built(browser: Browser, root: Path, tmp_path_factory: pytest.TempPathFactory
     return out
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(built: Path) -> Iterator[Server]:
     server = Server(built)
     yield server
     server.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def other_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Another origin. It answers everybody."""
     server = Server(tmp_path_factory.mktemp("other"))
@@ -49,7 +50,7 @@ def other_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A window with the default width."""
     opened = browser.new_context(viewport={"width": 1400, "height": 900})
@@ -58,7 +59,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
     opened.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def requested(context: BrowserContext) -> list[str]:
     """The URLs of all requests of all pages and workers."""
     urls: list[str] = []
@@ -66,7 +67,7 @@ def requested(context: BrowserContext) -> list[str]:
     return urls
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def open_page(context: BrowserContext, site: Server, requested: list[str]) -> Iterator[Page]:  # noqa: ARG001  # listens
     """The playground after its first check. Tests share it, because starting Python takes long."""
     page = context.new_page()
