@@ -97,8 +97,9 @@ def wait_for(read: Callable[[], Any], wanted: Any) -> None:
 
 
 def show(page: Page, tab: str, manifests: str) -> None:
-    """Open a tab and enter manifests."""
+    """Open a tab and enter manifests, for the newest release."""
     page.click(f"#tab-{tab}")
+    page.select_option("#kubernetes", NEWEST.name)
     page.fill("#manifests", manifests)
 
 
@@ -222,9 +223,14 @@ def test_shared_link_restores_the_page(open_page: Page, context: BrowserContext,
     open_page.select_option("#kubernetes", "1.31")
     open_page.fill("#request", "list pods -A --as alice")
     open_page.press("#request", "Enter")
-    open_page.wait_for_selector("#explain .output pre")
-    open_page.click("#share")
-    wait_for(lambda: "Everybody with the link" in open_page.inner_text("#status"), wanted=True)
+    wait_for(lambda: "Kubernetes 1.31" in open_page.inner_text("#explain .output"), wanted=True)
+
+    def share() -> bool:  # the status of a check that ends later replaces the message
+        open_page.click("#share")
+        time.sleep(0.3)
+        return "Everybody with the link" in open_page.inner_text("#status")
+
+    wait_for(share, wanted=True)
     link = open_page.url
     other = context.new_page()
     other.goto(link)
