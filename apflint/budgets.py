@@ -52,6 +52,12 @@ MAX_KUSTOMIZATION_DEPTH = Bound(16, "nothing: the file is checked as a manifest"
 """Maximum number of parent directories of a file in which apflint searches for a kustomization that lists the file as a patch."""
 
 
+# Other programs
+
+MAX_KUBECTL_SECONDS = Bound(30, "an error")
+"""Maximum number of seconds that one request of kubectl takes, with the login of the user."""
+
+
 # Settings, baselines, suppressions
 
 MAX_SETTINGS_BYTES = Bound(256 * 1024, "an error, and nothing is checked")

@@ -1,0 +1,97 @@
+"""Runs other programs, such as kubectl, with a limit on time and output."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.budgets import MAX_FILE_BYTES
+from apflint.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import IO
+
+_MAX_MESSAGE_BYTES = 64 * 1024
+
+
+class ProgramOutput(NamedTuple):
+    """What a program printed, and its exit status."""
+
+    status: int
+    stdout: bytes
+    stderr: str
+
+
+def run_program(command: Sequence[str], seconds: int, directory: str | None = None) -> ProgramOutput:
+    """Run a program without input in a directory, by default the current one, and return its output.
+
+    Raises UserError if the program is missing or cannot be started, if it runs longer than `seconds`, and if it prints
+    more than `MAX_FILE_BYTES`. In the last two cases, the program and all processes that it has started are killed.
+    """
+    name = command[0]
+    try:
+        process = subprocess.Popen(  # noqa: S603  # no shell, and the caller has chosen the program
+            command,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # so that the processes that it starts, such as login plugins, can be killed with it
+        )
+    except FileNotFoundError:
+        raise UserError(f"{name} is not installed, or not in the PATH.") from None
+    except OSError as error:
+        raise UserError(f"{name} cannot be run: {error.strerror}.") from None
+    expired = threading.Event()
+
+    def expire() -> None:
+        expired.set()
+        _kill(process)
+
+    timer = threading.Timer(seconds, expire)
+    timer.start()
+    messages: list[bytes] = []
+    reader = threading.Thread(target=_read_messages, args=(process.stderr, messages))
+    reader.start()
+    assert process.stdout is not None
+    try:
+        stdout = process.stdout.read(MAX_FILE_BYTES + 1)
+        if len(stdout) > MAX_FILE_BYTES:
+            _kill(process)
+        status = process.wait()
+        reader.join()
+    finally:  # also if the user presses Ctrl-C
+        timer.cancel()
+        _kill(process)
+        process.stdout.close()
+    if expired.is_set():
+        raise UserError(f"{name} did not finish within {seconds} seconds.")
+    if len(stdout) > MAX_FILE_BYTES:
+        raise UserError(f"{name} printed more than {MAX_FILE_BYTES >> 20} MiB.")
+    return ProgramOutput(status, stdout, b"".join(messages).decode("utf-8", "replace"))
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and the processes that it has started. A process that has ended is left alone."""
+    if process.returncode is not None:
+        return
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    except ProcessLookupError:
+        pass
+
+
+def _read_messages(stream: IO[bytes] | None, messages: list[bytes]) -> None:
+    """Read standard error until it ends. Keep the first `_MAX_MESSAGE_BYTES`."""
+    assert stream is not None
+    messages.append(stream.read(_MAX_MESSAGE_BYTES))
+    while stream.read(_MAX_MESSAGE_BYTES):
+        pass
+    stream.close()

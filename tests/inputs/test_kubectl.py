@@ -1,0 +1,123 @@
+"""Reading a running cluster, with a real kubectl if there is one, and with programs that fail in its place."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.api_server import GROUP, OBJECTS, recorded_answers, serve, status
+
+from apflint.effective import Assumptions, Effective
+from apflint.engine import load_inputs
+from apflint.errors import UserError
+from apflint.inputs.kubectl import KubectlOptions, read_live_configuration
+from apflint.releases import parse_release
+from apflint.workspace import build_workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+needs_kubectl = pytest.mark.skipif(
+    shutil.which("kubectl") is None, reason="kubectl is not installed; Debian has it in the package kubernetes-client"
+)
+FLOW_SCHEMAS = f"/apis/{GROUP}/v1/flowschemas"
+
+
+@needs_kubectl
+def test_objects_and_release_of_the_server_are_read(tmp_path: Path) -> None:
+    with serve(recorded_answers(), tmp_path) as kubeconfig:
+        live = read_live_configuration(KubectlOptions(kubeconfig))
+    assert live.kubernetes.name == "1.36"
+    configuration = Effective(build_workspace(load_inputs(live.files), live.kubernetes), Assumptions()).configuration
+    schemas = {schema.name for schema in (*configuration.order, *configuration.dangling)}
+    assert schemas == {item["metadata"]["name"] for item in OBJECTS if item["kind"] == "FlowSchema"}
+    levels = {item["metadata"]["name"] for item in OBJECTS if item["kind"] == "PriorityLevelConfiguration"}
+    assert set(configuration.levels) == levels
+
+
+@needs_kubectl
+@pytest.mark.parametrize(("version", "git_version"), [("v1beta3", "v1.28.3+k3s1"), ("v1beta1", "v1.21.1-gke.100")])
+def test_newest_served_version_is_read(version: str, git_version: str, tmp_path: Path) -> None:
+    with serve(recorded_answers(version, git_version), tmp_path) as kubeconfig:
+        live = read_live_configuration(KubectlOptions(kubeconfig, "recorded"))
+    assert live.kubernetes == parse_release(git_version)
+    assert f'"apiVersion": "{GROUP}/{version}"' in live.files[0][1].decode()
+
+
+FORBIDDEN = status(
+    403, "Forbidden", f'flowschemas.{GROUP} is forbidden: User "alice" cannot list resource "flowschemas"'
+)
+
+
+@needs_kubectl
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({FLOW_SCHEMAS: FORBIDDEN}, f"apiGroups: [{GROUP}], resources: [flowschemas, prioritylevelconfigurations], verbs: [list]"),
+        ({"/version": status(403, "Forbidden", "no")}, "nonResourceURLs: [/version], verbs: [get]"),
+        ({f"/apis/{GROUP}": status(404, "NotFound", "no")}, f"does not serve the API group {GROUP}"),
+        ({f"/apis/{GROUP}": (200, {"versions": [{"version": "v2"}]})}, f"serves v2 of {GROUP}, but apflint knows v1,"),
+        ({f"/apis/{GROUP}": (200, {"versions": []})}, "serves no version"),
+        ({f"/apis/{GROUP}": (200, {"versions": "v1"})}, "printed something else than the answer of an API server"),
+        ({"/version": (200, {"gitVersion": "v1.99.0"})}, '"v1.99.0" is too new'),
+        ({"/version": (200, {"gitVersion": 7})}, "printed something else"),
+        ({"/version": (200, b"<html>")}, "printed something else"),
+        ({"/version": (200, b"[" * 100_000)}, "printed something else"),
+        ({"/version": (200, [])}, "printed something else"),
+        ({FLOW_SCHEMAS: (200, {"kind": "PodList", "items": []})}, "printed something else"),
+        ({FLOW_SCHEMAS: status(401, "Unauthorized", "Unauthorized")}, "You must be logged in"),
+        ({FLOW_SCHEMAS: status(500, "InternalError", "etcd is down")}, "etcd is down"),
+    ],
+)  # fmt: skip
+def test_each_failure_is_a_sentence(changed: dict[str, tuple[int, Any]], expected: str, tmp_path: Path) -> None:
+    with serve(recorded_answers() | changed, tmp_path) as kubeconfig, pytest.raises(UserError) as raised:
+        read_live_configuration(KubectlOptions(kubeconfig))
+    assert expected in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@needs_kubectl
+def test_unknown_context_and_closed_port_are_errors(tmp_path: Path) -> None:
+    with (
+        serve(recorded_answers(), tmp_path) as kubeconfig,
+        pytest.raises(UserError, match='context "other" does not exist'),
+    ):
+        read_live_configuration(KubectlOptions(kubeconfig, "other"))
+    with pytest.raises(UserError, match="refused"):
+        read_live_configuration(KubectlOptions(kubeconfig))
+
+
+def _replace_kubectl(directory: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = directory / "kubectl"
+    program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory}:/usr/bin:/bin")
+
+
+def test_missing_kubectl_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="kubectl is not installed, or not in the PATH"):
+        read_live_configuration(KubectlOptions())
+
+
+def test_kubectl_that_waits_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugin that it has started keeps standard output open."""
+    _replace_kubectl(tmp_path, "sleep 60 & sleep 60", monkeypatch)
+    monkeypatch.setattr("apflint.inputs.kubectl.MAX_KUBECTL_SECONDS", 1)
+    with pytest.raises(UserError, match="kubectl did not finish within 1 seconds"):
+        read_live_configuration(KubectlOptions())
+
+
+def test_kubectl_that_prints_without_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _replace_kubectl(tmp_path, "yes", monkeypatch)
+    monkeypatch.setattr("apflint.inputs.programs.MAX_FILE_BYTES", 100_000)
+    with pytest.raises(UserError, match="kubectl printed more than"):
+        read_live_configuration(KubectlOptions())
+
+
+def test_long_message_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _replace_kubectl(tmp_path, "yes error | head -c 1000000 >&2; exit 1", monkeypatch)
+    with pytest.raises(UserError) as raised:
+        read_live_configuration(KubectlOptions())
+    assert 400 < len(str(raised.value)) < 500

@@ -1,0 +1,104 @@
+"""An HTTP server that answers as a kube-apiserver does, from recorded objects."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from support.shell import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+GROUP = "flowcontrol.apiserver.k8s.io"
+OBJECTS = json.loads((ROOT / "fixtures/live/objects.json").read_text(encoding="utf-8"))["items"]
+
+
+def status(code: int, reason: str, message: str) -> tuple[int, dict[str, Any]]:
+    """Return an error as an API server answers it."""
+    body = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "reason": reason,
+        "message": message,
+        "code": code,
+    }
+    return code, body
+
+
+def recorded_answers(version: str = "v1", git_version: str = "v1.36.2") -> dict[str, tuple[int, Any]]:
+    """Return the code and the body for each path, from the recorded objects. Items of a list have no kind, as in Kubernetes."""
+    answers: dict[str, tuple[int, Any]] = {
+        "/version": (200, {"major": "1", "minor": git_version.split(".")[1], "gitVersion": git_version}),
+        f"/apis/{GROUP}": (
+            200,
+            {
+                "kind": "APIGroup",
+                "apiVersion": "v1",
+                "name": GROUP,
+                "versions": [{"groupVersion": f"{GROUP}/{version}", "version": version}],
+                "preferredVersion": {"groupVersion": f"{GROUP}/{version}", "version": version},
+            },
+        ),
+    }
+    for resource, kind in (
+        ("flowschemas", "FlowSchema"),
+        ("prioritylevelconfigurations", "PriorityLevelConfiguration"),
+    ):
+        items = [
+            {key: value for key, value in item.items() if key not in ("kind", "apiVersion")}
+            for item in OBJECTS
+            if item["kind"] == kind
+        ]
+        body = {"kind": f"{kind}List", "apiVersion": f"{GROUP}/{version}", "metadata": {"resourceVersion": "1"}}
+        answers[f"/apis/{GROUP}/{version}/{resource}"] = (200, body | {"items": items})
+    return answers
+
+
+@contextmanager
+def serve(answers: Mapping[str, tuple[int, Any]], directory: Path) -> Iterator[str]:
+    """Answer GET requests for the paths in `answers`, and yield the path of a kubeconfig for the server.
+
+    A body that is bytes is sent as it is. Other paths are not found.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            not_found = status(404, "NotFound", "the server could not find the requested resource")
+            code, body = answers.get(self.path.partition("?")[0], not_found)
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    kubeconfig = directory / "kubeconfig.yaml"
+    kubeconfig.write_text(
+        f"""\
+apiVersion: v1
+kind: Config
+clusters: [{{name: recorded, cluster: {{server: "http://127.0.0.1:{server.server_port}"}}}}]
+users: [{{name: alice, user: {{token: secret}}}}]
+contexts: [{{name: recorded, context: {{cluster: recorded, user: alice}}}}]
+current-context: recorded
+""",
+        encoding="utf-8",
+    )
+    try:
+        yield str(kubeconfig)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
