@@ -12,6 +12,8 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+from generated_files import update_or_check
+
 from apflint import budgets
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "bounds.md"
@@ -40,14 +42,7 @@ def render_table() -> str:
 
 def main() -> int:
     """Update or check the page. Returns the exit code."""
-    page = PAGE.read_text("utf-8")
-    updated = _TABLE.sub(lambda _: render_table(), page, count=1)
-    if "--check" in sys.argv[1:]:
-        if page != updated:
-            print(f"{PAGE} is not up to date: run python scripts/generate_bounds.py", file=sys.stderr)
-        return int(page != updated)
-    PAGE.write_text(updated, "utf-8")
-    return 0
+    return update_or_check({PAGE: _TABLE.sub(lambda _: render_table(), PAGE.read_text("utf-8"), count=1)})
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from generated_files import update_or_check
 
 from apflint.cli.app import COMMANDS, app
 
@@ -70,19 +71,8 @@ def update_page(command: str, page: str) -> str:
 
 def main() -> int:
     """Update or check the pages. Returns the exit code."""
-    status = 0
-    for command in COMMANDS:
-        path = DOCS / f"{command}.md"
-        page = path.read_text("utf-8")
-        updated = update_page(command, page)
-        if page == updated:
-            continue
-        if "--check" in sys.argv[1:]:
-            print(f"{path} is not up to date: run python scripts/generate_command_options.py", file=sys.stderr)
-            status = 1
-        else:
-            path.write_text(updated, "utf-8")
-    return status
+    paths = {command: DOCS / f"{command}.md" for command in COMMANDS}
+    return update_or_check({path: update_page(command, path.read_text("utf-8")) for command, path in paths.items()})
 
 
 if __name__ == "__main__":

@@ -10,25 +10,14 @@ import sys
 from pathlib import Path
 
 from drawing.concepts import PICTURES
+from generated_files import update_or_check
 
 DIRECTORY = Path(__file__).resolve().parent.parent / "docs" / "images"
 
 
 def main() -> int:
-    """Write or check the pictures. Returns the exit code."""
-    outdated = []
-    for name, draw in PICTURES.items():
-        path, text = DIRECTORY / f"{name}.svg", draw().render()
-        if path.exists() and path.read_text("utf-8") == text:
-            continue
-        outdated.append(path)
-        if "--check" not in sys.argv[1:]:
-            path.write_text(text, "utf-8", newline="\n")
-    if "--check" in sys.argv[1:]:
-        for path in outdated:
-            print(f"{path} is not up to date: run python scripts/generate_pictures.py", file=sys.stderr)
-        return int(bool(outdated))
-    return 0
+    """Update or check the pictures. Returns the exit code."""
+    return update_or_check({DIRECTORY / f"{name}.svg": draw().render() for name, draw in PICTURES.items()})
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+from generated_files import update_or_check
+
 from apflint import catalogue
 from apflint.output.rule_page import FAMILIES
 
@@ -39,14 +41,7 @@ def update(page: str) -> str:
 
 def main() -> int:
     """Update or check the page. Returns the exit code."""
-    page = PAGE.read_text("utf-8")
-    updated = update(page)
-    if "--check" in sys.argv[1:]:
-        if page != updated:
-            print(f"{PAGE} is not up to date: run python scripts/generate_rule_index.py", file=sys.stderr)
-        return int(page != updated)
-    PAGE.write_text(updated, "utf-8")
-    return 0
+    return update_or_check({PAGE: update(PAGE.read_text("utf-8"))})
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from generated_files import update_or_check
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
@@ -116,16 +117,8 @@ def draw() -> str:
 
 
 def main() -> int:
-    """Write or compare the picture, and return the exit code."""
-    picture = draw()
-    if sys.argv[1:] == ["--check"]:
-        if not PICTURE.exists() or PICTURE.read_text(encoding="utf-8") != picture:
-            print(f"{PICTURE.relative_to(ROOT)} differs from what apflint prints: run {Path(__file__).name}")
-            return 1
-        return 0
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    PICTURE.write_text(picture, encoding="utf-8")
-    return 0
+    """Update or check the picture. Returns the exit code."""
+    return update_or_check({PICTURE: draw()})
 
 
 if __name__ == "__main__":
