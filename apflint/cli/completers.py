@@ -32,6 +32,18 @@ def complete_configuration(incomplete: str) -> list[str]:
     return _matching((f"{BUILT_IN_PREFIX}{release.name}" for release in reversed(RELEASES)), incomplete)
 
 
+def complete_clusters(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Complete the name of a cluster in the settings. Invalid settings have no clusters."""
+    from apflint.errors import UserError
+    from apflint.settings.resolution import resolve_settings
+
+    try:
+        settings = resolve_settings(config=ctx.params.get("config"))
+    except (UserError, OSError):
+        return []
+    return _matching((cluster.name for cluster in settings.cluster), incomplete)
+
+
 def complete_rule(incomplete: str) -> list[Candidate]:
     """Complete the id or the name of a rule."""
     return [candidate for candidate in _rules() if candidate[0].startswith(incomplete)]

@@ -152,6 +152,23 @@ NoDefaults = Annotated[bool, option(CLUSTER, "Leave out the built-in objects of 
 ServerConcurrency = Annotated[
     int | None, option(CLUSTER, _SEATS_HELP, metavar="N[+N]", show_default="400+200", parser=parse_seats)
 ]
+Cluster = Annotated[
+    str | None,
+    option(
+        CLUSTER, "Cluster of the settings.", "--cluster", metavar="NAME", autocompletion=completers.complete_clusters
+    ),
+]
+Clusters = Annotated[
+    list[str] | None,
+    option(
+        CLUSTER,
+        "Use only this cluster of the settings; repeatable.",
+        "--cluster",
+        metavar="NAME",
+        show_default="all",
+        autocompletion=completers.complete_clusters,
+    ),
+]
 
 UnsafeFixes = Annotated[bool, option(FIXES, "Include fixes that may change the meaning of objects.", "--unsafe-fixes")]
 Diff = Annotated[bool, option(FIXES, "Show the edits instead of making them.", "--diff")]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import Finding, Severity
     from apflint.releases import Release
+    from apflint.settings.clusters import ClusterSettings
 
     FailOn = Severity | Literal["never"]
 
@@ -46,6 +47,8 @@ class Settings(NamedTuple):
     complete: bool = False
     server_concurrency: int = SERVER_CONCURRENCY
     format: str = "text"
+    cluster: tuple[ClusterSettings, ...] = ()
+    """The clusters of the project. If it is empty, all manifests belong to one cluster."""
     path: str | None = None
     """The settings file, relative to the current directory, or None if no settings file is used."""
     origins: Mapping[str, str] = _EMPTY

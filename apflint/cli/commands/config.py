@@ -13,6 +13,7 @@ from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize, sanitize_json
 from apflint.releases import Release
 from apflint.rule_selection import RuleSelector
+from apflint.settings.clusters import ClusterSettings
 from apflint.settings.model import KEYS
 from apflint.settings.patterns import Patterns
 from apflint.settings.resolution import resolve_settings
@@ -57,6 +58,9 @@ def _plain(value: Any) -> Any:
             return value.text
         case Patterns():
             return list(value.globs)
+        case ClusterSettings():
+            fields = {field.replace("_", "-"): entry for field, entry in value._asdict().items() if entry is not None}
+            return {key: _plain(entry) for key, entry in fields.items()}
         case tuple():
             return [_plain(item) for item in value]
     return {key: _plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value

@@ -1,0 +1,150 @@
+"""The clusters of a project: the tables `[[cluster]]` of a settings file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from apflint.budgets import MAX_CLUSTERS, MAX_PATTERNS
+from apflint.errors import UserError
+from apflint.record import NamedTuple
+from apflint.settings.values import (
+    expect,
+    find_projects,
+    is_below,
+    parse_boolean,
+    parse_release,
+    parse_seats,
+    parse_strings,
+    resolve_path,
+)
+from apflint.spelling import suggest
+from apflint.wording import join_some, join_words, quote
+
+if TYPE_CHECKING:
+    from apflint.releases import Release
+    from apflint.settings.model import Settings
+    from apflint.settings.values import Parser
+
+_MAX_NAMES = 20
+"""Maximum number of clusters that an error message names."""
+
+
+class ClusterSettings(NamedTuple):
+    """A cluster of a project. For a value that is None, the value of the project applies."""
+
+    name: str
+    paths: tuple[str, ...]
+    """Files and directories of the manifests of the cluster, relative to the current directory."""
+    context: tuple[str, ...] | None = None
+    """Further manifests of the cluster, in which no findings are reported."""
+    kubernetes: Release | None = None
+    server_concurrency: int | None = None
+    complete: bool | None = None
+    """Whether `paths` and `context` are all manifests of the cluster."""
+
+
+def find_cluster(settings: Settings, name: str) -> ClusterSettings:
+    """Return the cluster with this name. Raises UserError, with the names of the clusters, for an unknown name."""
+    for cluster in settings.cluster:
+        if cluster.name == name:
+            return cluster
+    names = [cluster.name for cluster in settings.cluster]
+    if not names:
+        where = f"{settings.path} defines no clusters" if settings.path else "there is no settings file"
+        raise UserError(
+            f"unknown cluster {quote(name)}: {where}. Define clusters in tables [[cluster]] of apflint.toml."
+        )
+    raise UserError(
+        f"unknown cluster {quote(name)}.{suggest(name, names)} {settings.path} defines {join_some(names, _MAX_NAMES)}."
+    )
+
+
+def apply_cluster(settings: Settings, cluster: ClusterSettings) -> Settings:
+    """Return the settings that apply in a cluster. Options of the command line take precedence over both tables.
+
+    `--context` adds manifests to the context of the cluster.
+    """
+    values: dict[str, Any] = {
+        field: value
+        for field in ("kubernetes", "server_concurrency", "complete")
+        if (value := getattr(cluster, field)) is not None and settings.origins.get(field) != "command line"
+    }
+    if cluster.context is not None:
+        is_option = settings.origins.get("context") == "command line"
+        values["context"] = (*cluster.context, *settings.context) if is_option else cluster.context
+    return settings._replace(**values)
+
+
+def parse_clusters(value: Any, place: str, directory: str) -> tuple[ClusterSettings, ...]:
+    """Return the clusters. Raises UserError for invalid tables, for two clusters of one name, and for too many clusters."""
+    if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
+        raise UserError(f"{place}: expected tables: write [[cluster]] and its entries below, once for each cluster.")
+    if len(value) > MAX_CLUSTERS:
+        raise UserError(f"{place}: {len(value):,} clusters, but at most {MAX_CLUSTERS:,} are allowed.")
+    clusters = tuple(_parse_cluster(table, f"{place}[{index}]", directory) for index, table in enumerate(value))
+    names = Counter(cluster.name for cluster in clusters)
+    if twice := next((name for name, count in names.items() if count > 1), None):
+        raise UserError(f'{place}: two clusters have the name "{twice}". Give each cluster its own name.')
+    return clusters
+
+
+def _parse_cluster(table: dict[str, Any], place: str, directory: str) -> ClusterSettings:
+    for key in table:
+        if key not in _PARSERS:
+            raise UserError(
+                f"{place}.{key}: unknown key of a cluster.{suggest(key, _PARSERS)} The keys are"
+                f" {join_words(_PARSERS, 'and')}."
+            )
+    for key in ("name", "paths"):
+        if key not in table:
+            raise UserError(f"{place}: the key {key} is missing.")
+    values = {
+        key.replace("-", "_"): parse(table[key], f"{place}.{key}", directory)
+        for key, parse in _PARSERS.items()
+        if key in table
+    }
+    return ClusterSettings(**values)
+
+
+def _parse_paths(value: Any, place: str, directory: str) -> tuple[str, ...]:
+    """Return the paths of a cluster, relative to the current directory. A missing path is reported when it is read.
+
+    Only paths in the project are allowed, because the settings may come from an untrusted repository.
+    """
+    written_paths = parse_strings(value, place, directory)
+    if len(written_paths) > MAX_PATTERNS:
+        raise UserError(f"{place}: {len(written_paths):,} paths, but at most {MAX_PATTERNS:,} are allowed.")
+    projects = find_projects(directory)
+    paths = []
+    for written in written_paths:
+        path = os.path.relpath(resolve_path(written, directory))  # so that findings show the shortest names
+        if "\0" in path or not is_below(os.path.realpath(path), projects):
+            raise UserError(f"{place}: {quote(written)} is outside the project.")
+        if path == "-" or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))):
+            raise UserError(f"{place}: {quote(written)} is a stream or a device. Use regular files and directories.")
+        paths.append(path)
+    return tuple(paths)
+
+
+def _parse_members(value: Any, place: str, directory: str) -> tuple[str, ...]:
+    paths = _parse_paths(value, place, directory)
+    if not paths:
+        raise UserError(f"{place}: the list is empty. Name the files and directories of the cluster.")
+    return paths
+
+
+_PARSERS: dict[str, Parser] = {
+    "name": expect(
+        "a name of 1 to 100 letters, digits and the characters . _ / -",
+        lambda value: isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9._/-]{1,100}", value) is not None,
+    ),
+    "paths": _parse_members,
+    "context": _parse_paths,
+    "kubernetes": parse_release,
+    "server-concurrency": parse_seats,
+    "complete": parse_boolean,
+}
+"""Parser for each key of a cluster, in the order of the documentation."""

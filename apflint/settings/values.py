@@ -1,0 +1,168 @@
+"""Parsers for the values in a settings file. They limit sizes, because the file may come from an untrusted source."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from apflint import releases
+from apflint.budgets import MAX_PATTERN_LENGTH, MAX_PATTERNS
+from apflint.errors import UserError
+from apflint.finding import SEVERITIES
+from apflint.rule_selection import RuleSelector, parse_selector
+from apflint.settings.discovery import find_git_root
+from apflint.settings.patterns import Patterns
+from apflint.spelling import suggest
+from apflint.wording import join_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    Parser = Callable[[Any, str, str], Any]
+    """Function that parses a value. Raises UserError for an invalid value.
+
+    Arguments: the value; the place (file and key) that error messages name; the directory of the settings file.
+    """
+
+T = TypeVar("T")
+
+_SHOWN_CHARACTERS = 60
+
+
+def _call(parse: Callable[[Any], T], value: object, place: str) -> T:
+    """Return the result of a parser. If the parser raises UserError, add `place` (the file and key) to the message."""
+    try:
+        return parse(value)
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from None
+
+
+def expect(expected: str, is_valid: Callable[[Any], bool]) -> Parser:
+    """Return a parser that returns valid values unchanged. The error message for other values contains `expected`."""
+
+    def parse(value: Any, place: str, _directory: str) -> Any:
+        if not is_valid(value):
+            raise UserError(f"{place}: expected {expected}.")
+        return value
+
+    return parse
+
+
+def choose(choices: Sequence[str]) -> Parser:
+    """Return a parser that accepts only the choices, and returns the value unchanged."""
+
+    def parse(value: Any, place: str, _directory: str) -> Any:
+        if value not in choices:
+            hint = suggest(str(value), choices)
+            raise UserError(f"{place}: invalid value {value!r}: use {join_words(choices)}.{hint}")
+        return value
+
+    return parse
+
+
+parse_strings = expect(
+    'a list of non-empty strings, such as ["one", "two"]',
+    lambda value: isinstance(value, list) and all(isinstance(word, str) and word for word in value),
+)
+parse_string = expect(
+    'a string, such as "1.30": without quotes, 1.30 is the number 1.3', lambda value: isinstance(value, str)
+)
+parse_boolean = expect("true or false", lambda value: isinstance(value, bool))
+parse_seats = expect("an integer, 1 or more", lambda value: type(value) is int and value > 0)
+parse_severity = choose((*SEVERITIES, "off"))
+
+
+def parse_release(value: Any, place: str, directory: str) -> releases.Release:
+    """Parse a Kubernetes release, such as `"1.36"`."""
+    return _call(releases.parse_release, parse_string(value, place, directory), place)
+
+
+def parse_selectors(value: Any, place: str, directory: str) -> tuple[RuleSelector, ...]:
+    """Parse a list of rules: ids, prefixes of ids, or names."""
+    return tuple(_call(parse_selector, word, place) for word in parse_strings(value, place, directory))
+
+
+def parse_table(value: Any, place: str) -> dict[str, Any]:
+    """Return a table of the settings file unchanged."""
+    if not isinstance(value, dict):
+        raise UserError(f"{place}: expected a table: write [{place.rpartition(' ')[2]}] and its entries below.")
+    return value
+
+
+def parse_severities(value: Any, place: str, directory: str) -> dict[str, str]:
+    """Return the severity of each rule in a table of selectors and severities."""
+    severities: dict[str, str] = {}
+    # A longer selector is more specific, so its severity is set later.
+    for selector, severity in sorted(parse_table(value, place).items(), key=lambda entry: len(entry[0])):
+        chosen: str = parse_severity(severity, f"{place}.{selector}", directory)
+        severities |= dict.fromkeys(_call(parse_selector, selector, f"{place}.{selector}").rules, chosen)
+    return severities
+
+
+def parse_per_file_ignores(value: Any, place: str, directory: str) -> dict[str, tuple[str, ...]]:
+    """Return the rules of each pattern in a table of patterns and selectors."""
+    table = parse_table(value, place)
+    check_patterns(table, place)
+    return {
+        glob: tuple(
+            rule for selector in parse_selectors(words, f'{place}."{glob}"', directory) for rule in selector.rules
+        )
+        for glob, words in table.items()
+    }
+
+
+def parse_exclude(value: Any, place: str, directory: str) -> Patterns:
+    """Parse a list of patterns, which are relative to the directory of the settings file."""
+    globs = parse_strings(value, place, directory)
+    check_patterns(globs, place)
+    return Patterns(tuple(globs), os.path.realpath(directory))
+
+
+def check_patterns(globs: Collection[str], place: str) -> None:
+    """Raise UserError for too many patterns, and for a pattern that is too long."""
+    if len(globs) > MAX_PATTERNS:
+        raise UserError(f"{place}: {len(globs):,} patterns, but at most {MAX_PATTERNS:,} are allowed.")
+    if too_long := next((glob for glob in globs if len(glob) > MAX_PATTERN_LENGTH), None):
+        start = too_long[:_SHOWN_CHARACTERS]
+        raise UserError(f'{place}: the pattern "{start}..." is longer than {MAX_PATTERN_LENGTH:,} characters.')
+
+
+def parse_context(value: Any, place: str, directory: str) -> tuple[str, ...]:
+    """Return the paths of `context`, relative to the current directory. A missing file is reported when it is read.
+
+    The settings may come from an untrusted repository, so only regular files and directories of the project are
+    allowed. Reading a stream blocks. In the language server, standard input is the connection to the editor. A path
+    such as `/` would read the whole disk.
+    """
+    paths = []
+    for written in parse_strings(value, place, directory):
+        path = resolve_path(written, directory)
+        if path == "-" or os.path.abspath(path).startswith(("/dev/", "/proc/")):
+            raise UserError(f'{place}: "{written}" is a stream or a device. Use regular files and directories.')
+        if os.path.isdir(path):
+            if not is_below(os.path.realpath(path), find_projects(directory)):
+                raise UserError(
+                    f'{place}: "{written}" is a directory outside the project. Name the files in it, or use --context.'
+                )
+        elif os.path.exists(path) and not os.path.isfile(path):
+            raise UserError(f'{place}: "{written}" is not a regular file. Use regular files and directories.')
+        paths.append(path)
+    return tuple(paths)
+
+
+def resolve_path(written: str, directory: str) -> str:
+    """Return a path of a settings file in `directory`, relative to the current directory."""
+    return os.path.normpath(os.path.join(os.path.relpath(directory), written))
+
+
+def find_projects(directory: str) -> set[str]:
+    """Return the roots of the git repositories of the settings file and of the current directory.
+
+    Without a git repository, the directory itself is the root.
+    """
+    return {find_git_root(start) or start for start in (os.path.realpath(directory), os.getcwd())}
+
+
+def is_below(real_path: str, directories: Iterable[str]) -> bool:
+    """Return whether a path is one of these directories, or below one of them."""
+    return any(real_path == root or real_path.startswith(f"{root.rstrip('/')}/") for root in directories)
