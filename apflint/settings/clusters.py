@@ -78,7 +78,7 @@ def apply_cluster(settings: Settings, cluster: ClusterSettings) -> Settings:
     return settings._replace(**values)
 
 
-def parse_clusters(value: Any, place: str, directory: str) -> tuple[ClusterSettings, ...]:
+def parse_clusters(value: object, place: str, directory: str) -> tuple[ClusterSettings, ...]:
     """Return the clusters. Raises UserError for invalid tables, for two clusters of one name, and for too many clusters."""
     if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
         raise UserError(f"{place}: expected tables: write [[cluster]] and its entries below, once for each cluster.")
@@ -109,7 +109,7 @@ def _parse_cluster(table: dict[str, Any], place: str, directory: str) -> Cluster
     return ClusterSettings(**values)
 
 
-def _parse_paths(value: Any, place: str, directory: str) -> tuple[str, ...]:
+def _parse_paths(value: object, place: str, directory: str) -> tuple[str, ...]:
     """Return the paths of a cluster, relative to the current directory. A missing path is reported when it is read.
 
     Only paths in the project are allowed, because the settings may come from an untrusted repository.
@@ -129,7 +129,7 @@ def _parse_paths(value: Any, place: str, directory: str) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def _parse_members(value: Any, place: str, directory: str) -> tuple[str, ...]:
+def _parse_members(value: object, place: str, directory: str) -> tuple[str, ...]:
     paths = _parse_paths(value, place, directory)
     if not paths:
         raise UserError(f"{place}: the list is empty. Name the files and directories of the cluster.")

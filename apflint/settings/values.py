@@ -18,7 +18,7 @@ from apflint.wording import join_words
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    Parser = Callable[[Any, str, str], Any]
+    Parser = Callable[[object, str, str], Any]
     """Function that parses a value. Raises UserError for an invalid value.
 
     Arguments: the value; the place (file and key) that error messages name; the directory of the settings file.
@@ -37,10 +37,10 @@ def _call(parse: Callable[[Any], T], value: object, place: str) -> T:
         raise UserError(f"{place}: {error}") from None
 
 
-def expect(expected: str, is_valid: Callable[[Any], bool]) -> Parser:
+def expect(expected: str, is_valid: Callable[[object], bool]) -> Parser:
     """Return a parser that returns valid values unchanged. The error message for other values contains `expected`."""
 
-    def parse(value: Any, place: str, _directory: str) -> Any:
+    def parse(value: object, place: str, _directory: str) -> Any:
         if not is_valid(value):
             raise UserError(f"{place}: expected {expected}.")
         return value
@@ -51,7 +51,7 @@ def expect(expected: str, is_valid: Callable[[Any], bool]) -> Parser:
 def choose(choices: Sequence[str]) -> Parser:
     """Return a parser that accepts only the choices, and returns the value unchanged."""
 
-    def parse(value: Any, place: str, _directory: str) -> Any:
+    def parse(value: object, place: str, _directory: str) -> Any:
         if value not in choices:
             hint = suggest(str(value), choices)
             raise UserError(f"{place}: invalid value {value!r}: use {join_words(choices)}.{hint}")
@@ -72,24 +72,24 @@ parse_seats = expect("an integer, 1 or more", lambda value: type(value) is int a
 parse_severity = choose((*SEVERITIES, "off"))
 
 
-def parse_release(value: Any, place: str, directory: str) -> releases.Release:
+def parse_release(value: object, place: str, directory: str) -> releases.Release:
     """Parse a Kubernetes release, such as `"1.36"`."""
     return _call(releases.parse_release, parse_string(value, place, directory), place)
 
 
-def parse_selectors(value: Any, place: str, directory: str) -> tuple[RuleSelector, ...]:
+def parse_selectors(value: object, place: str, directory: str) -> tuple[RuleSelector, ...]:
     """Parse a list of rules: ids, prefixes of ids, or names."""
     return tuple(_call(parse_selector, word, place) for word in parse_strings(value, place, directory))
 
 
-def parse_table(value: Any, place: str) -> dict[str, Any]:
+def parse_table(value: object, place: str) -> dict[str, object]:
     """Return a table of the settings file unchanged."""
     if not isinstance(value, dict):
         raise UserError(f"{place}: expected a table: write [{place.rpartition(' ')[2]}] and its entries below.")
     return value
 
 
-def parse_severities(value: Any, place: str, directory: str) -> dict[str, str]:
+def parse_severities(value: object, place: str, directory: str) -> dict[str, str]:
     """Return the severity of each rule in a table of selectors and severities."""
     severities: dict[str, str] = {}
     # A longer selector is more specific, so its severity is set later.
@@ -99,7 +99,7 @@ def parse_severities(value: Any, place: str, directory: str) -> dict[str, str]:
     return severities
 
 
-def parse_per_file_ignores(value: Any, place: str, directory: str) -> dict[str, tuple[str, ...]]:
+def parse_per_file_ignores(value: object, place: str, directory: str) -> dict[str, tuple[str, ...]]:
     """Return the rules of each pattern in a table of patterns and selectors."""
     table = parse_table(value, place)
     check_patterns(table, place)
@@ -111,7 +111,7 @@ def parse_per_file_ignores(value: Any, place: str, directory: str) -> dict[str, 
     }
 
 
-def parse_exclude(value: Any, place: str, directory: str) -> Patterns:
+def parse_exclude(value: object, place: str, directory: str) -> Patterns:
     """Parse a list of patterns, which are relative to the directory of the settings file."""
     globs = parse_strings(value, place, directory)
     check_patterns(globs, place)
@@ -127,7 +127,7 @@ def check_patterns(globs: Collection[str], place: str) -> None:
         raise UserError(f'{place}: the pattern "{start}..." is longer than {MAX_PATTERN_LENGTH:,} characters.')
 
 
-def parse_context(value: Any, place: str, directory: str) -> tuple[str, ...]:
+def parse_context(value: object, place: str, directory: str) -> tuple[str, ...]:
     """Return the paths of `context`, relative to the current directory. A missing file is reported when it is read.
 
     The settings may come from an untrusted repository, so only regular files and directories of the project are
