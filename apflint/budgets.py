@@ -56,6 +56,8 @@ MAX_KUSTOMIZATION_DEPTH = Bound(16, "nothing: the file is checked as a manifest"
 
 MAX_KUBECTL_SECONDS = Bound(30, "an error")
 """Maximum number of seconds that one request of kubectl takes, with the login of the user."""
+MAX_GIT_SECONDS = Bound(30, "an error")
+"""Maximum number of seconds that one git command takes."""
 
 
 # Settings, baselines, suppressions

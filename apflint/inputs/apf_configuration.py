@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.checks import rules_of
 from apflint.effective import Assumptions, Effective
 from apflint.engine import Options, load_inputs, report
 from apflint.errors import UserError
+from apflint.finding import Skipped
 from apflint.inputs.discovery import discover_files, is_dangling
 from apflint.inputs.manifests import collect_named, describe_files_without_objects, read_files
+from apflint.inputs.patches import REASON
 from apflint.releases import parse_release
 from apflint.settings.resolution import resolve_settings
 from apflint.wording import pluralize
@@ -18,7 +21,7 @@ from apflint.workspace import build_workspace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from apflint.finding import Finding, Skipped
+    from apflint.finding import Finding
     from apflint.inputs.discovery import FoundFile
     from apflint.load import Loaded
     from apflint.releases import Release
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 BUILT_IN_PREFIX = "defaults:"
 """Prefix of a name for built-in objects: `defaults:1.33` means the built-in objects of Kubernetes 1.33."""
+GIT_PREFIX = "git:"
+"""Prefix of a name for manifests of a git revision: `git:main` or `git:v1.2:clusters/prod`."""
 _DUPLICATE = "APF402"
 """Rule that reports objects that are defined twice."""
 
@@ -45,11 +50,13 @@ class ClusterOptions(NamedTuple):
     """Whether to ignore settings files."""
 
 
-def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> Effective:
-    """Return the configuration of a cluster that has the manifests in `paths`.
+def read_cluster(
+    paths: Iterable[str], options: ClusterOptions, warn: Warn, *, revision: str | None = None
+) -> Effective:
+    """Return the configuration of a cluster that has the manifests in `paths`, and those of a git revision (`git:main`).
 
     Calls `warn` for manifests that are not used or that the API server rejects. Raises UserError for invalid settings,
-    and for a path that cannot be read.
+    and for a path or a revision that cannot be read.
     """
     command_line = {"kubernetes": options.kubernetes, "server_concurrency": options.server_concurrency}
     settings = resolve_settings(command_line, options.config, isolated=options.isolated)
@@ -63,6 +70,14 @@ def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> E
     patches: list[Skipped] = []
     named_files: list[str] = []
     files = read_files(discover_files(named, settings.exclude), report_error, patches)
+    if revision is not None:
+        from apflint.inputs.git import read_revision
+
+        read = read_revision(revision, settings.exclude)
+        patches += (Skipped(name, REASON) for name in read.patches)
+        files, named = chain(read.files, files), (revision, *named)
+        for note in read.notes:
+            warn(note)
     loaded = load_inputs(file.content for file in collect_named(files, named, named_files) if file.may_hold_apf)
     if patches:
         warn("patches among the manifests are not used: build the kustomization first")
@@ -81,11 +96,14 @@ def read_cluster(paths: Iterable[str], options: ClusterOptions, warn: Warn) -> E
 def read_configuration(names: Sequence[str], options: ClusterOptions, warn: Warn) -> Effective:
     """Return the configuration of a cluster that has the manifests in these paths.
 
-    If the first name is one such as `defaults:1.33`, the cluster is of that release, and has its built-in objects.
+    If the first name is one such as `defaults:1.33`, the cluster is of that release, and has its built-in objects. If the
+    first name is one such as `git:main`, the cluster has the manifests of that git revision.
 
     Raises UserError as `read_cluster` does, and for an unknown release.
     """
     first, *rest = names
+    if first.startswith(GIT_PREFIX):
+        return read_cluster(rest, options, warn, revision=first)
     if not first.startswith(BUILT_IN_PREFIX):
         return read_cluster(names, options, warn)
     kubernetes = parse_release(first.removeprefix(BUILT_IN_PREFIX))

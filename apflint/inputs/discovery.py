@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml", ".json")
 """Suffixes of the files to read in directories. Named files may have any name."""
 
+INSTALLED_DIRECTORY = "node_modules"
+"""Name of directories that are not searched."""
 HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"
 UPPER_CASE = "upper-case suffix, which kubectl does not read"
 """Reasons for skipping a directory (`HIDDEN`, `INSTALLED`) or a file (`UPPER_CASE`)."""
@@ -145,7 +147,7 @@ def _list_entries(directory: _Directory, excluded: PathMatcher | None, skipped: 
         if excluded and excluded.matches(directory.relative + name):
             continue
         if is_directory:
-            reason = HIDDEN if name.startswith(".") else INSTALLED if name == "node_modules" else ""
+            reason = HIDDEN if name.startswith(".") else INSTALLED if name == INSTALLED_DIRECTORY else ""
             if not reason:
                 relative = directory.relative + name + "/"
                 entries.append(_Directory(path + "/", path + "/", directory.real + name + "/", relative))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,7 @@ from apflint.budgets import MAX_FILE_BYTES
 from apflint.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import IO
 
 _MAX_MESSAGE_BYTES = 64 * 1024
@@ -26,22 +27,35 @@ class ProgramOutput(NamedTuple):
     stderr: str
 
 
-def run_program(command: Sequence[str], seconds: int, directory: str | None = None) -> ProgramOutput:
-    """Run a program without input in a directory, by default the current one, and return its output.
+def run_program(
+    command: Sequence[str],
+    seconds: int,
+    directory: str | None = None,
+    *,
+    stdin: bytes = b"",
+    environment: Mapping[str, str] | None = None,
+) -> ProgramOutput:
+    """Run a program in a directory, by default the current one, and return its output.
 
     Raises UserError if the program is missing or cannot be started, if it runs longer than `seconds`, and if it prints
     more than `MAX_FILE_BYTES`. In the last two cases, the program and all processes that it has started are killed.
     """
     name = command[0]
     try:
-        process = subprocess.Popen(  # noqa: S603  # no shell, and the caller has chosen the program
-            command,
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # so that the processes that it starts, such as login plugins, can be killed with it
-        )
+        # A file instead of a pipe: a pipe would have to be written while the output is read.
+        with tempfile.TemporaryFile() if stdin else open(os.devnull, "rb") as file:
+            if stdin:
+                file.write(stdin)
+                file.seek(0)
+            process = subprocess.Popen(  # noqa: S603  # no shell, and the caller has chosen the program
+                command,
+                cwd=directory,
+                env=environment,
+                stdin=file,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # so that the processes that it starts, such as login plugins, can be killed with it
+            )
     except FileNotFoundError:
         raise UserError(f"{name} is not installed, or not in the PATH.") from None
     except OSError as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -224,6 +226,39 @@ def test_directory_without_objects_on_both_sides_is_noted(tmp_path: Path, capsys
 def test_without_the_built_in_objects(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run_diff(capsys, *story, "--no-defaults", "--format", "json")
     assert {row["name"] for row in json.loads(out)["levels"]} == {"exempt", "catch-all", "reporting", "ci"}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_revision_equals_the_directory_at_that_time(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(root / STORY / "before", tmp_path / "before")
+    shutil.copytree(root / STORY / "before", tmp_path / "work/manifests")
+    monkeypatch.chdir(tmp_path / "work")
+    commit = ("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "x")
+    for arguments in (("init", "-q", "-b", "main"), ("add", "."), commit):
+        subprocess.run(["git", *arguments], check=True)
+    shutil.rmtree("manifests")
+    shutil.copytree(root / STORY / "after", "manifests")
+    status, expected, _ = run_diff(capsys, "../before", "manifests")
+    assert status == 1
+    for sides in (("git:main", "."), ("git:main:manifests", "manifests"), ("git:HEAD", "../work/manifests")):
+        status, out, err = run_diff(capsys, *sides)
+        assert (status, err) == (1, "")
+        assert out.replace(" -> ".join(sides), "../before -> manifests") == expected
+    assert json.loads(run_diff(capsys, "git:main", ".", "--format", "json")[1])["changes"][0]["requests"][0]["from"][
+        "file"
+    ] == "git:main:manifests/ci.yaml"  # fmt: skip
+    assert run_diff(capsys, "git:main", "git:main")[:1] == (0,)
+    assert run_diff(capsys, "git:main:manifests/none.yaml", ".")[2].startswith("apflint: git:main:manifests/none.yaml:")
+    monkeypatch.chdir(tmp_path / "before")
+    assert run_diff(capsys, "git:main", ".")[0] == 2
+    (tmp_path / "work/empty").mkdir()
+    monkeypatch.chdir(tmp_path / "work/empty")
+    (tmp_path / "work/empty/x.yaml").write_text("a: 1\n", encoding="utf-8")
+    subprocess.run(["git", "add", "."], check=True)
+    subprocess.run(["git", *commit], check=True)
+    assert "git:main: no FlowSchema and no PriorityLevelConfiguration found" in run_diff(capsys, "git:main", ".")[2]
 
 
 # What counts as a change

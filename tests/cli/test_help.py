@@ -111,6 +111,9 @@ def test_usage_names_the_kubectl_plugin(capsys: pytest.CaptureFixture[str], monk
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_example_runs(line: str, tmp_path: Path) -> None:
     variables = prepare(tmp_path)
+    if "git:" in line:
+        commit = "git init -q -b main && git add . && git -c user.name=a -c user.email=a@example.com commit -qm x"
+        assert bash(commit, tmp_path, variables).returncode == 0
     done = bash(line, tmp_path, variables)
     assert done.returncode in (0, 1), f"{line}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr

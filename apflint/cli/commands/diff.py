@@ -18,7 +18,7 @@ from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
-from apflint.inputs.apf_configuration import ClusterOptions, read_configuration
+from apflint.inputs.apf_configuration import GIT_PREFIX, ClusterOptions, read_configuration
 from apflint.output.diff import Sides, diff_json, render_markdown, render_text
 from apflint.output.json_text import to_json
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @app.command(
     rich_help_panel="Analyze",
     epilog=examples(
+        ("a branch and the work tree", "apflint diff git:main ."),
         ("two checkouts", "apflint diff main/ branch/"),
         ("an upgrade of Kubernetes", "apflint diff defaults:1.33 defaults:1.36"),
         ("an upgrade of a cluster with these manifests", "apflint diff defaults:1.33 defaults:1.36 -f manifests/"),
@@ -41,7 +42,8 @@ def diff(
         typer.Argument(
             metavar="OLD",
             autocompletion=complete_configuration,
-            help="File, directory, -, or defaults:X.Y for the built-in objects of a release.",
+            help="File, directory, -, git:REVISION[:PATH] for manifests in git, or defaults:X.Y for the built-in objects of a"
+            " release.",
         ),
     ],
     new: Annotated[str, typer.Argument(metavar="NEW", autocompletion=complete_configuration, help="The same.")],
@@ -95,7 +97,7 @@ def _read(name: str, common: tuple[str, ...], cluster: ClusterOptions) -> Effect
     names = (name, *common)
     known = read_configuration(names, cluster, print_note)
     for path in () if known.workspace.manifests else names:
-        if path == "-" or os.path.isdir(path):
+        if path == "-" or os.path.isdir(path) or path.startswith(GIT_PREFIX):
             print_note(f"{_shown(path)}: no FlowSchema and no PriorityLevelConfiguration found")
     return known
 

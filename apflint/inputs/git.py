@@ -1,0 +1,255 @@
+"""Reads manifests from a git revision with the git executable, without touching the work tree or the index.
+
+The repository may be hostile, so git must not run programs that the repository configures. The commands used here read
+objects only: they start no hook, filter, diff driver, file system monitor or pager. Missing objects are never fetched.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.budgets import MAX_FILE_BYTES, MAX_GIT_SECONDS, MAX_KUSTOMIZATION_DEPTH
+from apflint.errors import UserError
+from apflint.inputs.discovery import INSTALLED_DIRECTORY, SUFFIXES
+from apflint.inputs.manifests import InputFile
+from apflint.inputs.patches import KUSTOMIZATIONS, list_patch_files
+from apflint.inputs.programs import run_program
+from apflint.inputs.reading import may_hold_apf
+from apflint.settings.patterns import PathMatcher
+from apflint.wording import pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.settings.patterns import Patterns
+
+_PREFIX = "git:"
+_COMMAND = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false")
+# GIT_ALLOW_PROTOCOL overrides the settings of a repository; the empty list allows no protocol, so that old releases of
+# git, which do not know GIT_NO_LAZY_FETCH, cannot fetch missing objects either.
+_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+_MAX_MESSAGE_CHARACTERS = 300
+_REPLY_BYTES = 128  # at least the length of a header in the output of `git cat-file --batch`
+_LINK, _SUBMODULE = "120000", "160000"
+"""File modes of git."""
+
+
+class RevisionFiles(NamedTuple):
+    """The manifests of a git revision."""
+
+    files: tuple[InputFile, ...]
+    """Files with names such as `git:main:manifests/apf.yaml`. The paths of the names are relative to the current directory."""
+    patches: tuple[str, ...]
+    """Names of Kustomize patches. Patches are not in `files`."""
+    notes: tuple[str, ...]
+    """Clauses about entries that are not read."""
+
+
+class _Entry(NamedTuple):
+    path: str
+    """Path relative to the current directory."""
+    object_id: str
+    size: int
+
+
+def read_revision(name: str, exclude: Patterns) -> RevisionFiles:
+    """Return the manifests of `git:REVISION` or `git:REVISION:PATH`, as `discover_files` selects them in a directory.
+
+    PATH is relative to the current directory, which is also its default. Symbolic links and submodules are not read.
+
+    Raises UserError if git is missing, fails or takes too long, if the revision or the path does not exist, and if the
+    clone does not have all files.
+    """
+    revision, _, path = name.removeprefix(_PREFIX).partition(":")
+    _check_name(name, revision, path)
+    try:
+        return _read(name, revision, path, exclude)
+    except ValueError:
+        raise UserError(f"{name}: git printed something unexpected.") from None
+
+
+def _read(name: str, revision: str, path: str, exclude: Patterns) -> RevisionFiles:
+    git = _Git(name)
+    prefix, is_shallow = os.fsdecode(git.run("rev-parse", "--show-prefix", "--is-shallow-repository")).split("\n")[:2]
+    path = posixpath.normpath(path or ".")
+    full_path = posixpath.normpath(prefix + path)
+    if posixpath.isabs(path) or full_path.startswith(".."):
+        raise UserError(f"{name}: the path is not in the git repository. Write it relative to the current directory.")
+    root, found = git.resolve(f"{revision}^{{tree}}", f"{revision}:{'' if full_path == '.' else full_path}")
+    if root is None:
+        hint = ""
+        if is_shallow == "true":
+            hint = (
+                " This is a shallow clone: fetch the history with `git fetch --unshallow`, or in GitHub Actions with"
+                " `fetch-depth: 0` of actions/checkout."
+            )
+        raise UserError(f'{name}: the repository has no revision "{revision}".{hint}')
+    if found is None:
+        raise UserError(f'{name}: "{revision}" has no file or directory "{full_path}".')
+    object_id, kind, size = found
+    notes: list[str] = []
+    if kind == "tree":
+        entries = _select(git.list_tree(object_id), path, PathMatcher(exclude), name, notes)
+    else:
+        entries = [_Entry(path, object_id, size)]
+    base = f"{_PREFIX}{revision}:"
+    files = []
+    for entry, data in git.read_entries(entries):
+        is_manifest = may_hold_apf(data)
+        file = InputFile(base + entry.path, name if kind == "blob" else "", data if is_manifest else b"", is_manifest)
+        files.append((entry.path, file))
+    held = [posixpath.join(prefix, path) for path, file in files if file.may_hold_apf]
+    listed = {posixpath.relpath(patch, prefix or ".") for patch in git.list_patches(root[0], held)}
+    return RevisionFiles(
+        tuple(file for path, file in files if path not in listed),
+        tuple(file.name for path, file in files if path in listed and file.may_hold_apf),
+        tuple(notes),
+    )
+
+
+def _check_name(name: str, revision: str, path: str) -> None:
+    """Raise UserError for names that git could read as options, or that do not fit in a line of its input."""
+    if not revision:
+        raise UserError(f"{name}: name a revision, as in {_PREFIX}main or {_PREFIX}v1.2:manifests.")
+    if revision.startswith("-") or not revision.isprintable() or "\n" in path:
+        raise UserError(f"{name}: this is not a valid name of a git revision.")
+
+
+def _select(
+    lines: Iterable[tuple[str, str, int, str]], start: str, exclude: PathMatcher, name: str, notes: list[str]
+) -> list[_Entry]:
+    """Return the entries of a tree that `discover_files` would select below the directory `start`."""
+    entries: list[_Entry] = []
+    if start == "." and exclude.matches_or_parent(start):
+        return entries
+    links = submodules = 0
+    for mode, object_id, size, below in lines:
+        parts = below.split("/")
+        if any(part.startswith(".") or part == INSTALLED_DIRECTORY for part in parts[:-1]):
+            continue
+        if mode != _SUBMODULE and not below.endswith(SUFFIXES):
+            continue
+        path = posixpath.normpath(posixpath.join(start, below))
+        if any(exclude.matches(parent) for parent in _with_parents(path, start)):
+            continue
+        links += mode == _LINK
+        submodules += mode == _SUBMODULE
+        if mode not in (_LINK, _SUBMODULE):
+            entries.append(_Entry(path, object_id, size))
+    for count, what in ((links, "symbolic link"), (submodules, "submodule")):
+        if count:
+            notes.append(f"{name}: {pluralize(count, what)} in the revision not read")
+    return entries
+
+
+def _with_parents(path: str, start: str) -> Iterator[str]:
+    """Yield a path and its parent directories below `start`."""
+    while path not in ("", start):
+        yield path
+        path = posixpath.dirname(path)
+
+
+class _Git:
+    """Runs git in the current directory. `name` starts the messages of errors."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def run(self, *arguments: str, stdin: str = "") -> bytes:
+        """Return what git prints. Raises UserError if git fails."""
+        command = (*_COMMAND, *arguments)
+        done = run_program(
+            command, MAX_GIT_SECONDS, stdin=os.fsencode(stdin), environment={**os.environ, **_ENVIRONMENT}
+        )
+        if done.status == 0:
+            return done.stdout
+        if "promisor" in done.stderr:
+            raise self._incomplete()
+        message = " ".join(done.stderr.removeprefix("fatal: ").split())[:_MAX_MESSAGE_CHARACTERS]
+        raise UserError(f"{self._name}: git: {message or f'exit code {done.status}'}")
+
+    def resolve(self, *expressions: str) -> list[tuple[str, str, int] | None]:
+        """Return id, type and size of the objects that the expressions name, or None for expressions without an object."""
+        lines = self.run("cat-file", "--batch-check", stdin="".join(f"{text}\n" for text in expressions))
+        return [_parse_header(line) for line in os.fsdecode(lines).removesuffix("\n").split("\n")]
+
+    def list_tree(self, object_id: str) -> Iterator[tuple[str, str, int, str]]:
+        """Yield mode, id, size and path of each file below a tree."""
+        # Without --full-tree, git omits entries outside of the current directory.
+        for line in os.fsdecode(self.run("ls-tree", "-r", "-z", "-l", "--full-tree", object_id)).split("\0")[:-1]:
+            attributes, _, path = line.partition("\t")
+            mode, _, object_id, size = attributes.split()
+            yield mode, object_id, int(size) if size.isdigit() else 0, path
+
+    def read_entries(self, entries: Iterable[_Entry]) -> Iterator[tuple[_Entry, bytes]]:
+        """Yield the entries with their bytes."""
+        batch: list[_Entry] = []
+        size = 0
+        for entry in entries:
+            if entry.size + _REPLY_BYTES > MAX_FILE_BYTES:
+                raise UserError(
+                    f"{self._name}: {entry.path} has {entry.size / 1_000_000:.0f} MB, but apflint reads at most"
+                    f" {MAX_FILE_BYTES >> 20} MiB of a file. Use the setting `exclude`."
+                )
+            if size + entry.size + _REPLY_BYTES > MAX_FILE_BYTES:
+                yield from self._read_batch(batch)
+                batch, size = [], 0
+            batch.append(entry)
+            size += entry.size + _REPLY_BYTES
+        yield from self._read_batch(batch)
+
+    def list_patches(self, root: str, paths: Iterable[str]) -> set[str]:
+        """Return the patches that kustomizations in the directories of `paths`, and in parent directories, list."""
+        directories: set[str] = set()
+        for path in paths:
+            directory = path
+            for _ in range(MAX_KUSTOMIZATION_DEPTH if "\n" not in path else 0):
+                directory = posixpath.dirname(directory)
+                directories.add(directory)
+                if not directory:
+                    break
+        candidates = [posixpath.join(directory, name) for directory in sorted(directories) for name in KUSTOMIZATIONS]
+        if not candidates:
+            return set()
+        found = self.resolve(*(f"{root}:{candidate}" for candidate in candidates))
+        entries = [
+            _Entry(candidate, header[0], header[2])
+            for candidate, header in zip(candidates, found, strict=True)
+            if header is not None and header[1] == "blob" and header[2] <= MAX_FILE_BYTES // 2
+        ]
+        patches: set[str] = set()
+        for entry, data in self.read_entries(entries):
+            directory = posixpath.dirname(entry.path)
+            for listed in list_patch_files(data.decode("utf-8", "replace")):
+                patch = posixpath.normpath(posixpath.join(directory, listed))
+                if patch.startswith(f"{directory}/" if directory else ""):  # as `Patches` in directories
+                    patches.add(patch)
+        return patches
+
+    def _read_batch(self, batch: list[_Entry]) -> Iterator[tuple[_Entry, bytes]]:
+        if not batch:
+            return
+        output = self.run("cat-file", "--batch", stdin="".join(f"{entry.object_id}\n" for entry in batch))
+        at = 0
+        for entry in batch:
+            end = output.index(b"\n", at)
+            header = _parse_header(output[at:end].decode())
+            if header is None:
+                raise self._incomplete()
+            start, at = end + 1, end + header[2] + 2
+            yield entry, output[start : at - 1]
+
+    def _incomplete(self) -> UserError:
+        return UserError(
+            f"{self._name}: this partial clone lacks files of the revision, and apflint fetches nothing. Use a full clone."
+        )
+
+
+def _parse_header(line: str) -> tuple[str, str, int] | None:
+    """Return id, type and size in a line of `git cat-file`, or None if the line says that there is no such object."""
+    words = line.split(" ")
+    if len(words) != 3 or not words[2].isdigit():
+        return None
+    return words[0], words[1], int(words[2])
