@@ -23,9 +23,18 @@ Name = Literal[
     "config",
     "test",
     "report",
+    "config-output",
+    "diff-output",
+    "explain-output",
+    "limits-output",
+    "rule-output",
+    "shards-output",
+    "test-output",
 ]
 FILES = {"config": "apflint-config.json", "test": "apflint-test.json", "report": "apflint-report.json"}
 """Schemas of apflint's own files: settings, policy tests, and the output of `check --format json`."""
+OUTPUTS = "apflint-output.json"
+"""Schemas of the JSON output of other commands, which share definitions. Each is an entry of `$defs`."""
 
 
 @app.command(
@@ -41,7 +50,7 @@ def schema(
         Name,
         typer.Argument(
             metavar="NAME",
-            help="A kind, config (apflint.toml), test (policy tests), or report (the output of check in JSON).",
+            help="A kind, config (apflint.toml), test (policy tests), report (JSON of check), or COMMAND-output (JSON of others).",
         ),
     ],
     api_version: Annotated[
@@ -50,7 +59,16 @@ def schema(
 ) -> None:
     """Print a JSON Schema, for completion and validation in editors."""
     if name in FILES:
-        with open(os.path.join(find_data_directory("schemas"), FILES[name]), encoding="utf-8") as file:
-            sys.stdout.write(file.read())
+        sys.stdout.write(_read(FILES[name]))
         return
-    sys.stdout.write(json.dumps(load_schema(name, parse_api_version(api_version)), indent=2, ensure_ascii=False) + "\n")
+    if name.endswith("-output"):
+        content = {**json.loads(_read(OUTPUTS)), "$ref": f"#/$defs/{name}"}
+    else:
+        content = load_schema(name, parse_api_version(api_version))
+    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def _read(name: str) -> str:
+    """Return the text of a file in schemas/."""
+    with open(os.path.join(find_data_directory("schemas"), name), encoding="utf-8") as file:
+        return file.read()

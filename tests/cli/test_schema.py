@@ -1,0 +1,86 @@
+"""`apflint schema`: the JSON output of each command is valid under the schema that the command prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from apflint.cli.app import run
+from apflint.cli.commands.schema import Name
+
+ROOT = Path(__file__).resolve().parents[2]
+STORY = ROOT / "fixtures" / "stories" / "accepted-but-wrong"
+REQUEST = ["list", "pods", "-A", "--as", "system:serviceaccount:ci:runner"]
+OUTPUTS = {
+    "config-output": [["config"], ["config", "--isolated"]],
+    "diff-output": [
+        ["diff", "defaults:1.20", "defaults:1.36"],
+        ["diff", "defaults:1.36", "defaults:1.36", "-f", str(STORY)],
+    ],
+    "explain-output": [
+        ["explain", *REQUEST, "-f", str(STORY)],
+        ["explain", "get", "/healthz", "--as", "system:anonymous", "--kubernetes", "1.20"],
+        ["explain", "watch", "pods", "--as", "root", "--as-group", "system:masters"],
+    ],
+    "limits-output": [["limits", str(STORY)], ["limits", "--kubernetes", "1.20", str(STORY)]],
+    "rule-output": [["rule"], ["rule", "APF305"]],
+    "shards-output": [
+        ["shards", "--queues", "64", "--hand-size", "6"],
+        ["shards", "--recommend", "0.01"],
+        ["shards", "--flow-schema", "service-accounts", "--distinguisher", "alice"],
+    ],
+}
+
+
+def print_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return the JSON that a command prints."""
+    assert run(arguments) in (0, 1), capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+def validator(name: str, capsys: pytest.CaptureFixture[str]) -> Draft202012Validator:
+    schema = print_json(["schema", name], capsys)
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_output_is_valid_and_less_is_not(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    check = validator(name, capsys)
+    for arguments in OUTPUTS[name]:
+        value = print_json([*arguments, "--format", "json"], capsys)
+        check.validate(value)
+        required = next(key for key in value if key not in ("fates", "considered", "skipped"))
+        assert not check.is_valid({key: other for key, other in value.items() if key != required})
+        assert not check.is_valid({**value, "unknown": None})
+
+
+@pytest.mark.parametrize("level", ["batch", "missing"])
+def test_output_of_policy_tests_is_valid(level: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = tmp_path / "apf-test.yaml"
+    tests = [
+        {"name": "a", "request": "list pods", "as": "alice", "reaches": {"priorityLevel": level}},
+        {"unreachable": "catch-all"},
+    ]
+    suite.write_text(json.dumps({"manifests": [], "tests": tests}), "utf-8")
+    check = validator("test-output", capsys)
+    check.validate(print_json(["test", "--format", "json", str(suite)], capsys))
+
+
+def test_output_about_an_invalid_suite_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = tmp_path / "apf-test.yaml"
+    suite.write_text("tests: 1\n", "utf-8")
+    check = validator("test-output", capsys)
+    assert run(["test", "--format", "json", str(suite)]) == 2
+    value = json.loads(capsys.readouterr().out)
+    check.validate(value)
+    assert value["files"][0]["errors"]
+
+
+def test_every_output_has_a_test() -> None:
+    names = {name for name in get_args(Name) if name.endswith("-output")}
+    assert names == {*OUTPUTS, "test-output"}
