@@ -127,7 +127,9 @@ def find_name_by_uid(known: Effective, kind: str, uid: str) -> str:
             if document.kind == kind:
                 return document.name
             raise UserError(f'"{uid}" is the uid of the {document.kind} "{document.name}", not of a {kind}')
+    if any(manifest.document.source.is_live for manifest in known.workspace.manifests):
+        raise UserError(f'no {kind} in the running cluster has the uid "{uid}"')
     raise UserError(
-        f'no {kind} in these manifests has the uid "{uid}". Dump them from the cluster: kubectl get'
-        f" flowschemas,prioritylevelconfigurations -o yaml | apflint explain -f - {_UID_OPTIONS[kind]} ..."
+        f'no {kind} in these manifests has the uid "{uid}". Read them from the cluster:'
+        f" apflint explain --live {_UID_OPTIONS[kind]} ..."
     )

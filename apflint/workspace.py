@@ -145,11 +145,11 @@ def is_dangling_on_server(schema: FlowSchema) -> bool:
     """Return whether a server reported, in the status of a FlowSchema, that its priority level does not exist.
 
     The server keeps the condition `Dangling` up to date (presyncFlowSchemaStatus in
-    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go). The status counts only if the FlowSchema is in a list,
-    as `kubectl get` prints it. A status in a file with one object may be outdated.
+    staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller.go). The status counts only if the FlowSchema is live, or
+    in a list, as `kubectl get` prints it. A status in a file with one object may be outdated.
     """
     document = schema.document
-    if not (document.prefix and document.at("metadata", "uid")):
+    if not ((document.prefix or document.source.is_live) and document.at("metadata", "uid")):
         return False
     conditions = document.at("status", "conditions")
     return isinstance(conditions, list) and any(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from typer.models import OptionInfo
 
+    from apflint.inputs.kubectl import KubectlOptions
     from apflint.rule_selection import RuleSelector
     from apflint.settings.model import Settings
 
@@ -110,6 +111,27 @@ def join_settings(config: str | None, isolated: bool, **options: object) -> Sett
     return resolve_settings(given, config, isolated=isolated)
 
 
+def join_cluster_paths(live: KubectlOptions | None, *paths: list[str] | None) -> tuple[str, ...]:
+    """Return the manifests of a cluster: the paths, as `join_paths` does, or nothing if a running cluster is read."""
+    return tuple(chain(*filter(None, paths))) if live else join_paths(*paths)
+
+
+def parse_live(
+    live: bool, kubeconfig: str | None, kube_context: str | None, *, no_defaults: bool = False
+) -> KubectlOptions | None:
+    """Return the running cluster of the options, or None without --live. Raises UserError for conflicting options."""
+    for name, is_given in (("--kubeconfig", kubeconfig is not None), ("--kube-context", kube_context is not None)):
+        if is_given and not live:
+            raise UserError(f"{name} requires --live")
+    if not live:
+        return None
+    if no_defaults:
+        raise UserError("--live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
+    from apflint.inputs.kubectl import KubectlOptions
+
+    return KubectlOptions(kubeconfig, kube_context)
+
+
 _PATHS_HELP = "Files, directories (the *.yaml, *.yml and *.json files below), or - for standard input."
 _FILENAME_HELP = "Files, directories, or - for standard input; repeatable."
 _EXCLUDE_HELP = "Ignore matching files and directories below directories; repeatable."
@@ -147,6 +169,15 @@ Kubernetes = Annotated[
         parser=parse_release,
         autocompletion=completers.complete_releases,
     ),
+]
+Live = Annotated[
+    bool, option(CLUSTER, "Read the objects and the release of the running cluster with kubectl.", "--live")
+]
+Kubeconfig = Annotated[
+    str | None, option(CLUSTER, "With --live: kubeconfig file of the cluster.", "--kubeconfig", metavar="FILE")
+]
+KubeContext = Annotated[
+    str | None, option(CLUSTER, "With --live: context in the kubeconfig.", "--kube-context", metavar="NAME")
 ]
 NoDefaults = Annotated[bool, option(CLUSTER, "Leave out the built-in objects of the release.", "--no-defaults")]
 ServerConcurrency = Annotated[

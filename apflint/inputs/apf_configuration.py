@@ -19,10 +19,11 @@ from apflint.wording import pluralize
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.finding import Finding
     from apflint.inputs.discovery import FoundFile
+    from apflint.inputs.kubectl import KubectlOptions
     from apflint.load import Loaded
     from apflint.releases import Release
 
@@ -48,6 +49,10 @@ class ClusterOptions(NamedTuple):
     """Settings file to use instead of the closest one."""
     isolated: bool = False
     """Whether to ignore settings files."""
+    live: KubectlOptions | None = None
+    """The running cluster to which the manifests are applied, or None for a new cluster. It has its own built-in objects.
+
+    Its release applies, unless `kubernetes` is set."""
 
 
 def read_cluster(
@@ -56,7 +61,7 @@ def read_cluster(
     """Return the configuration of a cluster that has the manifests in `paths`, and those of a git revision (`git:main`).
 
     Calls `warn` for manifests that are not used or that the API server rejects. Raises UserError for invalid settings,
-    and for a path or a revision that cannot be read.
+    and for a path, a revision or a running cluster that cannot be read.
     """
     command_line = {"kubernetes": options.kubernetes, "server_concurrency": options.server_concurrency}
     settings = resolve_settings(command_line, options.config, isolated=options.isolated)
@@ -87,10 +92,23 @@ def read_cluster(
     }
     for note in describe_files_without_objects([name for name in named_files if name not in nonempty]):
         warn(note)
-    assumptions = Assumptions(server_concurrency=settings.server_concurrency, defaults=options.defaults)
-    known = Effective(build_workspace(loaded, settings.kubernetes), assumptions)
+    release, assumptions = settings.kubernetes, Assumptions(False, settings.server_concurrency, options.defaults)
+    if options.live is not None:
+        from apflint.inputs.kubectl import read_live_configuration
+
+        live = read_live_configuration(options.live, options.kubernetes)
+        loaded = [*replace_objects(load_inputs(live.files), loaded), *loaded]
+        release, assumptions = live.kubernetes, assumptions._replace(complete=True, defaults=False)
+    known = Effective(build_workspace(loaded, release), assumptions)
     _warn_about_rejections(loaded, known, warn)
     return known
+
+
+def replace_objects(live: Iterable[Loaded], manifests: Iterable[Loaded]) -> Iterator[Loaded]:
+    """Yield the objects of a running cluster that stay after the manifests are applied, because none has the same name."""
+    applied = {(document.kind, document.name) for part in manifests for document in part.documents}
+    for part in live:
+        yield part._replace(documents=tuple(one for one in part.documents if (one.kind, one.name) not in applied))
 
 
 def read_configuration(names: Sequence[str], options: ClusterOptions, warn: Warn) -> Effective:
@@ -101,11 +119,13 @@ def read_configuration(names: Sequence[str], options: ClusterOptions, warn: Warn
 
     Raises UserError as `read_cluster` does, and for an unknown release.
     """
+    if not names or not names[0].startswith((GIT_PREFIX, BUILT_IN_PREFIX)):
+        return read_cluster(names, options, warn)
     first, *rest = names
     if first.startswith(GIT_PREFIX):
         return read_cluster(rest, options, warn, revision=first)
-    if not first.startswith(BUILT_IN_PREFIX):
-        return read_cluster(names, options, warn)
+    if options.live is not None:
+        raise UserError(f"--live and {first} cannot be combined: a running cluster has its own built-in objects")
     kubernetes = parse_release(first.removeprefix(BUILT_IN_PREFIX))
     return read_cluster(rest, options._replace(kubernetes=kubernetes, defaults=True), warn)
 

@@ -8,13 +8,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import yaml
+
 from apflint.budgets import MAX_KUBECTL_SECONDS
 from apflint.errors import UserError
 from apflint.inputs.programs import run_program
+from apflint.load.scalars import resolve_plain
+from apflint.load.source import LIVE_PREFIX
 from apflint.releases import API_VERSIONS, GROUP, parse_release
 from apflint.wording import join_words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from apflint.releases import Release
 
 _GROUP_PATH = f"/apis/{GROUP}"
@@ -30,9 +36,15 @@ class KubectlOptions(NamedTuple):
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The options of kubectl."""
+        """The options of kubectl for this cluster."""
         given = (("--kubeconfig", self.kubeconfig), ("--context", self.context))
         return tuple(f"{name}={value}" for name, value in given if value is not None)
+
+    @property
+    def apflint_arguments(self) -> tuple[str, ...]:
+        """The options of apflint for this cluster."""
+        given = (("--kubeconfig", self.kubeconfig), ("--kube-context", self.context))
+        return ("--live", *(word for name, value in given if value is not None for word in (name, value)))
 
 
 class LiveConfiguration(NamedTuple):
@@ -41,7 +53,8 @@ class LiveConfiguration(NamedTuple):
     kubernetes: Release
     """The release of the API server, or the release that the caller has asked for."""
     files: tuple[tuple[str, bytes], ...]
-    """A list of FlowSchemas and a list of priority levels, as pairs of name and JSON. A name looks like `live:flowschemas`."""
+    """The objects, as pairs of name and YAML. The name `live:flowschemas/batch` means that the YAML has the lines that
+    `kubectl get flowschemas/batch -o yaml` prints."""
 
 
 def read_live_configuration(options: KubectlOptions, kubernetes: Release | None = None) -> LiveConfiguration:
@@ -55,10 +68,7 @@ def read_live_configuration(options: KubectlOptions, kubernetes: Release | None 
     version = _choose_version(_get(options, _GROUP_PATH))
     return LiveConfiguration(
         kubernetes,
-        tuple(
-            (f"live:{resource}", _read_list(options, f"{_GROUP_PATH}/{version}/{resource}", f"{kind}List"))
-            for resource, kind in _RESOURCES.items()
-        ),
+        tuple(file for resource in _RESOURCES for file in _read_objects(options, version, resource)),
     )
 
 
@@ -88,12 +98,49 @@ def _choose_version(group: dict[str, Any]) -> str:
     )
 
 
-def _read_list(options: KubectlOptions, path: str, kind: str) -> bytes:
-    """Return the JSON of a list of objects."""
+def _read_objects(options: KubectlOptions, version: str, resource: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the YAML of each object of a resource."""
+    path, kind = f"{_GROUP_PATH}/{version}/{resource}", _RESOURCES[resource]
     answer = _get(options, path)
-    if answer.get("kind") != kind or not isinstance(answer.get("items"), list):
+    if answer.get("kind") != f"{kind}List" or not isinstance(answer.get("items"), list):
         raise _unexpected(path)
-    return json.dumps(answer, indent=1).encode()
+    for item in answer["items"]:
+        metadata = item.get("metadata") if isinstance(item, dict) else None
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+            raise _unexpected(path)
+        # Items of a list have no kind. kubectl hides managedFields, too.
+        shown = {key: value for key, value in metadata.items() if key != "managedFields"}
+        value = {**item, "apiVersion": f"{GROUP}/{version}", "kind": kind, "metadata": shown}
+        try:
+            yield f"{LIVE_PREFIX}{resource}/{metadata['name']}", _to_yaml(value)
+        except RecursionError:
+            raise _unexpected(path) from None
+
+
+def _to_yaml(value: object) -> bytes:
+    """Render a value as `kubectl get -o yaml` does, with the same lines. Raises RecursionError if it is nested too deeply."""
+    text: bytes = yaml.dump(value, Dumper=_Dumper, encoding="utf-8", allow_unicode=True, default_flow_style=False)
+    return text
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the base class that is faster, if there is one
+    """Writes YAML as go-yaml does."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # the signature of PyYAML
+        """Return True, so that the YAML contains no aliases."""
+        return True
+
+
+def _represent(dumper: Any, text: str) -> Any:
+    """Represent a string. Add quotes if PyYAML or go-yaml would read it as another type: they disagree about `1e3`."""
+    clean = text.encode("utf-8", "replace").decode()  # without lone surrogates
+    is_plain = resolve_plain(text) == text and dumper.resolve(yaml.ScalarNode, text, (True, False)) in _STRING_TAGS
+    return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
+
+
+# The second tag is PyYAML's for `*`, which gets quotes anyway.
+_STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
+_Dumper.add_representer(str, _represent)
 
 
 def _get(options: KubectlOptions, path: str) -> dict[str, Any]:

@@ -53,10 +53,11 @@ def load_text(source: Source) -> Loaded:
         message = f"more than {MAX_LINES:,} lines in one file"
         return Loaded(start, (), (LoadProblem("unsafe", TextRange(start, 0, 1), message, "split the file", False),), {})
     finder = ObjectFinder(source)
-    template = recognize_file(source.name, text)
+    # The name of an object in a cluster may end with .md or .json.
+    template = None if source.is_live else recognize_file(source.name, text)
     if template is not None and finder.is_wanted(0, len(text)):
         finder.add_template(template)
-    elif source.name.endswith(".json"):
+    elif source.name.endswith(".json") and not source.is_live:
         from apflint.load import json
 
         finder.collect(json.parse_documents(text, finder.is_wanted), json.parse_tree)

@@ -10,6 +10,8 @@ from apflint.location import Span
 
 STDIN = "<stdin>"
 """Name of standard input."""
+LIVE_PREFIX = "live:"
+"""Start of the names of objects that kubectl has read from a cluster, such as `live:flowschemas/batch`."""
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -21,7 +23,9 @@ class Source:
         self.name = name
         """Name that findings show: a path, or `<stdin>`."""
         self.text = text
-        self.rendered = rendered or name == STDIN
+        self.is_live = name.startswith(LIVE_PREFIX)
+        """Whether the text is an object of a running cluster."""
+        self.rendered = rendered or self.is_live or name == STDIN
         """Whether a tool such as Helm rendered the text. If so, the user did not choose the order of its documents."""
 
     @cached_property

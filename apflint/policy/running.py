@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.limits import Limits
     from apflint.evaluate.match import RequestDigest
     from apflint.inputs.apf_configuration import ClusterOptions, Warn
+    from apflint.inputs.kubectl import KubectlOptions
     from apflint.load.source import Source
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
@@ -84,6 +85,8 @@ class FileResult(NamedTuple):
     """Paths of the tested manifests, relative to the current directory."""
     results: tuple[Result, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
+    live: KubectlOptions | None = None
+    """The tested cluster, to which the manifests are applied, or None for a new cluster."""
 
     @property
     def passed(self) -> int:
@@ -100,7 +103,9 @@ class FileResult(NamedTuple):
         if result.request is None or result.request.words is None:
             return None
         words = ["apflint", "explain", *result.request.words]
-        for path in self.manifests or (os.devnull,):  # without -f, `explain` reads the current directory
+        if self.live is not None:
+            words += self.live.apflint_arguments
+        for path in self.manifests or (() if self.live else (os.devnull,)):  # `explain` reads the current directory
             words += ["-f", path]
         if self.kubernetes != NEWEST.name:
             words += ["--kubernetes", self.kubernetes]
@@ -123,8 +128,10 @@ class Run(NamedTuple):
 def run_suite_file(path: str, manifests: tuple[str, ...], cluster: ClusterOptions, warn: Warn) -> FileResult:
     """Run the suite in a file. It tests `manifests`, or the manifests that the suite names if `manifests` is empty.
 
+    If `cluster` is a running cluster, `manifests` are applied to it, and the suite's manifests and release do not matter.
+
     Errors in the file are returned as mistakes, so that the caller can run other suites. Raises UserError if `manifests`
-    cannot be read.
+    or the running cluster cannot be read.
     """
     if path != "-" and os.path.isdir(path):
         return _untested(path, None, f"{path}: this is a directory: name the suites in it")
@@ -141,7 +148,7 @@ def run_suite_file(path: str, manifests: tuple[str, ...], cluster: ClusterOption
 def _run_suite(suite: Suite, manifests: tuple[str, ...], cluster: ClusterOptions, warn: Warn) -> FileResult:
     document, source, name = suite.document, suite.document.source, suite.document.source.name
     paths = manifests
-    if not manifests:
+    if not (manifests or cluster.live):
         if suite.manifests is None:
             message = (
                 "no manifests given: name them with `manifests: [PATH]`, or with -f PATH;"
@@ -155,18 +162,18 @@ def _run_suite(suite: Suite, manifests: tuple[str, ...], cluster: ClusterOptions
                 f'"{stream}" is a stream or a device, and suites can only name files and directories: use -f {stream}'
             )
             return _untested(name, source, message, document.span(("manifests",)))
-    if cluster.kubernetes is None and suite.release is not None:
+    if cluster.kubernetes is None and suite.release is not None and not cluster.live:
         cluster = cluster._replace(kubernetes=suite.release)
     if cluster.server_concurrency is None:
         cluster = cluster._replace(server_concurrency=suite.server_concurrency)
     try:
         known = read_cluster(paths, cluster, warn)
     except UserError as error:
-        if manifests:
+        if manifests or cluster.live:
             raise  # the error is in the command line
         return _untested(name, source, str(error), document.span(("manifests",)))
     runner = Runner(suite, known.configuration, known.limits)
-    return FileResult(name, source, known.release.name, paths, tuple(runner.run()))
+    return FileResult(name, source, known.release.name, paths, tuple(runner.run()), live=cluster.live)
 
 
 def _is_stream(path: str) -> bool:

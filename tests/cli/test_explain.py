@@ -431,7 +431,7 @@ def test_uids_of_response_headers_are_named(capsys: pytest.CaptureFixture[str]) 
     assert run(["explain", "--priority-level-uid", "x"]) == 2
     message = capsys.readouterr().err
     assert 'no PriorityLevelConfiguration in these manifests has the uid "x"' in message
-    assert "-f - --priority-level-uid ..." in message
+    assert "apflint explain --live --priority-level-uid ..." in message
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,12 +44,13 @@ def test_newest_served_version_is_read(version: str, git_version: str, tmp_path:
     with serve(recorded_answers(version, git_version), tmp_path) as kubeconfig:
         live = read_live_configuration(KubectlOptions(kubeconfig, "recorded"))
     assert live.kubernetes == parse_release(git_version)
-    assert f'"apiVersion": "{GROUP}/{version}"' in live.files[0][1].decode()
+    assert f"apiVersion: {GROUP}/{version}" in live.files[0][1].decode()
 
 
 FORBIDDEN = status(
     403, "Forbidden", f'flowschemas.{GROUP} is forbidden: User "alice" cannot list resource "flowschemas"'
 )
+DEEP = b'{"kind": "FlowSchemaList", "items": [{"metadata": {"name": "a"}, "spec": %s1%s}]}' % (b"[" * 900, b"]" * 900)
 
 
 @needs_kubectl
@@ -66,6 +69,9 @@ FORBIDDEN = status(
         ({"/version": (200, b"[" * 100_000)}, "printed something else"),
         ({"/version": (200, [])}, "printed something else"),
         ({FLOW_SCHEMAS: (200, {"kind": "PodList", "items": []})}, "printed something else"),
+        ({FLOW_SCHEMAS: (200, {"kind": "FlowSchemaList", "items": ["a"]})}, "printed something else"),
+        ({FLOW_SCHEMAS: (200, {"kind": "FlowSchemaList", "items": [{"metadata": {"name": 5}}]})}, "printed something else"),
+        ({FLOW_SCHEMAS: (200, DEEP)}, "printed something else"),
         ({FLOW_SCHEMAS: status(401, "Unauthorized", "Unauthorized")}, "You must be logged in"),
         ({FLOW_SCHEMAS: status(500, "InternalError", "etcd is down")}, "etcd is down"),
     ],
@@ -121,3 +127,39 @@ def test_long_message_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(UserError) as raised:
         read_live_configuration(KubectlOptions())
     assert 400 < len(str(raised.value)) < 500
+
+
+@needs_kubectl
+def test_yaml_of_objects_is_that_of_kubectl(tmp_path: Path) -> None:
+    """So line numbers of findings are those of `kubectl get -o yaml`."""
+    with serve(recorded_answers(), tmp_path) as kubeconfig:
+        files = dict(read_live_configuration(KubectlOptions(kubeconfig)).files)
+    labels = {"a": "1e3", "b": "no", "c": "2026-01-01", "d": "0o7", "e": "", "f": "~", "g": "*", "h": "1.5"}
+    item = next(item for item in OBJECTS if item["kind"] == "FlowSchema" and item["status"])
+    item = {**item, "metadata": {**item["metadata"], "labels": labels, "annotations": {"i": "two\nlines\n", "j": "é"}}}
+    path = tmp_path / "object.json"
+    path.write_text(json.dumps(item), encoding="utf-8")
+    line = ["kubectl", "annotate", "--local", "-f", str(path), "-o", "yaml", "absent-"]
+    printed = subprocess.run(line, capture_output=True, check=True).stdout
+    answers = recorded_answers()
+    body = answers[FLOW_SCHEMAS][1] | {"items": [item]}
+    with serve(answers | {FLOW_SCHEMAS: (200, body)}, tmp_path) as kubeconfig:
+        changed = dict(read_live_configuration(KubectlOptions(kubeconfig)).files)
+    name = f"live:flowschemas/{item['metadata']['name']}"
+    assert changed[name].decode() == printed.decode()
+    assert b"managedFields" not in files[name]
+
+
+@needs_kubectl
+def test_objects_may_have_names_like_files_and_strange_strings(tmp_path: Path) -> None:
+    answers = recorded_answers()
+    body = answers[FLOW_SCHEMAS][1]
+    spec = body["items"][0]["spec"]
+    items = [
+        {"metadata": {"name": f"a{suffix}", "labels": {"x": "\ud800", "\ud800": "x"}}, "spec": spec}
+        for suffix in (".md", ".json", ".tf")
+    ]
+    with serve(answers | {FLOW_SCHEMAS: (200, body | {"items": items})}, tmp_path) as kubeconfig:
+        live = read_live_configuration(KubectlOptions(kubeconfig))
+    schemas = build_workspace(load_inputs(live.files), live.kubernetes).flow_schemas
+    assert [schema.name for schema in schemas] == ["a.md", "a.json", "a.tf"]

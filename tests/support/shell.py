@@ -72,7 +72,11 @@ STAND_INS = {
     # helm and kustomize print a stream of manifests. Comments of Helm name the templates.
     "helm": 'cat "$APFLINT_EXAMPLE/chart.txt"',
     "kustomize": 'cat "$APFLINT_EXAMPLE/live.yaml"',
-    "kubectl": 'cat "$APFLINT_EXAMPLE/live.yaml"',
+    # `kubectl get --raw` answers for a running cluster.
+    "kubectl": f"""case "$*" in
+        "get --raw "*) exec "{sys.executable}" "{Path(__file__).with_name("recorded_kubectl.py")}" "$@" ;;
+        *) cat "$APFLINT_EXAMPLE/live.yaml" ;;
+    esac""",
     "dot": "cat",
     "apflint": f'exec "{sys.executable}" -m apflint "$@"',
 }

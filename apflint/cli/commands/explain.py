@@ -59,9 +59,10 @@ MAX_PRINTED_ERRORS = 10
         ),
         ("an event of the audit log", "apflint explain --event event.json"),
         ("many requests", "apflint explain -f manifests/ --requests requests.jsonl --format json"),
+        ("the objects of a running cluster", "apflint explain --live list pods -n team-a --as alice"),
         (
             "the FlowSchema of a response, by its header X-Kubernetes-PF-FlowSchema-UID",
-            "apflint explain -f live.yaml --flow-schema-uid 6f9a4d3e-0c5b-4b7e-9a51-3f2d8a1c7e60",
+            "apflint explain --live --flow-schema-uid ed64adff-da4d-424d-b18d-973d2ada602f",
         ),
     ),
 )
@@ -110,6 +111,9 @@ def explain(
         str | None, option(REQUEST, "Show the name of the priority level with this uid.", metavar="UID")
     ] = None,
     filename: options.Filenames = None,
+    live: options.Live = False,
+    kubeconfig: options.Kubeconfig = None,
+    kube_context: options.KubeContext = None,
     kubernetes: options.Kubernetes = None,
     no_defaults: options.NoDefaults = False,
     server_concurrency: options.ServerConcurrency = None,
@@ -138,7 +142,8 @@ def explain(
         raise UserError(f"{given[0]} and {given[1]} cannot be combined: name one request")
     if not given and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):  # None if closed
         raise UserError("no request given. For example: apflint explain list pods -n team-a --as alice")
-    paths = options.join_paths(filename)
+    kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
+    paths = options.join_cluster_paths(kubectl, filename)
     if "-" in paths and "-" in (event, requests):
         raise UserError("standard input cannot be both the manifests and the requests")
     if method is not None and path is None:
@@ -160,7 +165,7 @@ def explain(
         named_groups = tuple(groups or ())
         arguments = RequestArguments(user, tuple(words or ()), named_groups, namespace, all_namespaces, method, path)
         request = _note_path(arguments.to_request(), arguments.words)
-    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
+    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl)
     known = read_cluster(paths, cluster, print_note)
     is_json = output_format == "json"
     if uids != (None, None):

@@ -19,12 +19,16 @@ from apflint.inputs.apf_configuration import ClusterOptions, read_configuration
         ("Mermaid, which GitHub and GitLab draw in Markdown", "apflint graph manifests/"),
         ("a page for the browser", "apflint graph --format html manifests/ > apf.html"),
         ("with Graphviz", "apflint graph --format dot manifests/ | dot -Tpdf > apf.pdf"),
+        ("a running cluster", "apflint graph --live --format html > apf.html"),
         ("the built-in objects of a release", "apflint graph defaults:1.36"),
     ),
 )
 def graph(
     paths: options.Paths = None,
     filename: options.Filenames = None,
+    live: options.Live = False,
+    kubeconfig: options.Kubeconfig = None,
+    kube_context: options.KubeContext = None,
     kubernetes: options.Kubernetes = None,
     no_defaults: options.NoDefaults = False,
     server_concurrency: options.ServerConcurrency = None,
@@ -35,8 +39,9 @@ def graph(
     isolated: options.Isolated = False,
 ) -> None:
     """Draw FlowSchemas in matching order, and the seats of their priority levels."""
-    named = options.join_paths(paths, filename)
-    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
+    kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
+    named = options.join_cluster_paths(kubectl, paths, filename)
+    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl)
     known = read_configuration(named, cluster, print_note)
     drawing = build_picture(known, find_unreachable(known.configuration))
     match output_format:

@@ -18,12 +18,16 @@ from apflint.output.limits import limits_json, render_limits
     epilog=examples(
         ("the priority levels of a new cluster, and those of the manifests", "apflint limits manifests/"),
         ("a server with other flags", "apflint limits --server-concurrency 1600+400 manifests/"),
+        ("a running cluster", "apflint limits --live"),
         ("what changes with an upgrade", "apflint diff defaults:1.28 defaults:1.36"),
     ),
 )
 def limits(
     paths: options.Paths = None,
     filename: options.Filenames = None,
+    live: options.Live = False,
+    kubeconfig: options.Kubeconfig = None,
+    kube_context: options.KubeContext = None,
     kubernetes: options.Kubernetes = None,
     no_defaults: options.NoDefaults = False,
     server_concurrency: options.ServerConcurrency = None,
@@ -37,8 +41,9 @@ def limits(
     Built-in objects of the Kubernetes release are included, unless the
     manifests define them or --no-defaults is given.
     """
-    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
-    known = read_cluster(options.join_paths(paths, filename), cluster, print_note)
+    kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
+    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl)
+    known = read_cluster(options.join_cluster_paths(kubectl, paths, filename), cluster, print_note)
     if output_format == "json":
         text = to_json(limits_json(known.limits), 2)
     else:

@@ -26,6 +26,7 @@ from apflint.settings.resolution import resolve_settings
     epilog=examples(
         ("one suite", "apflint test apf-test.yaml"),
         ("all suites, for a CI system", "apflint test --format junit policy/*.yaml > results.xml"),
+        ("a running cluster instead of the manifests that the suite names", "apflint test --live apf-test.yaml"),
         ("the same suite for another release", "apflint test --kubernetes 1.33 apf-test.yaml"),
     ),
 )
@@ -41,6 +42,9 @@ def test(
             metavar="PATH",
         ),
     ] = None,
+    live: options.Live = False,
+    kubeconfig: options.Kubeconfig = None,
+    kube_context: options.KubeContext = None,
     kubernetes: options.Kubernetes = None,
     server_concurrency: options.ServerConcurrency = None,
     output_format: Annotated[Literal["text", "json", "junit"], option(OUTPUT, "Output format.", "--format")] = "text",
@@ -60,7 +64,8 @@ def test(
     if "-" in suites and "-" in manifests:
         raise UserError("standard input cannot be both the suite and the manifests")
     resolve_settings(config=config, isolated=isolated)  # reports a mistake in the settings once, not for each suite
-    cluster = ClusterOptions(kubernetes, server_concurrency, config=config, isolated=isolated)
+    kubectl = options.parse_live(live, kubeconfig, kube_context)
+    cluster = ClusterOptions(kubernetes, server_concurrency, config=config, isolated=isolated, live=kubectl)
     with show_progress("Testing"):
         result = Run(tuple(run_suite_file(path, manifests, cluster, print_note) for path in suites))
     for file in result.files:
