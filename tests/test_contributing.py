@@ -6,11 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
-from support.pages import read_page
+from support.pages import add_examples, find_example
 from support.rule_examples import parse_examples
 from support.shell import environment
 
@@ -22,18 +21,10 @@ if TYPE_CHECKING:
     from apflint.catalogue import Rule
 
 
-def find_block(start: str) -> str:
-    """Return the block of the page whose first line contains this text."""
-    page = read_page("contributing/index")
-    blocks = re.findall(r"^ *(```|~~~)\w+\n(.*?)^ *\1$", page, re.MULTILINE | re.DOTALL)
-    (block,) = (text for _, text in blocks if start in text.partition("\n")[0])
-    return textwrap.dedent(block)
-
-
 @pytest.fixture(scope="module")
 def rule() -> Rule:
     """Return the rule that the page adds. Its block begins with `---` and `id:`."""
-    return parse_page(find_block("---"))
+    return parse_page(find_example("---"))
 
 
 @pytest.fixture(scope="module")
@@ -42,22 +33,7 @@ def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("checkout")
     for name in ("apflint", "rules", "schemas"):
         shutil.copytree(root / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
-    package = directory / "apflint"
-    (directory / "rules" / "APF608.md").write_text(find_block("---"), encoding="utf-8")
-    with (package / "checks" / "capacity.py").open("a", encoding="utf-8") as module:
-        module.write("\n\n" + find_block("def many_queues"))
-    (package / "output" / "findings" / "logfmt.py").write_text(find_block("`key=value` pairs"), encoding="utf-8")
-    (package / "cli" / "commands" / "count.py").write_text(find_block("`apflint count`"), encoding="utf-8")
-    for file, previous, line in (
-        (package / "checks" / "__init__.py", '    "APF607": ', find_block('"APF608"')),
-        (package / "output" / "findings" / "__init__.py", '    "markdown": ', find_block('"logfmt"')),
-    ):
-        text = file.read_text(encoding="utf-8")
-        before, _, rest = text.partition(previous)
-        first, _, rest = rest.partition("\n")
-        updated = f"{before}{previous}{first}\n{line}{rest}"
-        assert updated != text
-        file.write_text(updated, encoding="utf-8")
+    add_examples(directory)
     return directory
 
 

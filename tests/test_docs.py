@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
+import shutil
+import subprocess
 import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import typer
 import yaml
 from support.pages import (
     DOCS,
     NOT_RUN,
     PAGES,
+    REPOSITORY_PAGES,
+    SCRIPTS,
+    START_UP_FILES,
     Block,
     list_commands,
     page_path,
@@ -21,11 +28,14 @@ from support.pages import (
     read_page,
     read_table,
     run_page,
+    run_script,
 )
-from support.shell import LEVEL, ROOT, SCHEMA, bash, prepare
+from support.programs import USAGES
+from support.shell import LEVEL, PROGRAMS, ROOT, SCHEMA, bash, environment, prepare, prepare_checkout
 
 from apflint import __version__
-from apflint.cli.app import COMMANDS, run
+from apflint.catalogue import list_ids
+from apflint.cli.app import COMMANDS, app, run
 from apflint.cli.exit_codes import ExitCode
 from apflint.settings.model import KEYS, Settings
 from apflint.settings.resolution import resolve_settings
@@ -34,6 +44,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOSTED = f"https://raw.githubusercontent.com/apflint/apflint/v{__version__}/"
+
+
+SLOW_PAGES = ("contributing/index", "contributing/new-release", "contributing/playground", "exactness")
+"""Pages whose commands select tests from large files, or compare proofs for some seconds."""
 
 
 def parametrize_blocks(*languages: str) -> list[Any]:
@@ -46,7 +60,14 @@ def parametrize_blocks(*languages: str) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW_PAGES else [])
+        for name in [*PAGES, *REPOSITORY_PAGES]
+        if read_blocks(name, "console", *SCRIPTS)
+    ],
+)
 def test_commands_print_what_the_page_shows(name: str, tmp_path: Path) -> None:
     run_page(name, tmp_path)
 
@@ -77,12 +98,133 @@ def test_output_that_differs_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         run_page("page", tmp_path)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "block",
+    [
+        "apflint check missing.yaml",
+        "apflint check --select",
+        "kubectl get --row /metrics",
+        "kubectl apply -f missing.yaml",
+        "docker biuld -t apflint -f a.txt .",
+        "kubectl proxy --prot 8001 &",
+        'eval "$(apflint completion bsh)"',
+        "false\ntrue",
+        "apflint completion bash | grep missing",
+        "python scripts/missing.py",
+    ],
+)
+def test_script_that_fails_on_a_page_fails(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong option of a stand-in is an error, also where a shell ignores exit codes."""
+    monkeypatch.setattr("support.pages.DOCS", tmp_path)
+    (tmp_path / "page.md").write_text(f"```sh\n{block}\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError):
+        run_page("page", tmp_path)
+
+
+@pytest.mark.slow
+def test_script_that_fails_in_a_checkout_fails(tmp_path: Path) -> None:
+    variables = prepare_checkout(tmp_path)
+    run_script("python scripts/benchmark.py --quick\ngit push origin main", tmp_path, variables)
+    for line in (
+        "python scripts/benchmark.py --fast",
+        "python scripts/build_release.py --out dist",
+        "python scripts/set_version.py",
+        "python -m pytest tests/missing.py",
+        "python -m pytest -k missing",
+        "python -m http.server -d missing",
+        "pip install -e '.[tests]'",
+        "cd editors/vscode && npm run pack",
+        "git push origin v0.0.0",
+    ):
+        with pytest.raises(AssertionError):
+            run_script(line, tmp_path, variables)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+def test_kubectl_has_the_options_of_its_stand_in() -> None:
+    lines = [re.sub(r"\b[A-Z]+\b", "1", usage).split() for usage in USAGES if usage.startswith("kubectl ")]
+    assert len(lines) >= 5
+    for line in lines:
+        done = subprocess.run([*line, "--help"], env=environment(), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("shell", START_UP_FILES)
+def test_start_up_files_of_shells_run(shell: str, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+    blocks = [block for name in PAGES for block in read_blocks(name, shell)]
+    assert blocks
+    variables = prepare(tmp_path)
+    for block in blocks:
+        command = [word.format(block.text) for word in START_UP_FILES[shell]]
+        done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), block.text
+    assert not (tmp_path / "failures").exists()
+
+
+def test_shown_words_are_completed(tmp_path: Path) -> None:
+    """`<Tab>` is the only key on a page that the tests cannot press, so they do what a shell does then."""
+    shown = [
+        line
+        for name in PAGES
+        for block in read_blocks(name, "text")
+        for line in block.text.splitlines()
+        if line.endswith("<Tab>")
+    ]
+    assert shown
+    variables = prepare(tmp_path)
+    for line in shown:
+        words = line.removesuffix("<Tab>")
+        completing = {"_APFLINT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        assert bash("apflint", tmp_path, variables | completing).stdout, line
+
+
+@pytest.mark.parametrize("name", [*PAGES, *REPOSITORY_PAGES])
 def test_every_command_is_in_a_block_that_is_run(name: str) -> None:
-    """Indented blocks and untested languages would hide commands."""
+    """Indented blocks and untested languages would hide commands. A sentence never begins with a command in these blocks."""
     text = read_page(name)
     commands = sum(len(list_commands(block)) for block in read_blocks(name, "console"))
     assert len(re.findall(r"^ *\$ ", text, re.MULTILINE)) == commands
+    programs = "|".join(map(re.escape, {*PROGRAMS, "apflint", "cd", "curl", "echo", "export", "git", "sudo", "wget"}))
+    command = re.compile(rf"^ *(?:{programs}) (?!.*<Tab>$).*", re.MULTILINE)
+    for block in read_blocks(name, *NOT_RUN - {"python", "lua", "lisp"}):
+        assert command.findall(block.text) == []
+    outside = re.sub(r"^( *)(```|~~~).*?^\1\2$", "", text, flags=re.MULTILINE | re.DOTALL)
+    indented = [found for found in command.findall(outside) if found.startswith("    ")]
+    assert indented == []
+
+
+INLINE = sorted(
+    {
+        " ".join(line.split())
+        for name in [*PAGES, *REPOSITORY_PAGES, *(f"../rules/{rule}" for rule in list_ids())]
+        for line in re.findall(r"(?<!`)`((?:uvx |kubectl )?apflint [a-z-][^`]*)`(?!`)", read_page(name))
+    }
+    - {"apflint count"}  # the command that the page for contributors adds
+)
+"""Commands in sentences. They may end with `...`, or have words in capitals for arguments."""
+
+
+@pytest.mark.parametrize("line", INLINE)
+def test_commands_in_sentences_exist(line: str) -> None:
+    words = shlex.split(line.partition("apflint ")[2])
+    program: Any = typer.main.get_command(app)
+    command = program if words[0].startswith("-") else program.get_command(typer.Context(program), words[0])
+    assert command is not None
+    defined = {option for parameter in command.get_params(typer.Context(command)) for option in parameter.opts}
+    defined |= {"-h"}
+    assert {word.partition("=")[0] for word in words if re.match("--?[a-z]", word)} <= defined
+
+
+def test_metrics_of_the_guide_are_those_of_a_server() -> None:
+    text = (ROOT / "fixtures/live/metrics.txt").read_text(encoding="utf-8")
+    rows = read_table("guides/throttled-client", "metric `apiserver_flowcontrol_...`")
+    assert len(rows) >= 5
+    for cell in rows:
+        for name, label in re.findall(r"`?\b([a-z_]+)(?:\{(.*?)\})?`", f"{cell}`"):
+            if "_" in name:
+                assert re.search(rf"^apiserver_flowcontrol_{name}\{{.*{label}", text, re.MULTILINE), name
 
 
 def test_helm_findings_name_the_template_and_the_line_in_its_output(tmp_path: Path) -> None:
@@ -98,10 +240,10 @@ def test_helm_findings_name_the_template_and_the_line_in_its_output(tmp_path: Pa
     assert done.stdout.startswith(f"c/templates/two.yaml:{at}:")
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, *REPOSITORY_PAGES])
 def test_every_block_has_a_language_that_is_tested(name: str) -> None:
     languages = {block.language for block in read_blocks(name)}
-    assert languages <= {"console", "json", "toml", "yaml"} | NOT_RUN
+    assert languages <= {"console", "json", "toml", "yaml", *SCRIPTS, *START_UP_FILES} | NOT_RUN
     assert 2 * len(read_blocks(name)) == len(re.findall(r"^ *```", read_page(name), re.MULTILINE))
 
 

@@ -7,7 +7,7 @@ import shutil
 import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
-from support.shell import ROOT, bash, prepare
+from support.shell import ROOT, bash, prepare, prepare_checkout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,11 +16,39 @@ DOCS = ROOT / "docs"
 PAGES = tuple(str(path.relative_to(DOCS).with_suffix("")) for path in sorted(DOCS.rglob("*.md")))
 """Names such as `guides/gitlab`."""
 
-NOT_RUN = {"bash", "fish", "lisp", "lua", "markdown", "mermaid", "python", "sh", "text", "zsh"}
-"""Languages of blocks that need a cluster, a network, a start-up file or an editor. `text` shows a file or a format.
+REPOSITORY_PAGES = tuple(
+    f"../{path.relative_to(ROOT).with_suffix('')}"
+    for pattern in ("*.md", "editors/*/*.md", "fixtures/**/*.md", "requirements/*.md", "tests/**/*.md")
+    for path in sorted(ROOT.glob(pattern))
+)
+"""Names such as `../README` of the pages outside `docs/`. Tests of `rules/` run the examples there."""
+
+IN_CHECKOUT = ("contributing/", "releasing", "exactness", "guides/editors/vscode", "../")
+"""Starts of the names of pages whose commands run in a checkout of apflint. Others run in a directory of a user."""
+
+SCRIPTS = ("bash", "sh")
+"""Languages of blocks with commands without output."""
+
+START_UP_FILES = {
+    "fish": ("fish", "--no-config", "-c", "{}"),
+    "zsh": ("zsh", "-f", "-c", "autoload -U compinit && compinit -u\n{}"),
+}
+"""Languages of blocks for other shells, and the commands that run them. They may be missing, so `run_page` leaves them out."""
+
+NOT_RUN = {"lisp", "lua", "markdown", "mermaid", "python", "text"}
+"""Languages of blocks without commands: settings of editors, code, pictures, and formats.
 
 `tests/test_contributing.py` runs the blocks in Python and Markdown.
 """
+
+PLACEHOLDERS = {"X.Y.Z": "9.9.9", " DIR": " ../documents", "> DIR": "> ../documents"}
+"""Text of commands that a reader replaces, and what the tests replace it with. Others are arguments that are only parsed."""
+
+SETUPS = {
+    "commands/index": f"cp {ROOT / 'Containerfile'} .",
+    "../fixtures/openapi/README": "mkdir ../documents",
+}
+"""What a reader of the page has done before its `sh` blocks."""
 
 _FENCE = re.compile(r'^( *)```(\w*)(?: title="([^"]+)")?\n(.*?)^\1```$', re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)")
@@ -73,12 +101,13 @@ def list_commands(block: Block) -> list[tuple[str, str]]:
 def run_page(name: str, directory: Path) -> None:
     """Do what a reader of the page does: save the linked examples, write the files that have a title, and run the commands.
 
-    The text below a command is its output: standard output, then standard error. A line `...` stands for any lines.
+    The text below a command is its output: standard output, then standard error. A line `...` stands for any lines. The blocks
+    in `sh` and `bash` run last, because a guide may begin with a summary of its commands. Their output is not compared.
 
     Raises:
         AssertionError: A command prints something else, or fails without an output that explains it.
     """
-    variables = prepare(directory)
+    variables = (prepare_checkout if name.startswith(IN_CHECKOUT) else prepare)(directory)
     for example in _EXAMPLE.findall(read_page(name)):
         shutil.copy(ROOT / "docs" / "examples" / example, directory / "work")
     for block in read_blocks(name):
@@ -95,3 +124,58 @@ def run_page(name: str, directory: Path) -> None:
                     _ANY_LINES.join(map(re.escape, re.split(r"^\.\.\.\n", shown, flags=re.MULTILINE))), printed
                 ):
                     assert not shown or printed == shown, line
+    if name == "contributing/index":
+        add_examples(directory / "work")
+    for script in (SETUPS.get(name, ""), *(block.text for block in read_blocks(name, *SCRIPTS))):
+        run_script(script, directory, variables)
+
+
+def run_script(text: str, directory: Path, variables: dict[str, str]) -> None:
+    """Run a block of commands whose output the page does not show. Raises AssertionError if one of them fails."""
+    failures = directory / "failures"
+    failures.unlink(missing_ok=True)  # console blocks show failures
+    done = bash(to_strict_script(text), directory, variables)
+    assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
+    assert not failures.exists(), f"{text}\n{failures.read_text(encoding='utf-8')}{done.stderr}"
+
+
+def to_strict_script(text: str) -> str:
+    """Return the script that stops at the first line that fails. Only apflint may exit with 1, which reports a finding.
+
+    Nothing runs in the background: stand-ins for servers return at once.
+    """
+    for placeholder, value in PLACEHOLDERS.items():
+        text = text.replace(placeholder, value)
+    script = ""
+    for line in re.findall(r"(?:.*\\\n)*.+", text):
+        highest = 1 if re.search(r"\bapflint [a-z][^|&;]*$", line) else 0
+        script += f"{line.removesuffix(' &')}\ncode=$?; [ $code -le {highest} ] || exit $code\n"
+    return script
+
+
+def add_examples(checkout: Path) -> None:
+    """Write the rule, the output format and the command of the page for contributors to a checkout."""
+    package = checkout / "apflint"
+    (checkout / "rules" / "APF608.md").write_text(find_example("---"), encoding="utf-8")
+    with (package / "checks" / "capacity.py").open("a", encoding="utf-8") as module:
+        module.write("\n\n" + find_example("def many_queues"))
+    (package / "output" / "findings" / "logfmt.py").write_text(find_example("`key=value` pairs"), encoding="utf-8")
+    (package / "cli" / "commands" / "count.py").write_text(find_example("`apflint count`"), encoding="utf-8")
+    for file, previous, line in (
+        (package / "checks" / "__init__.py", '    "APF607": ', find_example('"APF608"')),
+        (package / "output" / "findings" / "__init__.py", '    "markdown": ', find_example('"logfmt"')),
+    ):
+        text = file.read_text(encoding="utf-8")
+        before, _, rest = text.partition(previous)
+        first, _, rest = rest.partition("\n")
+        updated = f"{before}{previous}{first}\n{line}{rest}"
+        assert updated != text
+        file.write_text(updated, encoding="utf-8")
+
+
+def find_example(start: str) -> str:
+    """Return the block of the page for contributors whose first line contains this text."""
+    page = read_page("contributing/index")
+    blocks = re.findall(r"^ *(```|~~~)\w+\n(.*?)^ *\1$", page, re.MULTILINE | re.DOTALL)
+    (block,) = (text for _, text in blocks if start in text.partition("\n")[0])
+    return textwrap.dedent(block)

@@ -1,13 +1,19 @@
-"""A directory for running command lines of the documentation: apflint, stand-ins for other tools, and small files."""
+"""A directory for running command lines of the documentation: apflint, stand-ins for other tools, and small files or a checkout."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from support.programs import USAGES
+
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = {usage.split()[0] for usage in USAGES} | {"python", "python3"}
+"""Programs that do not run as they are installed, if they are installed at all."""
 
 LEVEL = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1
@@ -68,18 +74,21 @@ FILES = {
     "ci/apflint.toml": 'kubernetes = "1.36"\n',
     "chart.txt": f"---\n# Source: chart/templates/schema.yaml\n{SCHEMA}---\n# Source: chart/templates/level.yaml\n{LEVEL}",
 }
-STAND_INS = {
-    # helm and kustomize print a stream of manifests. Comments of Helm name the templates.
-    "helm": 'cat "$APFLINT_EXAMPLE/chart.txt"',
-    "kustomize": 'cat "$APFLINT_EXAMPLE/live.yaml"',
-    # `kubectl get --raw` answers for a running cluster.
-    "kubectl": f"""case "$*" in
-        "get --raw "*) exec "{sys.executable}" "{Path(__file__).with_name("recorded_kubectl.py")}" "$@" ;;
-        *) cat "$APFLINT_EXAMPLE/live.yaml" ;;
-    esac""",
-    "dot": "cat",
-    "apflint": f'exec "{sys.executable}" -m apflint "$@"',
-}
+GIT_SETTINGS = """\
+[user]
+    name = Maria
+    email = maria@example.com
+[init]
+    defaultBranch = main
+"""
+PROGRAM = """\
+#!/bin/bash
+{command} "$@"
+code=$?
+[ $code -le 1 ] || echo "${{0##*/}} $*: exit code $code" >> "$APFLINT_EXAMPLE/../failures"
+exit $code
+"""
+"""A program in the PATH of a page. It also lists its failures in a file, because a shell ignores those in `$(...)` and before `&`."""
 
 
 def prepare(directory: Path) -> dict[str, str]:
@@ -90,28 +99,68 @@ def prepare(directory: Path) -> dict[str, str]:
         file.write_text(text, encoding="utf-8")
     # Some pages show a story of this repository. Directories that are searched do not follow the link.
     (directory / "work" / "fixtures").symlink_to(ROOT / "fixtures")
-    programs = directory / "bin"
-    programs.mkdir()
-    for name, text in STAND_INS.items():
-        programs.joinpath(name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
-        programs.joinpath(name).chmod(0o755)
+    return _prepare_programs(directory) | {"APFLINT_EXAMPLE": str(directory / "work"), "PYTHONPATH": str(ROOT)}
+
+
+def prepare_checkout(directory: Path) -> dict[str, str]:
+    """Copy this repository with its uncommitted changes to `work`, and return the environment for command lines.
+
+    The copy has one commit, which is also in the branch `main` of its remote repository `origin`.
+    """
+
+    import pytest  # stand-ins need this module, but not pytest
+
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs a git repository")
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).is_file():
+            file = directory / "work" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, file)
+    variables = _prepare_programs(directory) | {
+        "APFLINT_EXAMPLE": str(directory / "example"),
+        "PYTHONPATH": str(directory / "work"),
+    }
+    (directory / "example").mkdir()
+    shutil.copy(directory / "bin" / ".ci/run", directory / "work" / ".ci/run")  # installs packages, and takes minutes
+    script = """
+        git init --quiet && git add --all && git commit --quiet --message Start
+        git init --quiet --bare ../origin && git remote add origin ../origin && git push --quiet --set-upstream origin main
+    """
+    done = bash(f"set -e\n{script}", directory, variables)
+    assert done.returncode == 0, done.stderr
+    return variables
+
+
+def _prepare_programs(directory: Path) -> dict[str, str]:
+    """Write apflint, Python and the stand-ins to `bin`, and return an environment that finds them first."""
+    (directory / "home").mkdir()
+    (directory / "home" / ".gitconfig").write_text(GIT_SETTINGS, encoding="utf-8")
+    python = shlex.quote(sys.executable)
+    commands = {name: f"{python} {Path(__file__).with_name('programs.py')} {name}" for name in PROGRAMS}
+    for name, command in (commands | {"apflint": f"{python} -m apflint"}).items():
+        program = directory / "bin" / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(PROGRAM.format(command=command), encoding="utf-8")
+        program.chmod(0o755)
     return environment() | {
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "APFLINT_EXAMPLE": str(directory / "work"),
-        "PYTHONPATH": str(ROOT),
+        "PATH": f"{directory / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(directory / "home"),
     }
 
 
 def environment() -> dict[str, str]:
     """Return the environment without variables that change the output or the Python."""
-    removed = ("PYTHON", "VIRTUAL_ENV", "GITHUB_", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "_APFLINT", "GIT_")
+    removed = ("PYTHON", "XDG_", "VIRTUAL_ENV", "GITHUB_", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "_APFLINT", "GIT_")
     return {key: value for key, value in os.environ.items() if not key.startswith(removed)}
 
 
-def bash(line: str, directory: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command line in the prepared directory. A pipe fails if any part of it fails."""
+def bash(script: str, directory: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run command lines in the prepared directory. A pipe fails if any part of it fails."""
     return subprocess.run(
-        ["bash", "--norc", "-o", "pipefail", "-c", line],
+        ["bash", "--norc", "-o", "pipefail", "-c", script],
         cwd=directory / "work",
         env=variables,
         stdin=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from apflint.cli.app import COMPLETION_VARIABLE, app, examples
     epilog=examples(
         ("bash: in ~/.bashrc", 'eval "$(apflint completion bash)"'),
         ("zsh: in ~/.zshrc, after compinit", "source <(apflint completion zsh)"),
-        ("fish: once", "apflint completion fish > ~/.config/fish/completions/apflint.fish"),
+        ("fish: in ~/.config/fish/config.fish", "apflint completion fish | source"),
     ),
 )
 def completion(
