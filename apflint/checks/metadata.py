@@ -14,6 +14,7 @@ from apflint import builtin
 from apflint.finding import Elsewhere, Problem, invalid, required, too_long
 from apflint.fix import Fix, Remove
 from apflint.fixes.field_fixes import remove_field
+from apflint.load.source import STDIN
 from apflint.load.templates import suggest_rendering
 from apflint.location import Place
 from apflint.string_formats import check_dns_subdomain, check_label_value, check_qualified_name
@@ -193,11 +194,14 @@ def is_exported(document: Document) -> bool:
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
     """APF105: fields that the API server sets. Yields one problem for each object, and one for each list exported from a server.
 
-    Lists of unchanged built-in objects are not reported, because such a list is not the source of an object.
+    Lists of unchanged built-in objects are not reported, because such a list is not the source of an object. Objects of a
+    running cluster are not a source either. For an exported list on standard input, there are only fixes.
     """
     exports: defaultdict[Hashable, list[FlowSchema | PriorityLevelConfiguration]] = defaultdict(list)
     for item in workspace.objects():
         document = item.document
+        if document.source.is_live:
+            continue
         paths = _populated_paths(document) if document.has_other_fields else []
         if paths and document.prefix and is_exported(document):
             exports[document.source, document.start, document.prefix[:-1]].append(item)
@@ -239,7 +243,7 @@ def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
             help="before you use the list as a source, remove the fields: apflint fix",
             fix=_remove_fields(paths),
             severity="info",
-            covered=index > 0,
+            covered=index > 0 or document.source.name == STDIN,
         )
 
 

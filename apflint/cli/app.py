@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import pkgutil
-import sys
 from collections import Counter
 from functools import partial
 from importlib import import_module
@@ -20,6 +19,7 @@ from apflint.cli import commands
 from apflint.cli.error_reporting import print_error, run_and_report_errors
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.fast_path import print_version
+from apflint.cli.terminal import is_kubectl_plugin
 from apflint.errors import UserError
 
 if TYPE_CHECKING:
@@ -172,11 +172,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    is_plugin = os.path.basename(sys.argv[0]).startswith("kubectl-apflint")
     try:
         exit_code = app(
             arguments or ["--help"],
-            prog_name="kubectl apflint" if is_plugin else "apflint",
+            prog_name="kubectl apflint" if is_kubectl_plugin() else "apflint",
             complete_var=COMPLETION_VARIABLE,
             standalone_mode=False,
         )

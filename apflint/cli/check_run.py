@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.progress import show_progress
-from apflint.cli.terminal import style
+from apflint.cli.terminal import is_kubectl_plugin, style
 from apflint.engine import check
 from apflint.finding import SEVERITIES
 from apflint.inputs.manifests import (
@@ -65,7 +65,16 @@ def check_paths(paths: tuple[str, ...], *, force_exclude: bool) -> int:
     """Check `paths`, or the current directory, with the settings of the project. Print the report, and return the exit code."""
     settings = resolve_settings()
     selection = Selection(paths or (".",), settings.exclude, force_exclude, context=settings.context)
-    return run_check(CheckRun(selection, settings.to_options()), Output(settings.format, settings.fail_on))
+    exit_code = run_check(CheckRun(selection, settings.to_options()), Output(settings.format, settings.fail_on))
+    if not paths:
+        suggest_live()
+    return exit_code
+
+
+def suggest_live() -> None:
+    """On a terminal, tell users of `kubectl apflint check` without a path how to check the cluster instead of files."""
+    if is_kubectl_plugin() and sys.stderr.isatty():
+        print_note("to check the objects of the running cluster instead of files: kubectl apflint check --live")
 
 
 def run_check(run: CheckRun, output: Output) -> int:
@@ -89,7 +98,7 @@ def check_selection(run: CheckRun, errors: list[str], named: list[str] | None = 
     """
     selection, options = run.selection, run.options
     skipped: list[Skipped] = []
-    context = [file.content for file in read_context(selection, errors)] if selection.context else []
+    context = [file.content for file in read_context(selection, errors)] if selection.context or selection.live else []
     partial: tuple[InputFile, ...] = ()
     with show_progress("Reading") as progress:
         files: Iterable[InputFile] = read_selection(selection, errors, skipped, progress.track)
@@ -105,6 +114,8 @@ def check_selection(run: CheckRun, errors: list[str], named: list[str] | None = 
             report = confirm_findings(
                 report, partial, lambda others: check(contents, options, (*context, *others)), selection
             )
+    if selection.live and not selection.paths:  # no file to fix
+        report = report._replace(findings=tuple(finding._replace(fix=None) for finding in report.findings))
     return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
 
 

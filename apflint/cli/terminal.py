@@ -1,4 +1,4 @@
-"""Detects the terminal: its width, whether to use colors and links, and whether the output goes to a CI log."""
+"""Detects where apflint runs: width and colors of the terminal, whether the output goes to a CI log, and the plugin of kubectl."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ def is_ci_log() -> bool:
         return not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
     except (OSError, ValueError):
         return True
+
+
+def is_kubectl_plugin() -> bool:
+    """Return whether apflint runs as `kubectl apflint`. kubectl runs the program `kubectl-apflint` in the PATH."""
+    return os.path.basename(sys.argv[0]).startswith("kubectl-apflint")
 
 
 def _wants_color(terminal: bool) -> bool:

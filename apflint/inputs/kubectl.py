@@ -66,10 +66,10 @@ def read_live_configuration(options: KubectlOptions, kubernetes: Release | None 
     if kubernetes is None:
         kubernetes = _read_release(options)
     version = _choose_version(_get(options, _GROUP_PATH))
-    return LiveConfiguration(
-        kubernetes,
-        tuple(file for resource in _RESOURCES for file in _read_objects(options, version, resource)),
-    )
+    files = tuple(file for resource in _RESOURCES for file in _read_objects(options, version, resource))
+    if not files:
+        raise UserError("The API server has no FlowSchemas and no priority levels, not even the mandatory ones.")
+    return LiveConfiguration(kubernetes, files)
 
 
 def _read_release(options: KubectlOptions) -> Release:

@@ -35,11 +35,15 @@ class Selection(NamedTuple):
     """Paths of further manifests of the cluster. Findings in them are not reported, even if they are also in `paths`."""
     baseline: str | None = None
     """The baseline file, which is not read as a manifest, even if the file is below one of `paths`."""
+    live: tuple[tuple[str, bytes], ...] = ()
+    """Objects of a running cluster, as pairs of name and bytes. Without `paths` they are checked, otherwise they are context."""
 
     @property
     def is_partial(self) -> bool:
         """Return whether the run reads only some files of a project, as a pre-commit hook does with --force-exclude."""
-        return self.force_exclude and not any(path == "-" or os.path.isdir(path) for path in self.paths)
+        return (
+            self.force_exclude and not self.live and not any(path == "-" or os.path.isdir(path) for path in self.paths)
+        )
 
 
 class InputFile(NamedTuple):
@@ -70,6 +74,8 @@ def read_selection(
     Messages about unreadable files are appended to `errors`, and skipped files to `skipped`. `track` iterates over the
     found files and shows the progress.
     """
+    if not selection.paths:
+        yield from _read_live(selection)
     found = list(discover_files(selection.paths, selection.exclude, selection.force_exclude, skipped))
     if selection.baseline is not None:
         found = [file for file in found if not _is_same_file(selection.baseline, file.path)]
@@ -104,8 +110,18 @@ def read_files(
 
 
 def read_context(selection: Selection, errors: list[str]) -> Iterator[InputFile]:
-    """Yield the files of `selection.context`. `exclude` applies only to files below directories of the context."""
-    return read_selection(selection._replace(paths=selection.context, context=(), force_exclude=False), errors, [])
+    """Yield the files of `selection.context`. `exclude` applies only to files below directories of the context.
+
+    If the run checks manifests, the objects of a running cluster are context, too. They come first, because the files replace them.
+    """
+    if selection.paths:
+        yield from _read_live(selection)
+    files = selection._replace(paths=selection.context, context=(), force_exclude=False, live=())
+    yield from read_selection(files, errors, [])
+
+
+def _read_live(selection: Selection) -> Iterator[InputFile]:
+    return (InputFile(name, name, data, may_hold_apf=True) for name, data in selection.live)
 
 
 def _without_context(found: list[FoundFile], selection: Selection, skipped: list[Skipped]) -> list[FoundFile]:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.api_server import GROUP, OBJECTS, recorded_answers, serve
 
+from apflint.builtin import build_manifests
+from apflint.cli import main
 from apflint.cli.app import run
+from apflint.releases import RELEASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from apflint.releases import Release
 
 pytestmark = pytest.mark.skipif(
     shutil.which("kubectl") is None, reason="kubectl is not installed; Debian has it in the package kubernetes-client"
@@ -146,7 +153,7 @@ def test_suites_test_the_cluster_instead_of_their_manifests(
     ],
 )
 @pytest.mark.parametrize(
-    "command", [["limits"], ["graph"], ["explain", "get", "/", "--as", "a"], ["test", "suite.txt"]]
+    "command", [["check"], ["limits"], ["graph"], ["explain", "get", "/", "--as", "a"], ["test", "suite.txt"]]
 )
 def test_errors_are_one_sentence(
     command: list[str],
@@ -171,3 +178,129 @@ def test_live_objects_include_the_built_in_ones(command: list[str], capsys: pyte
     assert "--live and --no-defaults cannot be combined" in capsys.readouterr().err
     assert run(["graph", "--live", "defaults:1.36"]) == 2
     assert "--live and defaults:1.36 cannot be combined" in capsys.readouterr().err
+
+
+def built_in_answers(release: Release) -> dict[str, tuple[int, Any]]:
+    """Return the answers of a new server of a release: all API versions that it serves, and the built-in objects."""
+    answers = recorded_answers(release.newest_version, f"v{release.name}.1")
+    group = answers[f"/apis/{GROUP}"][1]
+    group["versions"] = [{"groupVersion": f"{GROUP}/{version}", "version": version} for version in release.served]
+    for resource, kind in (
+        ("flowschemas", "FlowSchema"),
+        ("prioritylevelconfigurations", "PriorityLevelConfiguration"),
+    ):
+        items = [
+            {
+                "metadata": {**item["metadata"], "uid": "1-2", "resourceVersion": "7", "generation": 1},
+                "spec": item["spec"],
+                "status": {"conditions": []} if kind == "FlowSchema" else {},
+            }
+            for item in build_manifests(release, release.newest_version)
+            if item["kind"] == kind
+        ]
+        answers[f"/apis/{GROUP}/{release.newest_version}/{resource}"][1]["items"] = items
+    return answers
+
+
+@pytest.mark.parametrize("release", [release for release in RELEASES if release.served], ids=lambda item: item.name)
+def test_new_cluster_of_each_release_has_no_findings(
+    release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The newest API version is read, and fields that the server populates are no findings."""
+    with serve(built_in_answers(release), tmp_path) as kubeconfig:
+        assert run(["check", "--isolated", "--live", "--kubeconfig", kubeconfig]) == 0
+    printed, notes = capsys.readouterr()
+    assert printed == ""
+    count = len(build_manifests(release, release.newest_version))
+    assert notes == f"All good: {count} objects in the running cluster, checked for Kubernetes {release.name}.\n"
+
+
+def test_findings_name_objects_and_lines_of_kubectl(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A FlowSchema that references a missing level is certain: all objects of the cluster are known."""
+    assert run(["check", "--live", "--kubeconfig", cluster, "--format", "concise"]) == 1
+    printed, notes = capsys.readouterr()
+    assert "live:flowschemas/nowhere:12:11: error[APF401]: " in printed
+    assert "APF105" not in printed
+    assert "37 objects of the running cluster, for Kubernetes 1.36." in notes
+    assert "can be fixed" not in notes
+    assert run(["check", "--live", "--kubeconfig", cluster, "--format", "json"]) == 1
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert {finding["fix"] for finding in findings} == {None}
+    assert all(finding["file"].endswith(f"/{finding['object']['name']}") for finding in findings)
+
+
+def test_annotations_of_live_objects_suppress_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = f"/apis/{GROUP}/v1/flowschemas"
+    body = json.loads(json.dumps(ANSWERS[path][1]))
+    (nowhere,) = (item for item in body["items"] if item["metadata"]["name"] == "nowhere")
+    nowhere["metadata"]["annotations"] = {"apflint/ignore.APF401": "will come"}
+    with serve({**ANSWERS, path: (200, body)}, tmp_path) as kubeconfig:
+        assert run(["check", "--isolated", "--live", "--kubeconfig", kubeconfig]) == 0
+    assert "1 suppressed." in capsys.readouterr().err
+
+
+def test_live_objects_are_context_for_manifests(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Findings are in the manifest only, and may be about live objects."""
+    (tmp_path / "new.yml").write_text(SCHEMA.replace("700", "1500"), "utf-8")
+    assert run(["check", "--live", "--kubeconfig", cluster, "--select", "APF5", "--format", "json", "new.yml"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["kubernetes"] == "1.36"
+    assert {finding["file"] for finding in report["findings"]} == {"new.yml"}
+    (tie,) = (finding for finding in report["findings"] if finding["rule"] == "APF503")
+    assert "live:flowschemas/ci-jobs" in [place["file"] for place in tie["related"]]
+
+
+@pytest.mark.parametrize("option", ["--fix", "--diff"])
+@pytest.mark.parametrize("paths", [[], ["new.yml"]])
+def test_live_objects_are_not_edited(option: str, paths: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "--live", option, *paths]) == 2
+    assert capsys.readouterr().err == f"apflint: --live and {option} cannot be combined\n"
+
+
+def test_baseline_of_a_cluster_hides_its_findings(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = ["check", "--live", "--kubeconfig", cluster, "--baseline", str(tmp_path / "known.json")]
+    assert run([*check, "--write-baseline"]) == 0
+    assert run(check) == 0
+    assert "All good: 37 objects in the running cluster" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    """Standard error that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+HINT = "kubectl apflint check --live"
+
+
+@pytest.mark.parametrize(
+    ("program", "stream", "arguments", "expected"),
+    [
+        ("/usr/bin/kubectl-apflint", Terminal, [], True),
+        ("kubectl-apflint.exe", Terminal, ["--verbose"], True),
+        ("/usr/bin/kubectl-apflint", Terminal, ["--quiet"], False),
+        ("/usr/bin/kubectl-apflint", Terminal, ["new.yml"], False),
+        ("/usr/bin/kubectl-apflint", io.StringIO, [], False),
+        ("/usr/bin/apflint", Terminal, [], False),
+        ("/usr/bin/apflint", Terminal, ["--verbose"], False),
+    ],
+)
+def test_plugin_without_path_mentions_live_on_a_terminal(
+    program: str,
+    stream: type[io.StringIO],
+    arguments: list[str],
+    expected: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "new.yml").write_text(SCHEMA, "utf-8")
+    monkeypatch.setattr("sys.argv", [program])
+    monkeypatch.setattr("sys.stderr", stream())
+    assert main.run(["check", *arguments]) == 0
+    assert (HINT in sys.stderr.getvalue()) is expected  # type: ignore[union-attr]  # replaced above

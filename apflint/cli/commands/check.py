@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import completers, options
 from apflint.cli.app import app, examples
-from apflint.cli.check_run import CheckRun, Output, check_selection, run_check
+from apflint.cli.check_run import CheckRun, Output, check_selection, run_check, suggest_live
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, FIXES, INPUT, OUTPUT, RULES, option
+from apflint.cli.progress import show_progress
 from apflint.cli.report_files import check_report_files, parse_format, parse_report_file
 from apflint.errors import UserError
 from apflint.inputs.manifests import Selection
 from apflint.output.findings import FORMATS
 from apflint.wording import pluralize
+
+if TYPE_CHECKING:
+    from apflint.inputs.kubectl import KubectlOptions
+    from apflint.releases import Release
 
 Threshold = Literal["error", "warning", "info", "never"]
 
@@ -25,6 +30,8 @@ Threshold = Literal["error", "warning", "info", "never"]
         ("a directory and all directories below", "apflint check manifests/"),
         ("what Helm renders; findings name the templates", "helm template CHART | apflint check -"),
         ("what Kustomize builds", "kustomize build overlays/prod | apflint check -"),
+        ("the objects of a running cluster", "apflint check --live"),
+        ("manifests, as they would be applied to a running cluster", "apflint check --live manifests/"),
         ("for the release of the cluster", "apflint check --kubernetes 1.29 manifests/"),
         (
             "on GitHub, with a file for code scanning",
@@ -54,6 +61,9 @@ def check(
     write_baseline: Annotated[
         bool, option(RULES, "Record all findings in the file of --baseline.", "--write-baseline")
     ] = False,
+    live: options.Live = False,
+    kubeconfig: options.Kubeconfig = None,
+    kube_context: options.KubeContext = None,
     kubernetes: options.Kubernetes = None,
     server_concurrency: options.ServerConcurrency = None,
     complete: Annotated[
@@ -118,8 +128,14 @@ def check(
         server_concurrency=server_concurrency,
         format=output_format,
     )
+    kubectl = options.parse_live(live, kubeconfig, kube_context)
     selection = Selection(
-        options.join_paths(paths, filename), settings.exclude, force_exclude, stdin_filename, settings.context, baseline
+        options.join_cluster_paths(kubectl, paths, filename),
+        settings.exclude,
+        force_exclude,
+        stdin_filename,
+        settings.context if context or paths or filename or not live else (),
+        baseline,
     )
     output = Output(
         settings.format,
@@ -135,19 +151,39 @@ def check(
     if statistics and output.format not in ("text", "concise"):
         raise UserError(f"--statistics requires --format text or concise, and the format is {output.format}")
     _reject_conflicts({"--write-baseline": write_baseline, "--fix": fix, "--diff": diff, "--report": bool(report)})
+    _reject_conflicts({"--live": live, "--fix": fix})
+    _reject_conflicts({"--live": live, "--diff": diff})
     if write_baseline and baseline is None:
         raise UserError("--write-baseline requires --baseline FILE, the file to write")
     if unsafe_fixes and not (fix or diff):
         raise UserError("--unsafe-fixes requires --fix or --diff")
     check_report_files(output.report_files, selection)
     run = CheckRun(selection, settings.to_options(suppressions=not no_ignores), require_objects)
+    if kubectl is not None:
+        run = _read_cluster(run, kubectl, kubernetes)
     if fix or diff:
         from apflint.cli.commands.fix import fix_and_check
 
         return fix_and_check(run, output, diff=diff, unsafe=unsafe_fixes)
     if write_baseline:
         return _write_baseline(run)
-    return run_check(run, output)
+    exit_code = run_check(run, output)
+    if not (paths or filename or live or quiet):
+        suggest_live()
+    return exit_code
+
+
+def _read_cluster(run: CheckRun, kubectl: KubectlOptions, kubernetes: Release | None) -> CheckRun:
+    """Return the run with the objects of a running cluster, which has its own release and its own built-in objects."""
+    from apflint.inputs.kubectl import read_live_configuration
+
+    with show_progress("Reading the cluster"):
+        cluster = read_live_configuration(kubectl, kubernetes)
+    assumptions = run.options.assumptions._replace(complete=True, defaults=False)
+    return run._replace(
+        selection=run.selection._replace(live=cluster.files),
+        options=run.options._replace(kubernetes=cluster.kubernetes, assumptions=assumptions),
+    )
 
 
 def _reject_conflicts(given: dict[str, bool]) -> None:

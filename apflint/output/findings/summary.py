@@ -71,7 +71,9 @@ def render_summary(report: Report, style: Style, *, fixes: str = "apflint fix") 
 
 
 def _outcome(report: Report, style: Style) -> Iterator[str]:
-    files, objects = pluralize(report.files, "file"), pluralize(report.objects, "object")
+    is_live = bool(report.sources) and all(source.is_live for source in report.sources.values())
+    files = "the running cluster" if is_live else pluralize(report.files, "file")
+    objects = pluralize(report.objects, "object")
     release = sanitize(report.kubernetes)
     suppressed = f" {report.suppressed} suppressed." if report.suppressed else ""
     suppressed += f" {report.baselined} in the baseline." if report.baselined else ""
@@ -88,8 +90,8 @@ def _outcome(report: Report, style: Style) -> Iterator[str]:
         text = f" {objects} in {files}, checked for Kubernetes {release}.{suppressed}"
     elif not report.files:
         text = (
-            " there is no file named *.yaml, *.yml or *.json. To check the objects of a cluster:"
-            " kubectl get flowschemas,prioritylevelconfigurations -o yaml | apflint check -"
+            " there is no file named *.yaml, *.yml or *.json. To check the objects of a running cluster:"
+            " apflint check --live"
         )
     else:
         text = f" no FlowSchema and no PriorityLevelConfiguration in {files}.{suppressed}"

@@ -34,7 +34,7 @@ def test_empty_directory_is_reported(capsys: pytest.CaptureFixture[str]) -> None
     assert run(["check"]) == 0
     output = capsys.readouterr().err
     assert output.startswith("Nothing to check: there is no file named *.yaml, *.yml or *.json.")
-    assert output.endswith("kubectl get flowschemas,prioritylevelconfigurations -o yaml | apflint check -\n")
+    assert output.endswith("apflint check --live\n")
 
 
 def test_baselined_findings_are_counted_separately(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
