@@ -177,7 +177,7 @@ def test_shown_words_are_completed(tmp_path: Path) -> None:
     for line in shown:
         words = line.removesuffix("<Tab>")
         completing = {"_APFLINT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-        assert bash("apflint", tmp_path, variables | completing).stdout, line
+        assert bash("apflint", tmp_path, variables | completing).stdout.strip(), line
 
 
 @pytest.mark.parametrize("name", [*PAGES, *REPOSITORY_PAGES])
