@@ -25,11 +25,13 @@ def complete_api_versions(incomplete: str) -> list[str]:
     return _matching((version.name for version in API_VERSIONS), incomplete)
 
 
-def complete_configuration(incomplete: str) -> list[str]:
-    """Complete a built-in configuration, such as `defaults:1.36`. Without a match, the shell completes file names."""
-    from apflint.inputs.apf_configuration import BUILT_IN_PREFIX
+def complete_configuration(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Complete a release as `defaults:1.36`, or a cluster of the settings. Without a match, the shell completes file names."""
+    from apflint.inputs.apf_configuration import BUILT_IN_PREFIX, CLUSTER_PREFIX
 
-    return _matching((f"{BUILT_IN_PREFIX}{release.name}" for release in reversed(RELEASES)), incomplete)
+    releases = (f"{BUILT_IN_PREFIX}{release.name}" for release in reversed(RELEASES))
+    clusters = (f"{CLUSTER_PREFIX}{name}" for name in complete_clusters(ctx, ""))
+    return _matching((*releases, *clusters), incomplete)
 
 
 def complete_clusters(ctx: typer.Context, incomplete: str) -> list[str]:

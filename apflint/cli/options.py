@@ -90,7 +90,17 @@ def parse_selectors(values: Iterable[str]) -> tuple[RuleSelector, ...]:
 
 def join_paths(*paths: list[str] | None) -> tuple[str, ...]:
     """Return the paths of the arguments and of the options -f, or the current directory if no path is given."""
-    return tuple(chain(*filter(None, paths))) or (".",)
+    return chain_paths(*paths) or (".",)
+
+
+def chain_paths(*paths: list[str] | None) -> tuple[str, ...]:
+    """Return the paths of the arguments and of the options -f."""
+    return tuple(chain(*filter(None, paths)))
+
+
+def join_cluster_paths(live: KubectlOptions | None, *paths: list[str] | None) -> tuple[str, ...]:
+    """Return the manifests of a cluster: the paths, as `join_paths` does, or nothing if a running cluster is read."""
+    return chain_paths(*paths) if live else join_paths(*paths)
 
 
 def join_settings(config: str | None, isolated: bool, **options: object) -> Settings:
@@ -109,11 +119,6 @@ def join_settings(config: str | None, isolated: bool, **options: object) -> Sett
     }
     given = {name: parsers[name](value) if name in parsers else value for name, value in options.items() if value}
     return resolve_settings(given, config, isolated=isolated)
-
-
-def join_cluster_paths(live: KubectlOptions | None, *paths: list[str] | None) -> tuple[str, ...]:
-    """Return the manifests of a cluster: the paths, as `join_paths` does, or nothing if a running cluster is read."""
-    return tuple(chain(*filter(None, paths))) if live else join_paths(*paths)
 
 
 def parse_live(
@@ -186,7 +191,11 @@ ServerConcurrency = Annotated[
 Cluster = Annotated[
     str | None,
     option(
-        CLUSTER, "Cluster of the settings.", "--cluster", metavar="NAME", autocompletion=completers.complete_clusters
+        CLUSTER,
+        "Use the manifests, release and seats of this cluster of the settings.",
+        "--cluster",
+        metavar="NAME",
+        autocompletion=completers.complete_clusters,
     ),
 ]
 Clusters = Annotated[

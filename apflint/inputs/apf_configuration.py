@@ -14,8 +14,9 @@ from apflint.inputs.discovery import discover_files, is_dangling
 from apflint.inputs.manifests import collect_named, describe_files_without_objects, read_files
 from apflint.inputs.patches import REASON
 from apflint.releases import parse_release
+from apflint.settings.clusters import MAX_NAMED_CLUSTERS, apply_cluster, find_cluster
 from apflint.settings.resolution import resolve_settings
-from apflint.wording import pluralize
+from apflint.wording import join_some, pluralize
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
     from apflint.inputs.kubectl import KubectlOptions
     from apflint.load import Loaded
     from apflint.releases import Release
+    from apflint.settings.model import Settings
 
     Warn = Callable[[str], object]
     """Function that receives warnings about manifests that apflint skips, and about rejected manifests that it uses."""
 
 BUILT_IN_PREFIX = "defaults:"
 """Prefix of a name for built-in objects: `defaults:1.33` means the built-in objects of Kubernetes 1.33."""
+CLUSTER_PREFIX = "cluster:"
+"""Prefix of a name for a cluster of the settings: `cluster:prod`."""
 GIT_PREFIX = "git:"
 """Prefix of a name for manifests of a git revision: `git:main` or `git:v1.2:clusters/prod`."""
 _DUPLICATE = "APF402"
@@ -53,19 +57,70 @@ class ClusterOptions(NamedTuple):
     """The running cluster to which the manifests are applied, or None for a new cluster. It has its own built-in objects.
 
     Its release applies, unless `kubernetes` is set."""
+    cluster: str | None = None
+    """Name of a cluster of the settings, whose manifests, release and seats apply, or None."""
+
+
+def list_clusters(options: ClusterOptions) -> tuple[str, ...]:
+    """Return the names of the clusters of the settings. Raises UserError for invalid settings."""
+    return tuple(cluster.name for cluster in _resolve_settings(options).cluster)
+
+
+def select_cluster(paths: Sequence[str], options: ClusterOptions) -> tuple[tuple[str, ...], ClusterOptions]:
+    """Return the paths and options for `read_cluster`. If they name no manifests and no cluster, select the project.
+
+    The project is the only cluster of the settings, or the current directory if the settings define no clusters. Raises
+    UserError, with the names of the clusters, if the settings define several clusters.
+    """
+    if paths or options.cluster is not None or options.live is not None:
+        return tuple(paths), options
+    match list_clusters(options):
+        case ():
+            return (".",), options
+        case (name,):
+            return (), options._replace(cluster=name)
+        case names:
+            raise UserError(
+                f"the settings define the clusters {join_some(names, MAX_NAMED_CLUSTERS)}: select one with --cluster NAME"
+            )
 
 
 def read_cluster(
     paths: Iterable[str], options: ClusterOptions, warn: Warn, *, revision: str | None = None
 ) -> Effective:
-    """Return the configuration of a cluster that has the manifests in `paths`, and those of a git revision (`git:main`).
+    """Return the configuration of a cluster that has the manifests in `paths`, and those of `options.cluster`.
+
+    `revision` is a git revision such as `git:main`, or such as `git:v1.2:manifests`. Its manifests are added. If
+    `options.cluster` is set, these are the manifests that the cluster has in the revision, instead of the current ones.
 
     Calls `warn` for manifests that are not used or that the API server rejects. Raises UserError for invalid settings,
-    and for a path, a revision or a running cluster that cannot be read.
+    for an unknown cluster, and for a path, a revision or a running cluster that cannot be read.
     """
+    return _read_cluster(paths, options, _resolve_settings(options), warn, revision, {})
+
+
+def _resolve_settings(options: ClusterOptions) -> Settings:
     command_line = {"kubernetes": options.kubernetes, "server_concurrency": options.server_concurrency}
-    settings = resolve_settings(command_line, options.config, isolated=options.isolated)
+    return resolve_settings(command_line, options.config, isolated=options.isolated)
+
+
+def _read_cluster(
+    paths: Iterable[str],
+    options: ClusterOptions,
+    settings: Settings,
+    warn: Warn,
+    revision: str | None,
+    cache: dict[str, list[Loaded]],
+) -> Effective:
+    """Read a cluster as `read_cluster` does. `cache` has the files that other clusters have loaded, by name."""
     named = tuple(paths)
+    members: tuple[str, ...] = ()
+    if options.cluster is not None:
+        cluster = find_cluster(settings, options.cluster)
+        settings = apply_cluster(settings, cluster)
+        members = (*cluster.paths, *settings.context)
+    if revision is None:
+        named = (*members, *named)
 
     def report_error(file: FoundFile, reason: str) -> None:
         if file.path in named or not is_dangling(file.path):
@@ -78,12 +133,17 @@ def read_cluster(
     if revision is not None:
         from apflint.inputs.git import read_revision
 
-        read = read_revision(revision, settings.exclude)
+        read = read_revision(revision, members, settings.exclude)
         patches += (Skipped(name, REASON) for name in read.patches)
         files, named = chain(read.files, files), (revision, *named)
         for note in read.notes:
             warn(note)
-    loaded = load_inputs(file.content for file in collect_named(files, named, named_files) if file.may_hold_apf)
+    loaded: list[Loaded] = []
+    for file in collect_named(files, named, named_files):
+        if file.may_hold_apf:
+            if file.name not in cache:
+                cache[file.name] = load_inputs([file.content])
+            loaded += cache[file.name]
     if patches:
         warn("patches among the manifests are not used: build the kustomization first")
     nonempty = {
@@ -100,6 +160,8 @@ def read_cluster(
         loaded = [*replace_objects(load_inputs(live.files), loaded), *loaded]
         release, assumptions = live.kubernetes, assumptions._replace(complete=True, defaults=False)
     known = Effective(build_workspace(loaded, release), assumptions)
+    if options.cluster is not None and not known.workspace.manifests and revision is None:
+        warn(f'cluster "{options.cluster}": no FlowSchema and no PriorityLevelConfiguration found')
     _warn_about_rejections(loaded, known, warn)
     return known
 
@@ -111,23 +173,40 @@ def replace_objects(live: Iterable[Loaded], manifests: Iterable[Loaded]) -> Iter
         yield part._replace(documents=tuple(one for one in part.documents if (one.kind, one.name) not in applied))
 
 
+def read_clusters(names: Iterable[str], options: ClusterOptions, warn: Warn) -> Iterator[tuple[str, Effective]]:
+    """Yield the configurations of several clusters of the settings. Raises UserError as `read_cluster` does."""
+    settings = _resolve_settings(options)
+    cache: dict[str, list[Loaded]] = {}
+    for name in names:
+        yield name, _read_cluster((), options._replace(cluster=name), settings, warn, None, cache)
+
+
 def read_configuration(names: Sequence[str], options: ClusterOptions, warn: Warn) -> Effective:
     """Return the configuration of a cluster that has the manifests in these paths.
 
-    If the first name is one such as `defaults:1.33`, the cluster is of that release, and has its built-in objects. If the
-    first name is one such as `git:main`, the cluster has the manifests of that git revision.
+    The first name may be another configuration, to which the paths are added:
+
+    - `defaults:1.33`: a cluster of that release, which has its built-in objects;
+    - `cluster:prod`: a cluster of the settings;
+    - `git:main`, `git:v1.2:manifests`: the manifests of a git revision.
 
     Raises UserError as `read_cluster` does, and for an unknown release.
     """
-    if not names or not names[0].startswith((GIT_PREFIX, BUILT_IN_PREFIX)):
+    if not names:
         return read_cluster(names, options, warn)
     first, *rest = names
+    if first.startswith(CLUSTER_PREFIX):
+        if options.cluster is not None:
+            raise UserError(f"--cluster {options.cluster} and {first} cannot be combined: name one cluster")
+        return read_cluster(rest, options._replace(cluster=first.removeprefix(CLUSTER_PREFIX)), warn)
     if first.startswith(GIT_PREFIX):
         return read_cluster(rest, options, warn, revision=first)
-    if options.live is not None:
-        raise UserError(f"--live and {first} cannot be combined: a running cluster has its own built-in objects")
-    kubernetes = parse_release(first.removeprefix(BUILT_IN_PREFIX))
-    return read_cluster(rest, options._replace(kubernetes=kubernetes, defaults=True), warn)
+    if first.startswith(BUILT_IN_PREFIX):
+        if options.live is not None:
+            raise UserError(f"--live and {first} cannot be combined: a running cluster has its own built-in objects")
+        kubernetes = parse_release(first.removeprefix(BUILT_IN_PREFIX))
+        return read_cluster(rest, options._replace(kubernetes=kubernetes, defaults=True), warn)
+    return read_cluster(names, options, warn)
 
 
 def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -> None:

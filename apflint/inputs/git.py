@@ -21,7 +21,7 @@ from apflint.settings.patterns import PathMatcher
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from apflint.settings.patterns import Patterns
 
@@ -47,6 +47,14 @@ class RevisionFiles(NamedTuple):
     """Clauses about entries that are not read."""
 
 
+class _Header(NamedTuple):
+    """What git knows about an object. `type` is `tree` or `blob`."""
+
+    object_id: str
+    type: str
+    size: int
+
+
 class _Entry(NamedTuple):
     path: str
     """Path relative to the current directory."""
@@ -54,30 +62,28 @@ class _Entry(NamedTuple):
     size: int
 
 
-def read_revision(name: str, exclude: Patterns) -> RevisionFiles:
-    """Return the manifests of `git:REVISION` or `git:REVISION:PATH`, as `discover_files` selects them in a directory.
+def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> RevisionFiles:
+    """Return the manifests of `git:REVISION` or `git:REVISION:PATH`, as `discover_files` selects them in directories.
 
-    PATH is relative to the current directory, which is also its default. Symbolic links and submodules are not read.
+    PATH is relative to the current directory, which is also its default. Instead of PATH, `paths` may have several files
+    and directories, which need not exist. Symbolic links and submodules are not read.
 
-    Raises UserError if git is missing, fails or takes too long, if the revision or the path does not exist, and if the
+    Raises UserError if git is missing, fails or takes too long, if the revision or PATH does not exist, and if the
     clone does not have all files.
     """
     revision, _, path = name.removeprefix(_PREFIX).partition(":")
-    _check_name(name, revision, path)
+    _check_name(name, revision, path, paths)
     try:
-        return _read(name, revision, path, exclude)
+        return _read(name, revision, paths or (path or ".",), exclude, is_optional=bool(paths))
     except ValueError:
         raise UserError(f"{name}: git printed something unexpected.") from None
 
 
-def _read(name: str, revision: str, path: str, exclude: Patterns) -> RevisionFiles:
+def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, is_optional: bool) -> RevisionFiles:
     git = _Git(name)
     prefix, is_shallow = os.fsdecode(git.run("rev-parse", "--show-prefix", "--is-shallow-repository")).split("\n")[:2]
-    path = posixpath.normpath(path or ".")
-    full_path = posixpath.normpath(prefix + path)
-    if posixpath.isabs(path) or full_path.startswith(".."):
-        raise UserError(f"{name}: the path is not in the git repository. Write it relative to the current directory.")
-    root, found = git.resolve(f"{revision}^{{tree}}", f"{revision}:{'' if full_path == '.' else full_path}")
+    full_paths = [_normalize(name, prefix, path) for path in paths]
+    root, *found = git.resolve(f"{revision}^{{tree}}", *(f"{revision}:{path}" for path in full_paths))
     if root is None:
         hint = ""
         if is_shallow == "true":
@@ -86,35 +92,54 @@ def _read(name: str, revision: str, path: str, exclude: Patterns) -> RevisionFil
                 " `fetch-depth: 0` of actions/checkout."
             )
         raise UserError(f'{name}: the repository has no revision "{revision}".{hint}')
-    if found is None:
-        raise UserError(f'{name}: "{revision}" has no file or directory "{full_path}".')
-    object_id, kind, size = found
     notes: list[str] = []
-    if kind == "tree":
-        entries = _select(git.list_tree(object_id), path, PathMatcher(exclude), name, notes)
-    else:
-        entries = [_Entry(path, object_id, size)]
-    base = f"{_PREFIX}{revision}:"
-    files = []
-    for entry, data in git.read_entries(entries):
+    entries: dict[str, _Entry] = {}
+    named: set[str] = set()
+    matcher = PathMatcher(exclude)
+    for path, full_path, header in zip(map(posixpath.normpath, paths), full_paths, found, strict=True):
+        if header is None:
+            problem = f'{name}: "{revision}" has no file or directory "{full_path}"'
+            if not is_optional:
+                raise UserError(f"{problem}.")
+            notes.append(problem)
+        elif header.type == "tree":
+            selected = _select(git.list_tree(header.object_id), path, matcher, name, notes)
+            entries |= {entry.path: entry for entry in selected}
+        else:
+            named.add(path)
+            entries[path] = _Entry(path, header.object_id, header.size)
+    files = {}
+    for entry, data in git.read_entries(entries.values()):
         is_manifest = may_hold_apf(data)
-        file = InputFile(base + entry.path, name if kind == "blob" else "", data if is_manifest else b"", is_manifest)
-        files.append((entry.path, file))
-    held = [posixpath.join(prefix, path) for path, file in files if file.may_hold_apf]
-    listed = {posixpath.relpath(patch, prefix or ".") for patch in git.list_patches(root[0], held)}
+        path = name if entry.path in named else ""
+        files[entry.path] = InputFile(
+            f"{_PREFIX}{revision}:{entry.path}", path, data if is_manifest else b"", is_manifest
+        )
+    held = [posixpath.join(prefix, path) for path, file in files.items() if file.may_hold_apf]
+    patches = {posixpath.relpath(patch, prefix or ".") for patch in git.list_patches(root.object_id, held)}
     return RevisionFiles(
-        tuple(file for path, file in files if path not in listed),
-        tuple(file.name for path, file in files if path in listed and file.may_hold_apf),
+        tuple(file for path, file in files.items() if path not in patches),
+        tuple(file.name for path, file in files.items() if path in patches and file.may_hold_apf),
         tuple(notes),
     )
 
 
-def _check_name(name: str, revision: str, path: str) -> None:
+def _normalize(name: str, prefix: str, path: str) -> str:
+    """Return a path relative to the root of the repository. `prefix` is that of the current directory."""
+    full_path = posixpath.normpath(prefix + path)
+    if posixpath.isabs(path) or full_path.startswith(".."):
+        raise UserError(f"{name}: the path is not in the git repository. Write it relative to the current directory.")
+    return "" if full_path == "." else full_path
+
+
+def _check_name(name: str, revision: str, path: str, paths: Sequence[str]) -> None:
     """Raise UserError for names that git could read as options, or that do not fit in a line of its input."""
     if not revision:
         raise UserError(f"{name}: name a revision, as in {_PREFIX}main or {_PREFIX}v1.2:manifests.")
-    if revision.startswith("-") or not revision.isprintable() or "\n" in path:
+    if revision.startswith("-") or not revision.isprintable() or any("\n" in path for path in (path, *paths)):
         raise UserError(f"{name}: this is not a valid name of a git revision.")
+    if path and paths:
+        raise UserError(f"{name}: a cluster has its own paths, so name only the revision: {_PREFIX}{revision}.")
 
 
 def _select(
@@ -170,8 +195,8 @@ class _Git:
         message = " ".join(done.stderr.removeprefix("fatal: ").split())[:_MAX_MESSAGE_CHARACTERS]
         raise UserError(f"{self._name}: git: {message or f'exit code {done.status}'}")
 
-    def resolve(self, *expressions: str) -> list[tuple[str, str, int] | None]:
-        """Return id, type and size of the objects that the expressions name, or None for expressions without an object."""
+    def resolve(self, *expressions: str) -> list[_Header | None]:
+        """Return the headers of the objects that the expressions name, or None for expressions without an object."""
         lines = self.run("cat-file", "--batch-check", stdin="".join(f"{text}\n" for text in expressions))
         return [_parse_header(line) for line in os.fsdecode(lines).removesuffix("\n").split("\n")]
 
@@ -215,9 +240,9 @@ class _Git:
             return set()
         found = self.resolve(*(f"{root}:{candidate}" for candidate in candidates))
         entries = [
-            _Entry(candidate, header[0], header[2])
+            _Entry(candidate, header.object_id, header.size)
             for candidate, header in zip(candidates, found, strict=True)
-            if header is not None and header[1] == "blob" and header[2] <= MAX_FILE_BYTES // 2
+            if header is not None and header.type == "blob" and header.size <= MAX_FILE_BYTES // 2
         ]
         patches: set[str] = set()
         for entry, data in self.read_entries(entries):
@@ -238,7 +263,7 @@ class _Git:
             header = _parse_header(output[at:end].decode())
             if header is None:
                 raise self._incomplete()
-            start, at = end + 1, end + header[2] + 2
+            start, at = end + 1, end + header.size + 2
             yield entry, output[start : at - 1]
 
     def _incomplete(self) -> UserError:
@@ -247,9 +272,9 @@ class _Git:
         )
 
 
-def _parse_header(line: str) -> tuple[str, str, int] | None:
-    """Return id, type and size in a line of `git cat-file`, or None if the line says that there is no such object."""
+def _parse_header(line: str) -> _Header | None:
+    """Return the header in a line of `git cat-file`, or None if the line says that there is no such object."""
     words = line.split(" ")
     if len(words) != 3 or not words[2].isdigit():
         return None
-    return words[0], words[1], int(words[2])
+    return _Header(words[0], words[1], int(words[2]))

@@ -23,7 +23,7 @@ from apflint.requests.request import COLLECTION_VERBS
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.evaluate.classify import MatchedBy
     from apflint.evaluate.flows import Flow
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from apflint.explainer import Basis, Explanation
     from apflint.model import FlowSchema
     from apflint.output.console import Style
+    from apflint.requests.request import Request
 
 _LABEL_CELLS = 7
 _LIMITS = ("nominal", "min", "max", "attainable", "shares", "maxSeats", "maxListSeats", "maxMutatingSeats")
@@ -180,6 +181,34 @@ def render_explanation(explanation: Explanation, style: Style) -> str:
     return f"{answer}\n{_tried(explanation, style)}"
 
 
+def clusters_json(explanations: Iterable[tuple[str, Explanation]]) -> dict[str, object]:
+    """Return the object that `explain --format json` prints for several clusters."""
+    return {"clusters": [{"cluster": name} | explanation_json(explanation) for name, explanation in explanations]}
+
+
+def render_clusters(explanations: Sequence[tuple[str, Explanation]], style: Style) -> str:
+    """Render the answers of several clusters for one request as a table. There is at least one cluster."""
+    rows: list[list[str | Text]] = []
+    remarks: list[str] = []
+    for name, explanation in explanations:
+        if explanation.unclassified:
+            rows.append([Text(sanitize(name), "bold"), "-", "-", "-", "-"])
+            remarks.append(f"{name}: {explanation.unclassified}")
+            continue
+        level, schema = explanation.level, explanation.resolution.flow_schema
+        seats = ("no limit", "-") if level.is_exempt else (str(level.nominal), str(level.attainable))
+        rows.append([Text(sanitize(name), "bold"), schema.name, level.name, *seats])
+    request = explanations[0][1].request
+    titles = ("CLUSTER", "FLOWSCHEMA", "PRIORITY LEVEL", "NOMINAL", "ATTAINABLE")
+    return (
+        "".join(f"{line}\n" for line in label_lines("Asked", _describe_asked(request), _LABEL_CELLS, style))
+        + f"\n{render_table(titles, rows, style, wrapped=('FLOWSCHEMA', 'PRIORITY LEVEL'))}"
+        + render_prose(
+            style, *remarks, "NOMINAL and ATTAINABLE are seats of one API server. For the reasons, add --cluster NAME."
+        )
+    )
+
+
 def _answer(explanation: Explanation, style: Style) -> str:
     """Render the FlowSchema and its priority level, on two lines if they do not fit on one line."""
     schema = explanation.resolution.flow_schema
@@ -200,11 +229,7 @@ def _facts(explanation: Explanation, style: Style) -> Iterator[str]:
     if fallback := describe_fallback(explanation.resolution):
         yield from wrap(sanitize(fallback), style.prose_width)
     request, level = explanation.request, explanation.level
-    notes = " ".join(request.notes)
-    # The notes already name the groups that apflint added.
-    groups = ", ".join(group for group in request.user.groups if f'"{group}"' not in notes)
-    user = f'"{request.user.name}"' + (f" in {groups}" if groups else "" if request.user.groups else " in no group")
-    facts = [("Asked", f"{describe_request(request.info)} as {user}"), ("", notes)]
+    facts = [("Asked", _describe_asked(request)), ("", " ".join(request.notes))]
     if not explanation.unclassified:  # unclassified requests have no flow, and occupy no seat
         seats = [_describe_seats(explanation), describe_starvation(level) or ""]
         if request.info.verb == "watch":
@@ -225,6 +250,14 @@ def _facts(explanation: Explanation, style: Style) -> Iterator[str]:
     for label, text in facts:
         if text:
             yield from label_lines(label, text, _LABEL_CELLS, style)
+
+
+def _describe_asked(request: Request) -> str:
+    """Describe a request and its user. Groups that apflint added are omitted, because the notes of the request name them."""
+    notes = " ".join(request.notes)
+    groups = ", ".join(group for group in request.user.groups if f'"{group}"' not in notes)
+    user = f'"{request.user.name}"' + (f" in {groups}" if groups else "" if request.user.groups else " in no group")
+    return f"{describe_request(request.info)} as {user}"
 
 
 def describe_request(info: RequestInfo) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apflint.settings.model import Settings
     from apflint.settings.values import Parser
 
-_MAX_NAMES = 20
+MAX_NAMED_CLUSTERS = 20
 """Maximum number of clusters that an error message names."""
 
 
@@ -58,7 +58,7 @@ def find_cluster(settings: Settings, name: str) -> ClusterSettings:
             f"unknown cluster {quote(name)}: {where}. Define clusters in tables [[cluster]] of apflint.toml."
         )
     raise UserError(
-        f"unknown cluster {quote(name)}.{suggest(name, names)} {settings.path} defines {join_some(names, _MAX_NAMES)}."
+        f"unknown cluster {quote(name)}.{suggest(name, names)} {settings.path} defines {join_some(names, MAX_NAMED_CLUSTERS)}."
     )
 
 

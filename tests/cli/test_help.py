@@ -111,6 +111,9 @@ def test_usage_names_the_kubectl_plugin(capsys: pytest.CaptureFixture[str], monk
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_example_runs(line: str, tmp_path: Path) -> None:
     variables = prepare(tmp_path)
+    if "cluster" in line:
+        clusters = "".join(f'[[cluster]]\nname = "{name}"\npaths = ["main"]\n' for name in ("prod", "staging"))
+        (tmp_path / "work/apflint.toml").write_text(clusters, encoding="utf-8")
     if "git:" in line:
         commit = "git init -q -b main && git add . && git -c user.name=a -c user.email=a@example.com commit -qm x"
         assert bash(commit, tmp_path, variables).returncode == 0

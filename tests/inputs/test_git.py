@@ -62,7 +62,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def list_names(name: str, exclude: Patterns = Patterns()) -> list[str]:  # noqa: B008  # a frozen value
-    return [file.name for file in read_revision(name, exclude).files]
+    return [file.name for file in read_revision(name, (), exclude).files]
 
 
 @pytest.mark.parametrize("path", [".", "clusters", "clusters/prod/", "./clusters/prod", "a.yaml", "notes.txt"])
@@ -80,7 +80,7 @@ def test_files_of_the_revision_are_read_instead_of_the_work_tree(repository: Pat
     shutil.rmtree(repository / "clusters")
     git(repository, "add", "--all")
     index = (repository / ".git/index").read_bytes()
-    read = read_revision("git:main", Patterns()).files
+    read = read_revision("git:main", (), Patterns()).files
     assert {file.name: file.data for file in read}["git:main:a.yaml"] == SCHEMA.encode()
     assert {file.may_hold_apf for file in read if not file.name.endswith(".json")} == {True}
     assert (repository / "a.yaml").read_text(encoding="utf-8") == "changed"
@@ -110,7 +110,7 @@ def test_links_and_submodules_are_noted(repository: Path) -> None:
     git(repository, "add", "--all")
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
     git(repository, "commit", "--quiet", "--message", "links")
-    read = read_revision("git:main", Patterns())
+    read = read_revision("git:main", (), Patterns())
     assert not any("link" in file.name for file in read.files)
     assert read.notes == (
         "git:main: 1 symbolic link in the revision not read",
@@ -125,17 +125,17 @@ def test_patches_of_kustomizations_are_left_out(repository: Path, monkeypatch: p
         "clusters/prod/kustomization.yaml": "patches: [{path: none.yaml}]\n",
     }
     commit(repository, files)
-    read = read_revision("git:main", Patterns())
+    read = read_revision("git:main", (), Patterns())
     assert read.patches == ("git:main:clusters/prod/apf.yaml", "git:main:clusters/staging/apf.yaml")
     assert not {file.name for file in read.files} & set(read.patches)
     monkeypatch.chdir(repository / "clusters")
-    assert read_revision("git:main:prod", Patterns()).patches == ("git:main:prod/apf.yaml",)
+    assert read_revision("git:main:prod", (), Patterns()).patches == ("git:main:prod/apf.yaml",)
 
 
 def test_files_are_read_in_several_batches(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(repository, {f"many/{number}.yaml": SCHEMA + f"# {number} {'x' * 500}\n" for number in range(40)})
     monkeypatch.setattr("apflint.inputs.git.MAX_FILE_BYTES", 2_000)
-    read = read_revision("git:main:many", Patterns()).files
+    read = read_revision("git:main:many", (), Patterns()).files
     assert {file.name: file.data for file in read} == {
         f"git:main:many/{path.name}": path.read_bytes() for path in Path("many").iterdir()
     }
@@ -145,7 +145,7 @@ def test_too_large_file_is_an_error(repository: Path, monkeypatch: pytest.Monkey
     commit(repository, {"large.yaml": "x" * 10_000})
     monkeypatch.setattr("apflint.inputs.git.MAX_FILE_BYTES", 5_000)
     with pytest.raises(UserError, match=r"git:main: large.yaml has 0 MB, but apflint reads at most .* Use the setting"):
-        read_revision("git:main", Patterns())
+        read_revision("git:main", (), Patterns())
     assert list_names("git:main", Patterns(("large.yaml",)))
 
 
@@ -167,7 +167,7 @@ def test_too_large_file_is_an_error(repository: Path, monkeypatch: pytest.Monkey
 @pytest.mark.usefixtures("repository")
 def test_each_mistake_in_a_name_is_a_sentence(name: str, message: str) -> None:
     with pytest.raises(UserError) as raised:
-        read_revision(name, Patterns())
+        read_revision(name, (), Patterns())
     assert message in str(raised.value)
     assert "unshallow" not in str(raised.value)
 
@@ -181,7 +181,7 @@ def test_missing_revision_of_a_shallow_clone_names_the_remedy(
     with pytest.raises(
         UserError, match=r"shallow clone: fetch the history with `git fetch --unshallow`.*fetch-depth: 0"
     ):
-        read_revision("git:main~1", Patterns())
+        read_revision("git:main~1", (), Patterns())
     assert list_names("git:main:a.yaml") == ["git:main:a.yaml"]
 
 
@@ -189,14 +189,14 @@ def test_without_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     with pytest.raises(UserError, match="git:main: git: not a git repository"):
-        read_revision("git:main", Patterns())
+        read_revision("git:main", (), Patterns())
 
 
 def test_repository_without_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(tmp_path, "init", "--quiet")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match='has no revision "HEAD"'):
-        read_revision("git:HEAD", Patterns())
+        read_revision("git:HEAD", (), Patterns())
 
 
 def test_damaged_repository_is_an_error(repository: Path) -> None:
@@ -205,7 +205,7 @@ def test_damaged_repository_is_an_error(repository: Path) -> None:
     pack.chmod(0o644)
     pack.write_bytes(pack.read_bytes()[:40] + b"\0" * 100)
     with pytest.raises(UserError, match="git:main: "):
-        read_revision("git:main", Patterns())
+        read_revision("git:main", (), Patterns())
 
 
 def replace_git(directory: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,21 +218,21 @@ def replace_git(directory: Path, script: str, monkeypatch: pytest.MonkeyPatch) -
 def test_missing_git_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="git is not installed, or not in the PATH"):
-        read_revision("git:main", Patterns())
+        read_revision("git:main", (), Patterns())
 
 
 def test_git_that_waits_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_git(tmp_path, "sleep 60", monkeypatch)
     monkeypatch.setattr("apflint.inputs.git.MAX_GIT_SECONDS", 1)
     with pytest.raises(UserError, match="git did not finish within 1 seconds"):
-        read_revision("git:main", Patterns())
+        read_revision("git:main", (), Patterns())
 
 
 @pytest.mark.parametrize("script", ["echo garbage", "true", "yes | head -c 100000", "head -c 1000 /dev/urandom"])
 def test_garbage_from_git_is_an_error(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_git(tmp_path, script, monkeypatch)
     with pytest.raises(UserError, match="git:main: "):
-        read_revision("git:main", Patterns())
+        read_revision("git:main", (), Patterns())
 
 
 def test_programs_of_the_repository_do_not_run(repository: Path, tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_programs_of_the_repository_do_not_run(repository: Path, tmp_path: Path)
         shutil.copy(program, hooks / hook)
     (repository / ".gitattributes").write_text("* filter=x diff=x\n", encoding="utf-8")
     (repository / "a.yaml").touch()
-    assert read_revision("git:v1", Patterns()).files
+    assert read_revision("git:v1", (), Patterns()).files
     assert not ran.exists()
     subprocess.run(["git", "status"], cwd=repository, check=False, capture_output=True)
     assert ran.exists()  # the settings do run programs
@@ -266,7 +266,7 @@ def test_partial_clone_fetches_nothing(repository: Path, tmp_path: Path, monkeyp
     git(tmp_path / "partial", "config", "protocol.file.allow", "always")
     monkeypatch.chdir(tmp_path / "partial")
     with pytest.raises(UserError, match="this partial clone lacks files of the revision, and apflint fetches nothing"):
-        read_revision("git:main", Patterns())
+        read_revision("git:main", (), Patterns())
     assert not ran.exists()
     git(tmp_path / "partial", "cat-file", "-p", "main:a.yaml")
     assert ran.exists()  # git itself fetches, and runs the program

@@ -10,15 +10,15 @@ import typer
 
 from apflint.cli import options
 from apflint.cli.app import app, examples
-from apflint.cli.completers import complete_configuration
+from apflint.cli.completers import complete_clusters, complete_configuration
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import INPUT, OUTPUT, option
+from apflint.cli.options import CLUSTER, INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
-from apflint.inputs.apf_configuration import GIT_PREFIX, ClusterOptions, read_configuration
+from apflint.inputs.apf_configuration import GIT_PREFIX, ClusterOptions, read_configuration, select_cluster
 from apflint.output.diff import Sides, diff_json, render_markdown, render_text
 from apflint.output.json_text import to_json
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     rich_help_panel="Analyze",
     epilog=examples(
         ("a branch and the work tree", "apflint diff git:main ."),
+        ("two clusters of the settings", "apflint diff cluster:staging cluster:prod"),
+        ("a cluster in a branch and in the work tree", "apflint diff --cluster prod git:main ."),
         ("two checkouts", "apflint diff main/ branch/"),
         ("an upgrade of Kubernetes", "apflint diff defaults:1.33 defaults:1.36"),
         ("an upgrade of a cluster with these manifests", "apflint diff defaults:1.33 defaults:1.36 -f manifests/"),
@@ -42,8 +44,8 @@ def diff(
         typer.Argument(
             metavar="OLD",
             autocompletion=complete_configuration,
-            help="File, directory, -, git:REVISION[:PATH] for manifests in git, or defaults:X.Y for the built-in objects of a"
-            " release.",
+            help="File, directory, -, cluster:NAME for a cluster of the settings, git:REVISION[:PATH] for manifests in git,"
+            " or defaults:X.Y for the built-in objects of a release.",
         ),
     ],
     new: Annotated[str, typer.Argument(metavar="NEW", autocompletion=complete_configuration, help="The same.")],
@@ -51,6 +53,16 @@ def diff(
         list[str] | None,
         option(
             INPUT, "Files and directories to add to OLD and to NEW; repeatable.", "--filename", "-f", metavar="PATH"
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        option(
+            CLUSTER,
+            "Cluster of the settings to compare, if OLD or NEW is . or git:REVISION.",
+            "--cluster",
+            metavar="NAME",
+            autocompletion=complete_clusters,
         ),
     ] = None,
     kubernetes: options.Kubernetes = None,
@@ -75,13 +87,15 @@ def diff(
     common = tuple(filename or ())
     if old == new == "-" or "-" in common:
         raise UserError("standard input cannot be both OLD and NEW")
-    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
-    before, after = (_read(name, common, cluster) for name in (old, new))
+    settings = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, cluster=cluster)
+    if cluster is not None and not any(map(_is_project, (old, new))):
+        raise UserError(f"--cluster requires . or git:REVISION as OLD or NEW. To name one side, use cluster:{cluster}")
+    (before, old_name), (after, new_name) = (_read(name, common, settings) for name in (old, new))
     with show_progress("Comparing"):
         found = compare_configurations(
             Side(before.configuration, before.limits), Side(after.configuration, after.limits)
         )
-    sides = Sides(*(" + ".join((_shown(name), *common)) for name in (old, new)))
+    sides = Sides(old_name, new_name)
     if output_format == "json":
         text = to_json(diff_json(found, sides), 2)
     elif output_format == "markdown":
@@ -92,14 +106,30 @@ def diff(
     return ExitCode.FINDINGS if found.changed and not exit_zero else ExitCode.OK
 
 
-def _read(name: str, common: tuple[str, ...], cluster: ClusterOptions) -> Effective:
-    """Read the configuration `name`, with the manifests in `common`. Print a note if directories or standard input contain no APF objects."""
-    names = (name, *common)
-    known = read_configuration(names, cluster, print_note)
-    for path in () if known.workspace.manifests else names:
+def _is_project(name: str) -> bool:
+    """Return whether a side is the current directory, now or in a git revision, instead of a path or a cluster."""
+    return name == "." or (name.startswith(GIT_PREFIX) and ":" not in name.removeprefix(GIT_PREFIX))
+
+
+def _read(name: str, common: tuple[str, ...], options: ClusterOptions) -> tuple[Effective, str]:
+    """Read the configuration `name`, with the manifests in `common`. Return it with a description of the side.
+
+    If the project defines clusters, the current directory is one of them. Print a note if directories, revisions or
+    standard input contain no APF objects.
+    """
+    paths: tuple[str, ...] = (name,)
+    if _is_project(name):
+        paths, options = select_cluster((), options)
+    else:
+        options = options._replace(cluster=None)
+    if name.startswith(GIT_PREFIX):
+        paths = (name,)
+    known = read_configuration((*paths, *common), options, print_note)
+    for path in () if known.workspace.manifests else (*paths, *common):
         if path == "-" or os.path.isdir(path) or path.startswith(GIT_PREFIX):
             print_note(f"{_shown(path)}: no FlowSchema and no PriorityLevelConfiguration found")
-    return known
+    shown = _shown(name) if options.cluster is None else f"{name} (cluster {options.cluster})"
+    return known, " + ".join((shown, *common))
 
 
 def _shown(name: str) -> str:

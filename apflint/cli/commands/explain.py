@@ -20,10 +20,16 @@ from apflint.cli.progress import Progress, show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.explainer import Explainer, find_name_by_uid
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
+from apflint.inputs.apf_configuration import (
+    ClusterOptions,
+    list_clusters,
+    read_cluster,
+    read_clusters,
+    select_cluster,
+)
 from apflint.inputs.discovery import SUFFIXES
 from apflint.inputs.reading import read_pieces, split_lines
-from apflint.output.explain import explanation_json, render_explanation
+from apflint.output.explain import clusters_json, explanation_json, render_clusters, render_explanation
 from apflint.output.explain_lines import explain_lines
 from apflint.output.json_text import to_json
 from apflint.requests.audit_event import parse_event
@@ -52,6 +58,7 @@ MAX_PRINTED_ERRORS = 10
             "a user of a group lists the pods of a namespace",
             "apflint explain list pods -n team-a --as alice --as-group dev",
         ),
+        ("the same in a cluster of the settings", "apflint explain --cluster prod list pods -n team-a --as alice"),
         ("a probe from outside", "apflint explain get /healthz --as system:anonymous"),
         (
             "an HTTP request of a service account",
@@ -111,6 +118,7 @@ def explain(
         str | None, option(REQUEST, "Show the name of the priority level with this uid.", metavar="UID")
     ] = None,
     filename: options.Filenames = None,
+    cluster: options.Cluster = None,
     live: options.Live = False,
     kubeconfig: options.Kubeconfig = None,
     kube_context: options.KubeContext = None,
@@ -143,7 +151,7 @@ def explain(
     if not given and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):  # None if closed
         raise UserError("no request given. For example: apflint explain list pods -n team-a --as alice")
     kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
-    paths = options.join_cluster_paths(kubectl, filename)
+    paths = options.chain_paths(filename)
     if "-" in paths and "-" in (event, requests):
         raise UserError("standard input cannot be both the manifests and the requests")
     if method is not None and path is None:
@@ -165,9 +173,12 @@ def explain(
         named_groups = tuple(groups or ())
         arguments = RequestArguments(user, tuple(words or ()), named_groups, namespace, all_namespaces, method, path)
         request = _note_path(arguments.to_request(), arguments.words)
-    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl)
-    known = read_cluster(paths, cluster, print_note)
+    settings = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster)
     is_json = output_format == "json"
+    is_project = not paths and cluster is None and kubectl is None
+    if request is not None and is_project and len(names := list_clusters(settings)) > 1:
+        return _explain_in_clusters(request, names, settings, style(color), is_json=is_json)
+    known = read_cluster(*select_cluster(paths, settings), print_note)
     if uids != (None, None):
         return _print_names(known, *uids, is_json=is_json)
     explainer, how = Explainer(known), style(color)
@@ -185,6 +196,23 @@ def explain(
     from apflint.cli.explain_prompt import Draft, converse
 
     return converse(explainer, Draft(user or "", ", ".join(groups or ()), namespace=namespace or ""), how)
+
+
+def _explain_in_clusters(
+    request: Request, names: tuple[str, ...], settings: ClusterOptions, how: Style, *, is_json: bool
+) -> int:
+    """Print the answer of each cluster for a request."""
+    notes: list[str] = []
+    with show_progress("Explaining"):
+        explanations = [
+            (name, Explainer(known).explain(request, reasons=is_json))
+            for name, known in read_clusters(names, settings, notes.append)
+        ]
+    for note in dict.fromkeys(notes):  # clusters share files
+        print_note(note)
+    text = to_json(clusters_json(explanations), 2) if is_json else render_clusters(explanations, how)
+    sys.stdout.write(text)
+    return ExitCode.OK
 
 
 def _note_path(request: Request, words: tuple[str, ...]) -> Request:

@@ -10,7 +10,7 @@ from apflint.cli.app import app, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.options import OUTPUT, option
 from apflint.graph.picture import build_picture, find_unreachable
-from apflint.inputs.apf_configuration import ClusterOptions, read_configuration
+from apflint.inputs.apf_configuration import ClusterOptions, read_configuration, select_cluster
 
 
 @app.command(
@@ -26,6 +26,7 @@ from apflint.inputs.apf_configuration import ClusterOptions, read_configuration
 def graph(
     paths: options.Paths = None,
     filename: options.Filenames = None,
+    cluster: options.Cluster = None,
     live: options.Live = False,
     kubeconfig: options.Kubeconfig = None,
     kube_context: options.KubeContext = None,
@@ -40,9 +41,8 @@ def graph(
 ) -> None:
     """Draw FlowSchemas in matching order, and the seats of their priority levels."""
     kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
-    named = options.join_cluster_paths(kubectl, paths, filename)
-    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl)
-    known = read_configuration(named, cluster, print_note)
+    settings = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster)
+    known = read_configuration(*select_cluster(options.chain_paths(paths, filename), settings), print_note)
     drawing = build_picture(known, find_unreachable(known.configuration))
     match output_format:
         case "dot":

@@ -8,7 +8,7 @@ from apflint.cli import options
 from apflint.cli.app import app, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.terminal import style
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
+from apflint.inputs.apf_configuration import ClusterOptions, read_cluster, select_cluster
 from apflint.output.json_text import to_json
 from apflint.output.limits import limits_json, render_limits
 
@@ -25,6 +25,7 @@ from apflint.output.limits import limits_json, render_limits
 def limits(
     paths: options.Paths = None,
     filename: options.Filenames = None,
+    cluster: options.Cluster = None,
     live: options.Live = False,
     kubeconfig: options.Kubeconfig = None,
     kube_context: options.KubeContext = None,
@@ -42,8 +43,8 @@ def limits(
     manifests define them or --no-defaults is given.
     """
     kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
-    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl)
-    known = read_cluster(options.join_cluster_paths(kubectl, paths, filename), cluster, print_note)
+    settings = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster)
+    known = read_cluster(*select_cluster(options.chain_paths(paths, filename), settings), print_note)
     if output_format == "json":
         text = to_json(limits_json(known.limits), 2)
     else:

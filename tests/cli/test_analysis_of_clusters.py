@@ -1,0 +1,255 @@
+"""`--cluster` in commands that analyze a configuration, and `cluster:NAME` as a side of `apflint diff`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from support import builders
+
+from apflint.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS = """\
+server-concurrency = 700
+kubernetes = "1.30"
+
+[[cluster]]
+name = "prod"
+kubernetes = "1.36"
+server-concurrency = 1200
+paths = ["base", "clusters/prod"]
+context = ["vendor/levels.yaml"]
+
+[[cluster]]
+name = "staging"
+paths = ["base", "clusters/staging"]
+"""
+REQUEST = ("list", "pods", "-n", "ci", "--as", "runner")
+
+
+def schema(name: str, level: str, precedence: int) -> dict[str, Any]:
+    return builders.flow_schema(
+        name, level, precedence, subjects=[builders.user("runner")], resources=[{**builders.ALL}]
+    )
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a base, two clusters, and a level of a vendor. It is the current directory."""
+    files = {
+        "base/apf.yaml": schema("runner", "workload-low", 900),
+        "clusters/prod/apf.yaml": schema("fast", "vendor", 800),
+        "clusters/staging/apf.yaml": schema("slow", "catch-all", 800),
+        "vendor/levels.yaml": builders.priority_level("vendor", 50),
+    }
+    for name, value in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(yaml.safe_dump(value), encoding="utf-8")
+    (tmp_path / "apflint.toml").write_text(SETTINGS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = run([*arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def print_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    status, out, err = run_command(capsys, *arguments, "--format", "json")
+    assert (status in (0, 1), err) == (True, "")
+    return json.loads(out)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("cluster", "schema_name", "level", "release", "seats"),
+    [("prod", "fast", "vendor", "1.36", 1200), ("staging", "slow", "catch-all", "1.30", 700)],
+)
+def test_cluster_has_its_manifests_release_and_seats(
+    cluster: str, schema_name: str, level: str, release: str, seats: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = print_json(capsys, "explain", *REQUEST, "--cluster", cluster)
+    assert (answer["flowSchema"], answer["priorityLevel"]) == (schema_name, level)
+    assert (answer["basedOn"]["kubernetes"], answer["limits"]["serverConcurrency"]) == (release, seats)
+    limits = print_json(capsys, "limits", "--cluster", cluster)
+    assert (limits["kubernetes"], limits["serverConcurrency"]) == (release, seats)
+    assert ("vendor" in {row["name"] for row in limits["levels"]}) == (cluster == "prod")
+    status, out, err = run_command(capsys, "graph", "--cluster", cluster)
+    assert (status, err) == (0, "")
+    assert f"{schema_name}<br/>" in out
+    assert run_command(capsys, "graph", f"cluster:{cluster}") == (status, out, err)
+
+
+@pytest.mark.usefixtures("project")
+def test_options_of_the_command_line_take_precedence(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--kubernetes", "1.33", "--server-concurrency", "100+20")
+    limits = print_json(capsys, "limits", "--cluster", "prod", *options)
+    assert (limits["kubernetes"], limits["serverConcurrency"]) == ("1.33", 120)
+    found = print_json(capsys, "diff", "cluster:staging", "cluster:prod", *options)
+    assert {(found[side]["kubernetes"], found[side]["serverConcurrency"]) for side in ("old", "new")} == {("1.33", 120)}
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    "arguments", [("limits",), ("graph",), ("explain", "--requests", "-"), ("explain", "--event", "-"),
+                  ("explain", "--flow-schema-uid", "x"), ("diff", "git:main", "."), ("diff", ".", "cluster:prod")]
+)  # fmt: skip
+def test_several_clusters_need_a_selection(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    message = "apflint: the settings define the clusters prod and staging: select one with --cluster NAME\n"
+    assert run_command(capsys, *arguments) == (2, "", message)
+
+
+@pytest.mark.usefixtures("project")
+def test_named_paths_are_a_configuration_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    limits = print_json(capsys, "limits", ".")
+    assert (limits["kubernetes"], limits["serverConcurrency"]) == ("1.30", 700)
+    answer = print_json(capsys, "explain", *REQUEST, "-f", "base")
+    assert answer["flowSchema"] == "runner"
+    added = print_json(capsys, "limits", "--cluster", "staging", "vendor")
+    assert "vendor" in {row["name"] for row in added["levels"]}
+
+
+def test_only_cluster_is_selected(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = SETTINGS[: SETTINGS.rindex("[[cluster]]")]
+    (project / "apflint.toml").write_text(settings, encoding="utf-8")
+    assert print_json(capsys, "limits")["serverConcurrency"] == 1200
+    assert print_json(capsys, "explain", *REQUEST)["flowSchema"] == "fast"
+    assert print_json(capsys, "diff", ".", "cluster:prod")["changed"] is False
+
+
+@pytest.mark.usefixtures("project")
+def test_explain_answers_for_each_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run_command(capsys, "explain", *REQUEST)
+    assert (status, err) == (0, "")
+    assert (
+        out
+        == """\
+Asked  list pods in namespace "ci" as "runner"
+
+CLUSTER  FLOWSCHEMA  PRIORITY LEVEL  NOMINAL  ATTAINABLE
+prod     fast        vendor              204         775
+staging  slow        catch-all            15         416
+NOMINAL and ATTAINABLE are seats of one API server. For the reasons, add --cluster NAME.
+"""
+    )
+    answers = print_json(capsys, "explain", *REQUEST)["clusters"]
+    assert [answer["cluster"] for answer in answers] == ["prod", "staging"]
+    assert run(["schema", "explain-output"]) == 0
+    Draft202012Validator(json.loads(capsys.readouterr().out)).validate({"clusters": answers})
+    for answer in answers:
+        name = answer.pop("cluster")
+        assert answer == print_json(capsys, "explain", *REQUEST, "--cluster", name)
+    url = run_command(capsys, "explain", "--path", "/api/v1/namespaces/ci/pods", "--as", "runner")
+    assert url == (0, out, "")
+
+
+@pytest.mark.usefixtures("project")
+def test_explain_shows_exempt_and_unclassified_requests(capsys: pytest.CaptureFixture[str]) -> None:
+    out = run_command(capsys, "explain", "get", "pods", "x", "--as", "admin", "--as-group", "system:masters")[1]
+    assert out.count("exempt      exempt          no limit") == 2
+    out = run_command(capsys, "explain", "create", "pods/exec", "x", "-n", "a", "--as", "runner")[1]
+    assert "prod     -" in out
+    assert "prod: " in out
+
+
+def test_notes_about_shared_files_are_printed_once(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "base/apf.yaml").write_text(yaml.safe_dump(schema("runner", "workload-low", 99_999)), encoding="utf-8")
+    status, out, err = run_command(capsys, "explain", *REQUEST)
+    assert (status, err.count("base/apf.yaml")) == (0, 1)
+    assert "staging" in out
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("limits", "--cluster", "prd"), 'unknown cluster "prd". Did you mean "prod"? apflint.toml defines prod and staging.'),
+        (("graph", "cluster:prd"), 'unknown cluster "prd"'),
+        (("diff", "cluster:prod", "cluster:"), 'unknown cluster ""'),
+        (("limits", "--cluster", "prod", "--isolated"), 'unknown cluster "prod": there is no settings file'),
+        (("graph", "--cluster", "prod", "cluster:staging"), "--cluster prod and cluster:staging cannot be combined"),
+        (("graph", "--cluster", "prod", "git:main:base"), "a cluster has its own paths, so name only the revision: git:main"),
+        (("diff", "--cluster", "prod", "base", "clusters"), "--cluster requires . or git:REVISION as OLD or NEW"),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_a_sentence(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = run_command(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_missing_and_empty_paths_of_a_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(project / "clusters/staging")
+    status, _, err = run_command(capsys, "limits", "--cluster", "staging")
+    assert (status, err) == (2, "apflint: clusters/staging: No such file or directory.\n")
+    shutil.rmtree(project / "base")
+    (project / "base").mkdir()
+    (project / "clusters/staging").mkdir()
+    status, _, err = run_command(capsys, "limits", "--cluster", "staging")
+    assert (status, err) == (
+        0,
+        'apflint: cluster "staging": no FlowSchema and no PriorityLevelConfiguration found\n',
+    )
+
+
+# Sides of diff
+
+
+@pytest.mark.usefixtures("project")
+def test_diff_of_two_clusters(capsys: pytest.CaptureFixture[str]) -> None:
+    found = print_json(capsys, "diff", "cluster:staging", "cluster:prod")
+    assert found["old"] == {"name": "cluster:staging", "serverConcurrency": 700, "kubernetes": "1.30"}
+    assert found["new"] == {"name": "cluster:prod", "serverConcurrency": 1200, "kubernetes": "1.36"}
+    steps = {
+        (request["from"]["flowSchema"], request["to"]["flowSchema"])
+        for group in found["changes"]
+        for request in group["requests"]
+    }
+    assert ("slow", "fast") in steps
+    assert print_json(capsys, "diff", "cluster:prod", "cluster:prod")["changed"] is False
+    upgrade = print_json(capsys, "diff", "defaults:1.36", "cluster:prod")
+    assert upgrade["old"]["serverConcurrency"] == 700
+    objects = {(row["change"], row["name"]) for row in upgrade["objects"]}
+    assert objects == {("added", "vendor"), ("added", "fast"), ("added", "runner")}
+    both = print_json(capsys, "diff", "cluster:staging", "cluster:prod", "-f", "vendor")
+    assert both["old"]["name"] == "cluster:staging + vendor"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_diff_of_a_cluster_in_two_revisions(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commit = ("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "x")
+    for arguments in (("init", "-q", "-b", "main"), ("add", "."), commit):
+        subprocess.run(["git", *arguments], check=True)
+    changed = schema("fast", "workload-high", 800)
+    (project / "clusters/prod/apf.yaml").write_text(yaml.safe_dump(changed), encoding="utf-8")
+    found = print_json(capsys, "diff", "--cluster", "prod", "git:main", ".")
+    assert [(row["change"], row["name"]) for row in found["objects"]] == [("changed", "fast")]
+    assert (found["old"]["name"], found["new"]["name"]) == ("git:main (cluster prod)", ". (cluster prod)")
+    assert {found[side]["serverConcurrency"] for side in ("old", "new")} == {1200}
+    assert found["changes"][0]["requests"][0]["from"]["file"] == "git:main:clusters/prod/apf.yaml"
+    assert print_json(capsys, "diff", "--cluster", "staging", "git:main", ".")["changed"] is False
+    assert print_json(capsys, "diff", "git:main:clusters/staging", "clusters/staging")["changed"] is False
+    assert run_command(capsys, "graph", "--cluster", "prod", "git:main")[0] == 0
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_cluster_that_the_revision_does_not_have_yet(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commit = ("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "x")
+    for arguments in (("init", "-q", "-b", "main"), ("add", "base"), commit):
+        subprocess.run(["git", *arguments], check=True)
+    (project / "vendor/other.yaml").write_text("", encoding="utf-8")
+    status, out, err = run_command(capsys, "diff", "--cluster", "staging", "git:main", ".")
+    assert (status, err) == (1, 'apflint: git:main: "main" has no file or directory "clusters/staging"\n')
+    assert "slow (added)" in out
