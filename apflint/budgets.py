@@ -66,6 +66,8 @@ MAX_SETTINGS_BYTES = Bound(256 * 1024, "an error, and nothing is checked")
 """Maximum number of bytes in a settings file. Python's TOML parser may take three seconds for 1 MiB."""
 MAX_CLUSTERS = Bound(1_000, "an error, and nothing is checked")
 """Maximum number of clusters in a settings file. Each of them is analyzed on its own."""
+MAX_RELATED_OF_CLUSTERS = Bound(20, "counted in a note")
+"""Maximum number of related places of a finding that several clusters have. Each cluster may have other places."""
 MAX_PYPROJECT_BYTES = Bound(64 * 1024 * 1024, "an error, and nothing is checked")
 """Maximum number of bytes in a pyproject.toml that apflint searches for its own table. Settings of other tools can make the file large."""
 MAX_SETTINGS_KEY_PARTS = Bound(100, "an error, and nothing is checked")

@@ -76,16 +76,41 @@ def report(loaded: Sequence[Loaded], effective: Effective, options: Options) -> 
 
     `effective` must be derived from the same files. Its release and its assumptions apply.
     """
-    run = _Run(effective)
-    problems: Iterable[tuple[str, Problem]] = run.find(options.rules, covered=options.covered)
+    found = find_problems(effective, options)
+    return build_report(loaded, found, options, effective.release.name)
+
+
+class Found(NamedTuple):
+    """The problems of a configuration."""
+
+    problems: list[tuple[str, Problem]]
+    """Problems with the ids of their rules. No suppression has been applied."""
+    is_complete: bool
+    """Whether the analysis rules saw all objects. They do not see objects that the API server rejects."""
+
+
+def find_problems(
+    effective: Effective, options: Options, validate: Callable[[str], list[Problem]] | None = None
+) -> Found:
+    """Return the problems that a report on the configuration contains, except those of suppressions.
+
+    `validate` returns the problems of a rule of the phase `validation`, if the caller already has them.
+    """
+    run = _Run(effective, validate or (lambda rule: list(CHECKS[rule].find(effective))))
+    return Found(list(run.find(options.rules, covered=options.covered)), not run.rejected)
+
+
+def build_report(loaded: Sequence[Loaded], found: Found, options: Options, kubernetes: str) -> Report:
+    """Apply suppressions to the problems in the loaded files. Return the report, with findings sorted by place."""
+    problems: Iterable[tuple[str, Problem]] = found.problems
     suppressed = 0
     if options.suppressions and any("apflint" in part.source.text for part in loaded):
         from apflint.suppressions.matching import apply_suppressions
 
         # The analysis rules did not see rejected objects. Therefore their suppressions are not reported as unused.
-        complete = set(options.rules) - rules_of("analysis") if run.rejected else options.rules
+        complete = options.rules if found.is_complete else set(options.rules) - rules_of("analysis")
         kept, suppressed, about = apply_suppressions(
-            loaded, list(problems), complete, options.rules, options.max_findings_per_rule
+            loaded, found.problems, complete, options.rules, options.max_findings_per_rule
         )
         problems = (*kept, *about)
 
@@ -101,10 +126,10 @@ def report(loaded: Sequence[Loaded], effective: Effective, options: Options) -> 
         findings = [adjusted for finding in findings if (adjusted := options.adjust(finding)) is not None]
     findings.sort(key=_order)
     return Report(
-        kubernetes=effective.release.name,
+        kubernetes=kubernetes,
         findings=tuple(findings),
         files=len(loaded),
-        objects=len(effective.workspace.manifests),
+        objects=sum(len(part.documents) for part in loaded),
         skipped=tuple(_skipped(loaded)),
         suppressed=suppressed,
         sources={part.source.name: part.source for part in loaded},
@@ -115,11 +140,9 @@ def report(loaded: Sequence[Loaded], effective: Effective, options: Options) -> 
 class _Run:
     """Runs checks on one configuration, and selects the problems to report."""
 
-    def __init__(self, effective: Effective) -> None:
+    def __init__(self, effective: Effective, validate: Callable[[str], list[Problem]]) -> None:
         self._effective = effective
-        self._validation = {
-            rule: list(check.find(effective)) for rule, check in CHECKS.items() if check.phase == "validation"
-        }
+        self._validation = {rule: validate(rule) for rule, check in CHECKS.items() if check.phase == "validation"}
         self.rejected: dict[Document, list[Path]] = {}
         """The documents that the API server rejects, with the paths of the rejected values."""
         for problem in chain.from_iterable(self._validation.values()):
@@ -262,4 +285,5 @@ def _finding(rule_id: str, problem: Problem) -> Finding:
         help=problem.help,
         example=problem.example,
         is_template=problem.is_template,
+        clusters=problem.clusters,
     )

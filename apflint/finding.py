@@ -71,6 +71,8 @@ class Problem(NamedTuple):
     """A command that demonstrates the problem."""
     is_template: bool = False
     """Whether the place is in a template. The API server rejects the template only if no tool renders it first."""
+    clusters: tuple[str, ...] = ()
+    """Names of the clusters that have the problem, or () if the manifest belongs to no cluster of the settings."""
 
 
 def reject(
@@ -139,6 +141,7 @@ class Finding(NamedTuple):
     help: str | None = None
     example: str | None = None
     is_template: bool = False
+    clusters: tuple[str, ...] = ()
     more: int = 0
     """Minimum number of further findings of the rule in the file, which are only counted."""
 
@@ -160,6 +163,7 @@ class Report(NamedTuple):
     """The result of a run."""
 
     kubernetes: str
+    """The release, or the releases of all configurations, such as `1.33, 1.36`."""
     findings: tuple[Finding, ...]
     files: int
     """Number of files that were read."""
@@ -172,6 +176,8 @@ class Report(NamedTuple):
     """The text of each file, by the name of the file."""
     baselined: int = 0
     """Number of findings that the baseline contains."""
+    clusters: tuple[tuple[str, str], ...] = ()
+    """Name and release of each cluster of the settings that was analyzed."""
     files_with_objects: frozenset[str] = frozenset()
     """Names of the files that contain FlowSchemas or PriorityLevelConfigurations."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from apflint.location import Place
@@ -11,7 +12,7 @@ from apflint.releases import api_version
 from apflint.schema_violations import Violation, find_violations
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from apflint.load import Loaded, LoadProblem
     from apflint.load.document import Document
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     )
     from apflint.releases import Release
 
+_EMPTY: Mapping[Document, Manifest] = MappingProxyType({})
 T = TypeVar("T", FlowSchema, PriorityLevelConfiguration)
 
 
@@ -127,17 +129,30 @@ def resource_rules_of(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWi
             yield place / "resourceRules" / index, rule, resource_rule
 
 
-def build_workspace(loaded: Iterable[Loaded], release: Release, context: Iterable[Loaded] = ()) -> Workspace:
-    """Validate all documents against their schemas, and build the typed objects of the documents that can be decoded."""
+def build_workspace(
+    loaded: Iterable[Loaded],
+    release: Release,
+    context: Iterable[Loaded] = (),
+    known: Mapping[Document, Manifest] = _EMPTY,
+) -> Workspace:
+    """Validate all documents against their schemas, and build the typed objects of the documents that can be decoded.
+
+    `known` contains manifests that have been built for the release before.
+    """
     inputs = list(loaded)
-    manifests = tuple(_manifest(document, release) for part in inputs for document in part.documents)
+
+    def build(parts: Iterable[Loaded]) -> tuple[Manifest, ...]:
+        documents = (document for part in parts for document in part.documents)
+        return tuple(known.get(document) or _manifest(document, release) for document in documents)
+
+    manifests = build(inputs)
     return Workspace(
         release,
         tuple(problem for part in inputs for problem in part.problems),
         manifests,
         _typed(FlowSchema, manifests),
         _typed(PriorityLevelConfiguration, manifests),
-        tuple(_manifest(document, release) for part in context for document in part.documents),
+        build(context),
     )
 
 

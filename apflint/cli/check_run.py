@@ -65,6 +65,10 @@ def check_paths(paths: tuple[str, ...], *, force_exclude: bool) -> int:
     """Check `paths`, or the current directory, with the settings of the project. Print the report, and return the exit code."""
     settings = resolve_settings()
     selection = Selection(paths or (".",), settings.exclude, force_exclude, context=settings.context)
+    if settings.cluster:
+        from apflint.settings.clusters import select_clusters
+
+        selection = selection._replace(clusters=select_clusters(settings))
     exit_code = run_check(CheckRun(selection, settings.to_options()), Output(settings.format, settings.fail_on))
     if not paths:
         suggest_live()
@@ -98,15 +102,21 @@ def check_selection(run: CheckRun, errors: list[str], named: list[str] | None = 
     """
     selection, options = run.selection, run.options
     skipped: list[Skipped] = []
-    context = [file.content for file in read_context(selection, errors)] if selection.context or selection.live else []
     partial: tuple[InputFile, ...] = ()
     with show_progress("Reading") as progress:
-        files: Iterable[InputFile] = read_selection(selection, errors, skipped, progress.track)
-        if named is not None:
-            files = collect_named(files, set(selection.paths), named)
-        if selection.is_partial:
-            files = partial = tuple(files)
-        report = check((file.content for file in files), options, context)
+        if selection.clusters is not None:
+            from apflint.cli.cluster_run import check_selected_clusters
+
+            report = check_selected_clusters(selection, options, errors, skipped, progress.track, named)
+        else:
+            has_context = selection.context or selection.live
+            context = [file.content for file in read_context(selection, errors)] if has_context else []
+            files: Iterable[InputFile] = read_selection(selection, errors, skipped, progress.track)
+            if named is not None:
+                files = collect_named(files, set(selection.paths), named)
+            if selection.is_partial:
+                files = partial = tuple(files)
+            report = check((file.content for file in files), options, context)
         if partial and report.findings:
             from apflint.inputs.project_context import confirm_findings
 

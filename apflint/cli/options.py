@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from apflint.inputs.kubectl import KubectlOptions
     from apflint.rule_selection import RuleSelector
+    from apflint.settings.clusters import ClusterSelection
     from apflint.settings.model import Settings
 
 CLUSTER = "Cluster"
@@ -88,9 +89,12 @@ def parse_selectors(values: Iterable[str]) -> tuple[RuleSelector, ...]:
     return tuple(parse_selector(word) for word in words if word)
 
 
-def join_paths(*paths: list[str] | None) -> tuple[str, ...]:
-    """Return the paths of the arguments and of the options -f, or the current directory if no path is given."""
-    return chain_paths(*paths) or (".",)
+def join_paths(*paths: list[str] | None, clusters: ClusterSelection | None = None) -> tuple[str, ...]:
+    """Return the paths of the arguments and of the options -f.
+
+    If no path is given, return the paths of the selected clusters, or the current directory if no cluster is selected.
+    """
+    return chain_paths(*paths) or (clusters.paths if clusters is not None else ()) or (".",)
 
 
 def chain_paths(*paths: list[str] | None) -> tuple[str, ...]:
@@ -98,9 +102,14 @@ def chain_paths(*paths: list[str] | None) -> tuple[str, ...]:
     return tuple(chain(*filter(None, paths)))
 
 
-def join_cluster_paths(live: KubectlOptions | None, *paths: list[str] | None) -> tuple[str, ...]:
-    """Return the manifests of a cluster: the paths, as `join_paths` does, or nothing if a running cluster is read."""
-    return chain_paths(*paths) if live else join_paths(*paths)
+def select_clusters(settings: Settings, names: list[str] | None) -> ClusterSelection | None:
+    """Return the clusters of --cluster, or all clusters. Return None if there are none.
+
+    Raises UserError for an unknown name.
+    """
+    from apflint.settings.clusters import select_clusters
+
+    return select_clusters(settings, names or ())
 
 
 def join_settings(config: str | None, isolated: bool, **options: object) -> Settings:

@@ -297,10 +297,13 @@ def _and_above(field: str) -> Iterator[str]:
 
 
 def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
-    """Return the number of findings by rule and file. Findings that the report counts but does not list are included."""
+    """Return the number of findings by rule and file. Findings that the report counts but does not list are included.
+
+    A finding counts once for each cluster that has it, so that a fix must not bring it into another cluster.
+    """
     counts: Counter[tuple[str, str]] = Counter()
     for finding in findings:
-        counts[finding.rule, finding.file] += 1 + finding.more
+        counts[finding.rule, finding.file] += max(len(finding.clusters), 1) + finding.more
     return counts
 
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from apflint.finding import Skipped
-from apflint.inputs.discovery import discover_files
+from apflint.inputs.discovery import FoundFile, discover_files
 from apflint.inputs.reading import Unreadable, may_hold_apf, read_file
 from apflint.load.source import STDIN
 from apflint.record import NamedTuple
@@ -15,7 +15,7 @@ from apflint.settings.patterns import Patterns
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-    from apflint.inputs.discovery import FoundFile
+    from apflint.settings.clusters import ClusterSelection
 
 MAX_NAMES = 10
 """Maximum number of notes on files that the user named and that contain no APF objects."""
@@ -37,6 +37,8 @@ class Selection(NamedTuple):
     """The baseline file, which is not read as a manifest, even if the file is below one of `paths`."""
     live: tuple[tuple[str, bytes], ...] = ()
     """Objects of a running cluster, as pairs of name and bytes. Without `paths` they are checked, otherwise they are context."""
+    clusters: ClusterSelection | None = None
+    """The clusters of the project, or None if the settings define no clusters."""
 
     @property
     def is_partial(self) -> bool:
@@ -62,6 +64,10 @@ class InputFile(NamedTuple):
         """Return the name and the bytes to parse, which are empty if the file cannot contain APF objects."""
         return self.name, self.data if self.may_hold_apf else b""
 
+    def to_found_file(self) -> FoundFile:
+        """Return the file before it was read."""
+        return FoundFile(self.name, self.path)
+
 
 def read_selection(
     selection: Selection,
@@ -78,7 +84,7 @@ def read_selection(
         yield from _read_live(selection)
     found = list(discover_files(selection.paths, selection.exclude, selection.force_exclude, skipped))
     if selection.baseline is not None:
-        found = [file for file in found if not _is_same_file(selection.baseline, file.path)]
+        found = [file for file in found if not is_same_file(selection.baseline, file.path)]
     if selection.context:
         found = _without_context(found, selection, skipped)
     for file in read_files(track(found), lambda file, reason: errors.append(f"{file.name}: {reason}"), skipped):
@@ -137,7 +143,7 @@ def _without_context(found: list[FoundFile], selection: Selection, skipped: list
     return kept
 
 
-def _is_same_file(path: str, other: str) -> bool:
+def is_same_file(path: str, other: str) -> bool:
     """Return whether two paths are the same file. Paths with different base names are not resolved, to save time."""
     return os.path.basename(path) == os.path.basename(other) and os.path.realpath(path) == os.path.realpath(other)
 

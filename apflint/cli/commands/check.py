@@ -66,6 +66,7 @@ def check(
     kube_context: options.KubeContext = None,
     kubernetes: options.Kubernetes = None,
     server_concurrency: options.ServerConcurrency = None,
+    cluster: options.Clusters = None,
     complete: Annotated[
         bool, option(CLUSTER, "Treat the manifests as the cluster's complete configuration.", "--complete")
     ] = False,
@@ -129,13 +130,16 @@ def check(
         format=output_format,
     )
     kubectl = options.parse_live(live, kubeconfig, kube_context)
+    # A running cluster is a cluster on its own, so --live does not use the clusters of the settings.
+    clusters = None if live and not cluster else options.select_clusters(settings, cluster)
     selection = Selection(
-        options.join_cluster_paths(kubectl, paths, filename),
+        options.chain_paths(paths, filename) if live else options.join_paths(paths, filename, clusters=clusters),
         settings.exclude,
         force_exclude,
         stdin_filename,
         settings.context if context or paths or filename or not live else (),
         baseline,
+        clusters=clusters,
     )
     output = Output(
         settings.format,
@@ -151,6 +155,7 @@ def check(
     if statistics and output.format not in ("text", "concise"):
         raise UserError(f"--statistics requires --format text or concise, and the format is {output.format}")
     _reject_conflicts({"--write-baseline": write_baseline, "--fix": fix, "--diff": diff, "--report": bool(report)})
+    _reject_conflicts({"--live": live, "--cluster": bool(cluster)})
     _reject_conflicts({"--live": live, "--fix": fix})
     _reject_conflicts({"--live": live, "--diff": diff})
     if write_baseline and baseline is None:

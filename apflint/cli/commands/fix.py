@@ -22,10 +22,11 @@ from apflint.inputs.project_context import depends_on_others
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from apflint.edit.fixing import Refusal
+    from apflint.edit.fixing import Check, Refusal
     from apflint.finding import Finding, Report, Skipped
+    from apflint.inputs.discovery import FoundFile
     from apflint.inputs.manifests import InputFile
 
 
@@ -52,6 +53,7 @@ def fix(
     ignore: options.Ignore = None,
     baseline: options.Baseline = None,
     kubernetes: options.Kubernetes = None,
+    cluster: options.Clusters = None,
     exit_zero: options.ExitZero = False,
     quiet: Annotated[bool, option(OUTPUT, "Show only refused fixes and errors.", "--quiet", "-q")] = False,
     config: options.Config = None,
@@ -76,8 +78,15 @@ def fix(
         exclude=exclude,
         context=context,
     )
+    clusters = options.select_clusters(settings, cluster)
     selection = Selection(
-        options.join_paths(paths, filename), settings.exclude, force_exclude, stdin_filename, settings.context, baseline
+        options.join_paths(paths, filename, clusters=clusters),
+        settings.exclude,
+        force_exclude,
+        stdin_filename,
+        settings.context,
+        baseline,
+        clusters=clusters,
     )
     outcome = _fix_files(CheckRun(selection, settings.to_options()), diff=diff, unsafe=unsafe_fixes)
     if not quiet:
@@ -136,13 +145,9 @@ def _fix_files(run: CheckRun, *, diff: bool, unsafe: bool) -> _Outcome:
     selection = run.selection
     errors: list[str] = []
     skipped: list[Skipped] = []
-    context = [file.content for file in read_context(selection, errors)]
-    files: dict[str, InputFile] = {}
     with show_progress("Fixing") as progress:
-        for file in read_selection(selection, errors, skipped, progress.track):
-            if files.setdefault(file.name, file) is not file:
-                raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
-        check = _checker(run, context, skipped)
+        files, check_files = _read_files(run, errors, skipped, progress.track)
+        check = _checker(run, check_files, skipped)
         before = dict(file.content for file in files.values())
         first = check(before)
         result = apply_fixes(before, check, unsafe=unsafe, first=first)
@@ -158,15 +163,35 @@ def _fix_files(run: CheckRun, *, diff: bool, unsafe: bool) -> _Outcome:
     return _Outcome(first, fixed, result.refused, result.report if all_written else check(contents), errors, named)
 
 
-def _checker(
-    run: CheckRun, context: list[tuple[str, bytes]], skipped: list[Skipped]
-) -> Callable[[Mapping[str, bytes]], Report]:
-    """Return a function that checks files in memory. Its reports contain all findings that are not in the baseline."""
+def _read_files(
+    run: CheckRun,
+    errors: list[str],
+    skipped: list[Skipped],
+    track: Callable[[Sequence[FoundFile]], Iterable[FoundFile]],
+) -> tuple[dict[str, InputFile], Check]:
+    """Read the selected files. Return them by name, and the function that checks them in memory."""
+    selection = run.selection
     # Findings must refer to the text of standard input, not to the templates of a rendered chart.
     options = run.options._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
+    if selection.clusters is not None:
+        from apflint.cli.cluster_run import ClusterChecker
+        from apflint.inputs.clusters import read_cluster_inputs
+
+        inputs = read_cluster_inputs(selection, selection.clusters, errors, skipped, track)
+        return {name: inputs.files[name] for name in inputs.reported}, ClusterChecker(inputs, options).check
+    context = [file.content for file in read_context(selection, errors)]
+    files: dict[str, InputFile] = {}
+    for file in read_selection(selection, errors, skipped, track):
+        if files.setdefault(file.name, file) is not file:
+            raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
+    return files, lambda contents: engine.check(contents.items(), options, context)
+
+
+def _checker(run: CheckRun, check_files: Check, skipped: list[Skipped]) -> Check:
+    """Return a function that checks files in memory. Its reports contain all findings that are not in the baseline."""
 
     def check(inputs: Mapping[str, bytes]) -> Report:
-        report = engine.check(inputs.items(), options, context)
+        report = check_files(inputs)
         if run.selection.is_partial:  # other files may refute a finding, such as an unused suppression
             findings = (
                 finding._replace(fix=None) if depends_on_others(finding) else finding for finding in report.findings

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 from apflint.output.findings.notes_and_help import describe_unreported
 from apflint.output.sanitize import sanitize, sanitize_path
+from apflint.wording import join_some
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
     from apflint.output.console import Style
+
+_MAX_CLUSTERS = 5
+"""Maximum number of clusters that a line names."""
 
 
 def render(report: Report, style: Style) -> str:
@@ -24,6 +28,7 @@ def render(report: Report, style: Style) -> str:
 def _line(finding: Finding, style: Style) -> str:
     severity = style.paint(finding.severity, finding.severity)
     rule = style.link(sanitize(finding.rule), finding.url)
+    clusters = f" [{join_some(finding.clusters, _MAX_CLUSTERS)}]" if finding.clusters else ""
     more = describe_unreported(finding)
-    message = sanitize(f"{finding.message}. {more}" if more else finding.message)
+    message = sanitize(f"{finding.message}{clusters}. {more}" if more else f"{finding.message}{clusters}")
     return f"{sanitize_path(finding.file)}:{finding.span.line}:{finding.span.column}: {severity}[{rule}]: {message}\n"

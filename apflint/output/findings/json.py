@@ -37,9 +37,12 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
         "baselined": report.baselined,
         "leftOut": report.left_out,
     }
+    analyzed = [{"name": name, "kubernetes": release} for name, release in report.clusters]
+    clusters = f'"clusters": {json.dumps(analyzed)},\n' if analyzed else ""
     end = "\n" if findings else ""
     return sanitize_json(
         f'{{"schema": {SCHEMA_VERSION}, "kubernetes": {json.dumps(report.kubernetes)},\n'
+        f"{clusters}"
         f'"findings": [{findings}{end}],\n'
         f'"summary": {json.dumps(summary)}}}\n'
     )
@@ -69,6 +72,7 @@ def _finding(finding: Finding, locator: EditLocator) -> dict[str, Any]:
         else [{"kind": kind, "name": name} for kind, name in finding.involves],
         "fix": _fix(finding, locator),
         "url": finding.url,
+        **({"clusters": list(finding.clusters)} if finding.clusters else {}),
     }
 
 

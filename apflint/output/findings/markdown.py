@@ -55,6 +55,7 @@ def _count_fitting(rows: list[str], size: int) -> int:
 def _outcome(report: Report) -> str:
     objects = f"{pluralize(report.objects, 'object')} in " if report.objects else ""
     scope = f"{objects}{pluralize(report.files, 'file')}, Kubernetes {format_code(report.kubernetes)}"
+    scope += f", {pluralize(len(report.clusters), 'cluster')}" if report.clusters else ""
     counts = [pluralize(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
     return f"**{', '.join(counts) or 'No findings'}**: {scope}."
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.wording import join_some
+
 if TYPE_CHECKING:
     from apflint.finding import Finding
 
+_MAX_CLUSTERS = 10
+"""Maximum number of clusters that a sentence names. JSON and SARIF contain all names."""
 _REASONS = {
     "FieldValueNotFound": "Not found",
     "FieldValueRequired": "Required value",
@@ -22,12 +26,17 @@ _REASONS = {
 
 
 def list_notes(finding: Finding) -> list[str]:
-    """Return the notes to print: the API server's rejection, the notes of the check, and the count of unreported findings."""
+    """Return the notes to print.
+
+    They are the API server's rejection, the notes of the check, the clusters, and the count of unreported findings.
+    """
     notes = list(finding.notes)
     if finding.apiserver is not None and finding.is_rejected:
         field, reason = finding.apiserver.field, finding.apiserver.reason
         where = f"{field}: " if field else ""
         notes.insert(0, f"kube-apiserver rejects this object: {where}{_REASONS.get(reason, reason)}")
+    if finding.clusters:
+        notes.append(f"{describe_clusters(finding)}.")
     return [*notes, more] if (more := describe_unreported(finding)) else notes
 
 
@@ -46,6 +55,13 @@ def list_remarks(finding: Finding) -> list[tuple[str, str]]:
     return [*remarks, ("example", finding.example)] if finding.example else remarks
 
 
+def describe_clusters(finding: Finding) -> str:
+    """Return the names of the clusters that have a finding: `In cluster prod`, or `In 3 clusters: dev, prod and staging`."""
+    clusters = finding.clusters
+    names = join_some(clusters, _MAX_CLUSTERS)
+    return f"In cluster {names}" if len(clusters) == 1 else f"In {len(clusters)} clusters: {names}"
+
+
 def describe_unreported(finding: Finding) -> str | None:
     """Return a sentence with the number of unreported findings of the rule, or None if all findings are reported."""
     if not finding.more:
@@ -56,5 +72,6 @@ def describe_unreported(finding: Finding) -> str | None:
 def describe_in_one_line(finding: Finding) -> str:
     """Return the message and the help, for formats with a single text for each finding."""
     text = f"{finding.message} (help: {finding.help})" if finding.help else finding.message
-    more = describe_unreported(finding)
-    return f"{text}. {more}" if more else text
+    more = [describe_clusters(finding)] if finding.clusters else []
+    more += [unreported.rstrip(".")] if (unreported := describe_unreported(finding)) else []
+    return ". ".join((text, *more)) + ("." if more else "")

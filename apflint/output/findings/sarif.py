@@ -116,6 +116,8 @@ def _result(finding: Finding, index: int, hashes: dict[tuple[str, int], str], lo
     ]
     if related:
         result["relatedLocations"] = related
+    if finding.clusters:
+        result["properties"] = {"clusters": list(finding.clusters)}
     # A file that could not be read has no line to hash.
     if fingerprint := hashes.get((finding.file, finding.span.line)):
         result["partialFingerprints"] = {"primaryLocationLineHash": fingerprint}

@@ -36,6 +36,7 @@ _FILES = {
         "patches listed in kustomizations (check the result: kustomize build DIR | apflint check -)",
     ),
     "context": ("file of the context", "files of the context"),
+    "outside the selected clusters": ("file outside the selected clusters", "files outside the selected clusters"),
     "upper-case suffix, which kubectl does not read": (
         "file with an upper-case suffix, which kubectl does not read",
         "files with an upper-case suffix, which kubectl does not read",
@@ -75,6 +76,7 @@ def _outcome(report: Report, style: Style) -> Iterator[str]:
     files = "the running cluster" if is_live else pluralize(report.files, "file")
     objects = pluralize(report.objects, "object")
     release = sanitize(report.kubernetes)
+    release += f" in {pluralize(len(report.clusters), 'cluster')}" if report.clusters else ""
     suppressed = f" {report.suppressed} suppressed." if report.suppressed else ""
     suppressed += f" {report.baselined} in the baseline." if report.baselined else ""
     start = painted = "Nothing to check:"

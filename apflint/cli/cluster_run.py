@@ -1,0 +1,71 @@
+"""Checks the manifests of a project with clusters, for `check` and `fix`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.clusters import check_clusters
+from apflint.engine import load_inputs
+from apflint.inputs.clusters import read_cluster_inputs
+from apflint.inputs.project_context import confirm_findings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from apflint.engine import Options
+    from apflint.finding import Report, Skipped
+    from apflint.inputs.clusters import ClusterInputs
+    from apflint.inputs.discovery import FoundFile
+    from apflint.inputs.manifests import Selection
+    from apflint.load import Loaded
+
+
+class ClusterChecker:
+    """Checks the files of a run in each cluster that contains them. Parses a file again only if its bytes change."""
+
+    def __init__(self, inputs: ClusterInputs, options: Options) -> None:
+        self._inputs = inputs
+        self._options = options
+        self._loaded: dict[str, tuple[bytes, Sequence[Loaded]]] = {}
+
+    def check(self, edited: Mapping[str, bytes], others: Iterable[tuple[str, bytes]] = ()) -> Report:
+        """Return the report on the files. `edited` are new contents of files by name.
+
+        `others` are further context files of the manifests that belong to no cluster.
+        """
+        inputs, added = self._inputs, dict(others)
+        contents = dict(file.content for file in inputs.files.values()) | {**edited, **added}
+        for name, data in contents.items():
+            if name not in self._loaded or self._loaded[name][0] != data:
+                self._loaded[name] = data, load_inputs([(name, data)], helm=self._options.helm)
+        clusters = [
+            cluster if cluster.name else cluster._replace(context=(*cluster.context, *added))
+            for cluster in inputs.clusters
+        ]
+        loaded = {name: self._loaded[name][1] for name in contents}
+        return check_clusters(loaded, clusters, self._options, inputs.reported, inputs.elsewhere)
+
+
+def check_selected_clusters(
+    selection: Selection,
+    options: Options,
+    errors: list[str],
+    skipped: list[Skipped],
+    track: Callable[[Sequence[FoundFile]], Iterable[FoundFile]],
+    named: list[str] | None,
+) -> Report:
+    """Check the selected files in each cluster that contains them. Arguments are those of `check_selection`.
+
+    Raises UserError, with the name of the cluster, for a cluster with a missing path or without manifests.
+    """
+    assert selection.clusters is not None, "the settings define clusters"
+    inputs = read_cluster_inputs(selection, selection.clusters, errors, skipped, track)
+    if named is not None:
+        reported = (inputs.files[name] for name in inputs.reported)
+        named += (file.name for file in reported if file.path in selection.paths and file.path != "-")
+    checker = ClusterChecker(inputs, options)
+    report = checker.check({})
+    if not selection.is_partial:
+        return report
+    rest = [inputs.files[name] for cluster in inputs.clusters if not cluster.name for name in cluster.members]
+    return confirm_findings(report, rest, lambda others: checker.check({}, others), selection, excluded=inputs.paths)

@@ -1,0 +1,192 @@
+"""Reads the manifests of the clusters in the settings. Each file is found and read once, however many clusters contain it."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+from apflint.clusters import Cluster
+from apflint.effective import Assumptions
+from apflint.errors import UserError
+from apflint.finding import Skipped
+from apflint.inputs.discovery import discover_files
+from apflint.inputs.manifests import CONTEXT_REASON, is_same_file, read_files, read_selection
+from apflint.inputs.reading import is_stream
+from apflint.record import NamedTuple
+from apflint.settings.clusters import ClusterSettings, apply_cluster
+from apflint.settings.values import is_below
+from apflint.wording import join_some, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+
+    from apflint.inputs.discovery import FoundFile
+    from apflint.inputs.manifests import InputFile, Selection
+    from apflint.settings.clusters import ClusterSelection
+    from apflint.settings.model import Settings
+
+OUTSIDE_REASON = "outside the selected clusters"
+"""Reason for skipping a file that none of the clusters of `--cluster` contains."""
+_MAX_PATHS = 5
+"""Maximum number of paths of a cluster that an error message names."""
+
+
+class ClusterInputs(NamedTuple):
+    """The files of a run in a project with clusters."""
+
+    files: Mapping[str, InputFile]
+    """All files by name, including files of clusters that the user did not name."""
+    clusters: tuple[Cluster, ...]
+    """The clusters that contain a file to report on, and the files to report on that belong to no cluster."""
+    reported: tuple[str, ...]
+    """Names of the files to report on."""
+    elsewhere: frozenset[str]
+    """Names of files that also belong to clusters that `--cluster` leaves out."""
+    paths: frozenset[str]
+    """Real paths of all files that belong to clusters."""
+
+
+class _Found(NamedTuple):
+    """The files of a cluster by real path."""
+
+    settings: ClusterSettings
+    members: dict[str, FoundFile]
+    context: dict[str, FoundFile]
+    problem: str
+    """A sentence about a path that cannot be read or has no manifests, or "" if there is none."""
+
+
+def read_cluster_inputs(
+    selection: Selection,
+    chosen: ClusterSelection,
+    errors: list[str],
+    skipped: list[Skipped],
+    track: Callable[[Sequence[FoundFile]], Iterable[FoundFile]] = iter,
+) -> ClusterInputs:
+    """Read the selected files, and the other files of the clusters that contain them.
+
+    Messages about unreadable files are appended to `errors`, and skipped files to `skipped`. Raises UserError, with the
+    name of the cluster, for a cluster with a missing path or without manifests.
+    """
+    finder = _Finder(selection)
+    clusters = [finder.find_cluster(cluster, chosen.settings) for cluster in chosen.settings.cluster]
+    # The context is left out below, because a context file of one cluster may be a manifest of another one.
+    read = read_selection(selection._replace(context=()), errors, skipped, track)
+    files = {finder.key(file.path): file for file in read}
+    selected = [cluster for cluster in clusters if not chosen.names or cluster.settings.name in chosen.names]
+    _reject_problems(selected, files, () if chosen.names else selection.paths)
+    members = frozenset(key for cluster in clusters for key in cluster.members)
+    known = members.union(*(cluster.context for cluster in clusters))
+    if chosen.names:
+        if len(selected) == 1:
+            streams = {
+                key: file.to_found_file() for key, file in files.items() if key not in known and _is_stream(file)
+            }
+            selected = [selected[0]._replace(members=selected[0].members | streams)]
+    else:
+        context, _ = finder.find(chosen.settings.context)
+        rest = {key: file.to_found_file() for key, file in files.items() if key not in known and key not in context}
+        known = known.union(context)
+        selected.append(_Found(ClusterSettings("", ()), rest, context, ""))
+    selected = [cluster for cluster in selected if not cluster.members.keys().isdisjoint(files)]
+    checked = frozenset(key for cluster in selected for key in cluster.members)
+    for key, file in files.items():
+        if key not in checked and file.may_hold_apf:
+            is_context = key in known and key not in members
+            skipped.append(Skipped(file.name, CONTEXT_REASON if is_context else OUTSIDE_REASON))
+    reported = [key for key in files if key in checked]
+    others = {key: file for cluster in selected for key, file in {**cluster.members, **cluster.context}.items()}
+    unread = [file for key, file in others.items() if key not in files]
+    for file in read_files(unread, lambda file, reason: errors.append(f"{file.name}: {reason}"), []):
+        files[finder.key(file.path)] = file
+    left_out = [cluster for cluster in clusters if chosen.names and cluster.settings.name not in chosen.names]
+    return ClusterInputs(
+        {files[key].name: files[key] for key in (*reported, *others) if key in files},
+        tuple(_to_cluster(cluster, files, chosen.settings) for cluster in selected),
+        tuple(files[key].name for key in reported),
+        frozenset(files[key].name for key in reported if any(key in cluster.members for cluster in left_out)),
+        known,
+    )
+
+
+def _is_stream(file: InputFile) -> bool:
+    return file.path == "-" or is_stream(file.path)
+
+
+def _to_cluster(found: _Found, files: Mapping[str, InputFile], settings: Settings) -> Cluster:
+    effective = apply_cluster(settings, found.settings)
+    return Cluster(
+        found.settings.name,
+        tuple(files[key].name for key in found.members if key in files),
+        tuple(files[key].name for key in found.context if key in files and key not in found.members),
+        effective.kubernetes,
+        Assumptions(complete=effective.complete, server_concurrency=effective.server_concurrency),
+    )
+
+
+def _reject_problems(clusters: Iterable[_Found], files: Container[str], paths: Iterable[str]) -> None:
+    """Raise UserError for a cluster with a problem, if the run concerns the cluster.
+
+    It does if the cluster contains one of the selected `files`, or has a path below one of the selected `paths`. Without
+    `paths`, it concerns all clusters.
+    """
+    directories = [os.path.realpath(path) for path in paths if os.path.isdir(path)]
+    for cluster in clusters:
+        if cluster.problem and (
+            not paths
+            or any(key in files for key in cluster.members)
+            or any(is_below(os.path.realpath(path), directories) for path in cluster.settings.paths)
+        ):
+            raise UserError(f"cluster {quote(cluster.settings.name)}: {cluster.problem}")
+
+
+class _Finder:
+    """Finds the files in the paths of clusters. Searches each path once, because clusters share paths."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._real_directory = cache(os.path.realpath)
+        self._found: dict[str, dict[str, FoundFile]] = {}
+        """The files in each path by real path."""
+
+    def key(self, path: str) -> str:
+        """Return the real path of a file. Standard input has the path of the file that --stdin-filename names."""
+        if path == "-":
+            name = self._selection.stdin_filename
+            return os.path.realpath(name) if name else "-"
+        if os.path.islink(path):
+            return os.path.realpath(path)
+        directory, name = os.path.split(path)
+        return os.path.join(self._real_directory(directory), name)
+
+    def find_cluster(self, cluster: ClusterSettings, settings: Settings) -> _Found:
+        """Find the manifests and the context of a cluster."""
+        members, problem = self.find(cluster.paths)
+        context, context_problem = self.find(apply_cluster(settings, cluster).context)
+        if not members and not problem:
+            paths = join_some(cluster.paths, _MAX_PATHS)
+            problem = f"there is no file named *.yaml, *.yml or *.json in {paths}."
+        # As for `Selection.context`, a file of both is context.
+        return _Found(
+            cluster,
+            {key: file for key, file in members.items() if key not in context},
+            context,
+            problem or context_problem,
+        )
+
+    def find(self, paths: Iterable[str]) -> tuple[dict[str, FoundFile], str]:
+        """Return the files in these paths by real path, and a sentence about the first path that cannot be read, or ""."""
+        files: dict[str, FoundFile] = {}
+        for path in paths:
+            if path not in self._found:
+                self._found[path] = {self.key(file.path): file for file in self._discover(path)}
+            files |= self._found[path]
+        problem = next((f"{file.name}: {file.problem}" for file in files.values() if file.problem), "")
+        return {key: file for key, file in files.items() if not file.problem}, problem
+
+    def _discover(self, path: str) -> Iterator[FoundFile]:
+        baseline = self._selection.baseline
+        for file in discover_files((path,), self._selection.exclude):
+            if baseline is None or not is_same_file(baseline, file.path):
+                yield file
