@@ -231,7 +231,7 @@ class ObjectFinder:
             report("template", "apiVersion", message, "replace it: envsubst < FILE | apflint check -")
         elif kind in KINDS and group == GROUP and is_patch(value):
             message = f"this is a patch for a {kind}"
-            report("template", "kind", message, "check the result: kustomize build DIR | apflint check -")
+            report("template", "kind", message, "check the result: apflint check -k DIR")
         elif kind in KINDS and group == GROUP and _only_deletes(value):
             self.others[_DELETING_MANIFESTS] += 1
         elif kind in KINDS and group == GROUP:

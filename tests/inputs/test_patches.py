@@ -9,7 +9,7 @@ import pytest
 from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
-from apflint.inputs.patches import Patches, list_patch_files
+from apflint.inputs.patches import REASON, Patches, list_patch_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,9 +65,7 @@ def checked(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
 
 
 def patches_in(report: dict[str, Any]) -> set[str]:
-    return {
-        entry["file"] for entry in report["summary"]["skipped"] if entry["reason"] == "patch listed in a kustomization"
-    }
+    return {entry["file"] for entry in report["summary"]["skipped"] if entry["reason"] == REASON}
 
 
 @pytest.mark.usefixtures("project")
@@ -77,7 +75,7 @@ def test_patches_are_skipped_with_a_reason(capsys: pytest.CaptureFixture[str]) -
     assert {finding["file"] for finding in report["findings"]} <= {"base/level.yaml", "base/schema.yaml"}
     assert report["summary"]["objects"] == 2
     run(["check"])
-    assert "\nNot checked: 3 patches listed in kustomizations (" in capsys.readouterr().err
+    assert "\nNot checked: 3 patches and other inputs of kustomizations (" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("project")
@@ -99,7 +97,7 @@ def test_patches_are_not_fixed_and_not_migrated(project: Path, capsys: pytest.Ca
     before = file.read_bytes()
     assert run(["fix", "--unsafe-fixes", "overlay"]) == 0
     assert run(["migrate", "--kubernetes", "1.36", "overlay"]) == 0
-    assert "overlay/old.yaml: not migrated: patch listed in a kustomization\n" in capsys.readouterr().err
+    assert f"overlay/old.yaml: not migrated: {REASON}\n" in capsys.readouterr().err
     assert file.read_bytes() == before
 
 
@@ -131,3 +129,36 @@ def test_kustomization_above_the_repository_is_not_read(project: Path) -> None:
 )
 def test_list_patch_files(text: str, found: list[str]) -> None:
     assert list(list_patch_files(text)) == found
+
+
+@pytest.mark.parametrize(
+    ("listed", "file", "expected"),
+    [
+        ("transformers: [rename.yaml]", "rename.yaml", True),
+        ("transformers: [plugins]", "plugins/nested/rename.yaml", True),
+        ("generators: [more.yaml]", "more.yaml", True),
+        ("validators: [rules.yaml]", "rules.yaml", True),
+        ("replacements: [{path: copy.yaml}]", "copy.yaml", True),
+        ("configurations: [names.yaml]", "names.yaml", True),
+        ("crds: [types.yaml]", "types.yaml", True),
+        ("openapi: {path: schema.json}", "schema.json", True),
+        ("transformers: ['apiVersion: v1\\nkind: X']", "rename.yaml", False),
+        ("resources: [batch.yaml]", "batch.yaml", False),
+        ("components: [component]", "component/batch.yaml", False),
+        ("openapi: 5", "batch.yaml", False),
+    ],
+)
+def test_inputs_of_kustomize_are_not_objects(listed: str, file: str, expected: bool, tmp_path: Path) -> None:
+    (tmp_path / "kustomization.yaml").write_text(f"{listed}\n", encoding="utf-8")
+    assert (str(tmp_path / file) in Patches()) is expected
+
+
+def test_patches_of_a_component_are_recognized(tmp_path: Path) -> None:
+    (tmp_path / "kustomization.yaml").write_text("components: [component]\n", encoding="utf-8")
+    (tmp_path / "component").mkdir()
+    (tmp_path / "component" / "kustomization.yaml").write_text(
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [a.yaml]\npatches: [{path: b.yaml}]\n",
+        encoding="utf-8",
+    )
+    patches = Patches()
+    assert [str(tmp_path / "component" / name) in patches for name in ("a.yaml", "b.yaml")] == [False, True]

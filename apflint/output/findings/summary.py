@@ -31,9 +31,9 @@ _DOCUMENTS = {
 }
 """Descriptions of skipped documents, by reason: singular and plural."""
 _FILES = {
-    "patch listed in a kustomization": (
-        "patch listed in a kustomization (check the result: kustomize build DIR | apflint check -)",
-        "patches listed in kustomizations (check the result: kustomize build DIR | apflint check -)",
+    "patch or other input of a kustomization": (
+        "patch or other input of a kustomization (check the result: apflint check -k DIR)",
+        "patches and other inputs of kustomizations (check the result: apflint check -k DIR)",
     ),
     "context": ("file of the context", "files of the context"),
     "outside the selected clusters": ("file outside the selected clusters", "files outside the selected clusters"),
