@@ -58,6 +58,8 @@ MAX_KUBECTL_SECONDS = Bound(30, "an error")
 """Maximum number of seconds that one request of kubectl takes, with the login of the user."""
 MAX_GIT_SECONDS = Bound(30, "an error")
 """Maximum number of seconds that one git command takes."""
+MAX_KUSTOMIZE_SECONDS = Bound(60, "an error")
+"""Maximum number of seconds that kustomize takes to build a kustomization, with the remote bases that it downloads."""
 
 
 # Settings, baselines, suppressions

@@ -124,7 +124,11 @@ def check_selection(run: CheckRun, errors: list[str], named: list[str] | None = 
             report = confirm_findings(
                 report, partial, lambda others: check(contents, options, (*context, *others)), selection
             )
-    if selection.live and not selection.paths:  # no file to fix
+    if selection.kustomizations:
+        from apflint.inputs.kustomize import name_origins
+
+        report = name_origins(report, selection.kustomizations)
+    if selection.live and not selection.has_manifests:  # no file to fix
         report = report._replace(findings=tuple(finding._replace(fix=None) for finding in report.findings))
     return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
 

@@ -148,6 +148,7 @@ def parse_live(
 
 _PATHS_HELP = "Files, directories (the *.yaml, *.yml and *.json files below), or - for standard input."
 _FILENAME_HELP = "Files, directories, or - for standard input; repeatable."
+_KUSTOMIZE_HELP = "Kustomization to build with kustomize or kubectl; repeatable."
 _EXCLUDE_HELP = "Ignore matching files and directories below directories; repeatable."
 _CONTEXT_HELP = "Further manifests of the cluster, which are read but have no findings; repeatable."
 _SELECT_HELP = "Run only these rules: ids, prefixes of ids, or names, separated by commas."
@@ -161,6 +162,7 @@ Paths = Annotated[
     list[str] | None, typer.Argument(metavar="[PATH]...", help=_PATHS_HELP, show_default="the current directory")
 ]
 Filenames = Annotated[list[str] | None, option(INPUT, _FILENAME_HELP, "--filename", "-f", metavar="PATH")]
+Kustomize = Annotated[list[str] | None, option(INPUT, _KUSTOMIZE_HELP, "--kustomize", "-k", metavar="DIR")]
 Exclude = Annotated[list[str] | None, option(INPUT, _EXCLUDE_HELP, metavar="GLOB")]
 ForceExclude = Annotated[bool, option(INPUT, "Apply --exclude to named files, too.", "--force-exclude")]
 StdinFilename = Annotated[str | None, option(INPUT, "Name to show for standard input.", metavar="FILE")]

@@ -59,6 +59,8 @@ class ClusterOptions(NamedTuple):
     Its release applies, unless `kubernetes` is set."""
     cluster: str | None = None
     """Name of a cluster of the settings, whose manifests, release and seats apply, or None."""
+    kustomizations: tuple[str, ...] = ()
+    """Directories of kustomizations to build. The objects are part of the configuration."""
 
 
 def list_clusters(options: ClusterOptions) -> tuple[str, ...]:
@@ -72,7 +74,7 @@ def select_cluster(paths: Sequence[str], options: ClusterOptions) -> tuple[tuple
     The project is the only cluster of the settings, or the current directory if the settings define no clusters. Raises
     UserError, with the names of the clusters, if the settings define several clusters.
     """
-    if paths or options.cluster is not None or options.live is not None:
+    if paths or options.cluster is not None or options.live is not None or options.kustomizations:
         return tuple(paths), options
     match list_clusters(options):
         case ():
@@ -144,6 +146,10 @@ def _read_cluster(
             if file.name not in cache:
                 cache[file.name] = load_inputs([file.content])
             loaded += cache[file.name]
+    if options.kustomizations:
+        from apflint.inputs.kustomize import build_kustomization
+
+        loaded += load_inputs(build_kustomization(directory) for directory in dict.fromkeys(options.kustomizations))
     if patches:
         warn("patches among the manifests are not used: build the kustomization first")
     nonempty = {

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _GROUP_PATH = f"/apis/{GROUP}"
 _RESOURCES = {"flowschemas": "FlowSchema", "prioritylevelconfigurations": "PriorityLevelConfiguration"}
-_MAX_MESSAGE_CHARACTERS = 400
 
 
 class KubectlOptions(NamedTuple):
@@ -161,7 +160,7 @@ def _run(options: KubectlOptions, path: str) -> bytes:
     done = run_program(command, MAX_KUBECTL_SECONDS)
     if done.status == 0:
         return done.stdout
-    message = " ".join(done.stderr.split())[:_MAX_MESSAGE_CHARACTERS] or f"exit code {done.status}"
+    message = done.message
     if "(Forbidden)" in message:
         raise UserError(f"kubectl: {message}. To allow it, add this rule to a ClusterRole of the user: {_rule(path)}")
     if "(NotFound)" in message and path == _GROUP_PATH:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from apflint.errors import UserError
 from apflint.finding import Skipped
 from apflint.inputs.discovery import FoundFile, discover_files
 from apflint.inputs.reading import Unreadable, may_hold_apf, read_file
@@ -36,15 +37,24 @@ class Selection(NamedTuple):
     baseline: str | None = None
     """The baseline file, which is not read as a manifest, even if the file is below one of `paths`."""
     live: tuple[tuple[str, bytes], ...] = ()
-    """Objects of a running cluster, as pairs of name and bytes. Without `paths` they are checked, otherwise they are context."""
+    """Objects of a running cluster, as pairs of name and bytes. They are context if there are manifests to check."""
     clusters: ClusterSelection | None = None
     """The clusters of the project, or None if the settings define no clusters."""
+    kustomizations: tuple[str, ...] = ()
+    """Directories of kustomizations to build. The objects are checked together with the manifests in `paths`."""
+
+    @property
+    def has_manifests(self) -> bool:
+        """Return whether the run checks manifests, and not the objects of a running cluster."""
+        return bool(self.paths or self.kustomizations)
 
     @property
     def is_partial(self) -> bool:
         """Return whether the run reads only some files of a project, as a pre-commit hook does with --force-exclude."""
         return (
-            self.force_exclude and not self.live and not any(path == "-" or os.path.isdir(path) for path in self.paths)
+            self.force_exclude
+            and not (self.live or self.kustomizations)
+            and not any(path == "-" or os.path.isdir(path) for path in self.paths)
         )
 
 
@@ -80,8 +90,17 @@ def read_selection(
     Messages about unreadable files are appended to `errors`, and skipped files to `skipped`. `track` iterates over the
     found files and shows the progress.
     """
-    if not selection.paths:
+    if not selection.has_manifests:
         yield from _read_live(selection)
+    for directory in dict.fromkeys(selection.kustomizations):
+        from apflint.inputs.kustomize import build_kustomization  # few runs need it
+
+        try:
+            name, data = build_kustomization(directory)
+        except UserError as error:
+            errors.append(str(error))
+        else:
+            yield InputFile(name, name, data, may_hold_apf(data))
     found = list(discover_files(selection.paths, selection.exclude, selection.force_exclude, skipped))
     if selection.baseline is not None:
         found = [file for file in found if not is_same_file(selection.baseline, file.path)]
@@ -120,9 +139,9 @@ def read_context(selection: Selection, errors: list[str]) -> Iterator[InputFile]
 
     If the run checks manifests, the objects of a running cluster are context, too. They come first, because the files replace them.
     """
-    if selection.paths:
+    if selection.has_manifests:
         yield from _read_live(selection)
-    files = selection._replace(paths=selection.context, context=(), force_exclude=False, live=())
+    files = selection._replace(paths=selection.context, context=(), force_exclude=False, live=(), kustomizations=())
     yield from read_selection(files, errors, [])
 
 

@@ -1,6 +1,6 @@
 """Finds the patches and other inputs that a kustomization lists. They are not objects, so they are not checked or edited.
 
-Components need no rule of their own: their resources are objects, and their directory has a kustomization that lists their patches.
+Components need no special case: their resources are objects, and their directory has a kustomization that lists their patches.
 """
 
 from __future__ import annotations

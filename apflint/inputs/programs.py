@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from typing import IO
 
 _MAX_MESSAGE_BYTES = 64 * 1024
+_MAX_MESSAGE_CHARACTERS = 400
+# kubectl prints some errors as a line of the log of Kubernetes (klog): severity, date, time, process, and line of its code.
+_LOG_HEADER = re.compile(r'^[EF][0-9]{4} [0-9:.]+ +[0-9]+ [\w.-]+:[0-9]+\] ("command failed" err=)?')
 
 
 class ProgramOutput(NamedTuple):
@@ -25,6 +29,12 @@ class ProgramOutput(NamedTuple):
     status: int
     stdout: bytes
     stderr: str
+
+    @property
+    def message(self) -> str:
+        """What the program printed on standard error, on one line, or the exit code if it printed nothing."""
+        text = _LOG_HEADER.sub("", " ".join(self.stderr.split()))
+        return text[:_MAX_MESSAGE_CHARACTERS] or f"exit code {self.status}"
 
 
 def run_program(

@@ -12,6 +12,8 @@ STDIN = "<stdin>"
 """Name of standard input."""
 LIVE_PREFIX = "live:"
 """Start of the names of objects that kubectl has read from a cluster, such as `live:flowschemas/batch`."""
+RENDERED_SUFFIX = " (rendered)"
+"""End of the names of texts that kustomize has built, such as `overlays/prod (rendered)`."""
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -25,7 +27,7 @@ class Source:
         self.text = text
         self.is_live = name.startswith(LIVE_PREFIX)
         """Whether the text is an object of a running cluster."""
-        self.rendered = rendered or self.is_live or name == STDIN
+        self.rendered = rendered or self.is_live or name == STDIN or name.endswith(RENDERED_SUFFIX)
         """Whether a tool such as Helm rendered the text. If so, the user did not choose the order of its documents."""
 
     @cached_property

@@ -87,6 +87,8 @@ class FileResult(NamedTuple):
     mistakes: tuple[Mistake, ...] = ()
     live: KubectlOptions | None = None
     """The tested cluster, to which the manifests are applied, or None for a new cluster."""
+    kustomizations: tuple[str, ...] = ()
+    """Directories of the tested kustomizations."""
 
     @property
     def passed(self) -> int:
@@ -105,7 +107,10 @@ class FileResult(NamedTuple):
         words = ["apflint", "explain", *result.request.words]
         if self.live is not None:
             words += self.live.apflint_arguments
-        for path in self.manifests or (() if self.live else (os.devnull,)):  # `explain` reads the current directory
+        for directory in self.kustomizations:
+            words += ["-k", directory]
+        has_others = self.live or self.kustomizations
+        for path in self.manifests or (() if has_others else (os.devnull,)):  # `explain` reads the current directory
             words += ["-f", path]
         if self.kubernetes != NEWEST.name:
             words += ["--kubernetes", self.kubernetes]
@@ -128,7 +133,8 @@ class Run(NamedTuple):
 def run_suite_file(path: str, manifests: tuple[str, ...], cluster: ClusterOptions, warn: Warn) -> FileResult:
     """Run the suite in a file. It tests `manifests`, or the manifests that the suite names if `manifests` is empty.
 
-    If `cluster` is a running cluster, `manifests` are applied to it, and the suite's manifests and release do not matter.
+    If `cluster` is a running cluster, `manifests` are applied to it, and the suite's manifests and release do not matter. If
+    `cluster` has kustomizations, they also replace the suite's manifests.
 
     Errors in the file are returned as mistakes, so that the caller can run other suites. Raises UserError if `manifests`
     or the running cluster cannot be read.
@@ -148,7 +154,7 @@ def run_suite_file(path: str, manifests: tuple[str, ...], cluster: ClusterOption
 def _run_suite(suite: Suite, manifests: tuple[str, ...], cluster: ClusterOptions, warn: Warn) -> FileResult:
     document, source, name = suite.document, suite.document.source, suite.document.source.name
     paths = manifests
-    if not (manifests or cluster.live):
+    if not (manifests or cluster.live or cluster.kustomizations):
         if suite.manifests is None:
             message = (
                 "no manifests given: name them with `manifests: [PATH]`, or with -f PATH;"
@@ -169,11 +175,19 @@ def _run_suite(suite: Suite, manifests: tuple[str, ...], cluster: ClusterOptions
     try:
         known = read_cluster(paths, cluster, warn)
     except UserError as error:
-        if manifests or cluster.live:
+        if manifests or cluster.live or cluster.kustomizations:
             raise  # the error is in the command line
         return _untested(name, source, str(error), document.span(("manifests",)))
     runner = Runner(suite, known.configuration, known.limits)
-    return FileResult(name, source, known.release.name, paths, tuple(runner.run()), live=cluster.live)
+    return FileResult(
+        name,
+        source,
+        known.release.name,
+        paths,
+        tuple(runner.run()),
+        live=cluster.live,
+        kustomizations=cluster.kustomizations,
+    )
 
 
 def _is_stream(path: str) -> bool:

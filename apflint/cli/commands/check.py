@@ -29,7 +29,7 @@ Threshold = Literal["error", "warning", "info", "never"]
     epilog=examples(
         ("a directory and all directories below", "apflint check manifests/"),
         ("what Helm renders; findings name the templates", "helm template CHART | apflint check -"),
-        ("what Kustomize builds", "kustomize build overlays/prod | apflint check -"),
+        ("what Kustomize builds", "apflint check -k overlays/prod"),
         ("the objects of a running cluster", "apflint check --live"),
         ("manifests, as they would be applied to a running cluster", "apflint check --live manifests/"),
         ("for the release of the cluster", "apflint check --kubernetes 1.29 manifests/"),
@@ -46,6 +46,7 @@ Threshold = Literal["error", "warning", "info", "never"]
 def check(
     paths: options.Paths = None,
     filename: options.Filenames = None,
+    kustomize: options.Kustomize = None,
     exclude: options.Exclude = None,
     force_exclude: options.ForceExclude = False,
     stdin_filename: options.StdinFilename = None,
@@ -130,16 +131,19 @@ def check(
         format=output_format,
     )
     kubectl = options.parse_live(live, kubeconfig, kube_context)
-    # A running cluster is a cluster on its own, so --live does not use the clusters of the settings.
-    clusters = None if live and not cluster else options.select_clusters(settings, cluster)
+    # A running cluster and an overlay are clusters on their own, so they do not use the clusters of the settings.
+    clusters = None if (live or kustomize) and not cluster else options.select_clusters(settings, cluster)
     selection = Selection(
-        options.chain_paths(paths, filename) if live else options.join_paths(paths, filename, clusters=clusters),
+        options.chain_paths(paths, filename)
+        if live or kustomize
+        else options.join_paths(paths, filename, clusters=clusters),
         settings.exclude,
         force_exclude,
         stdin_filename,
-        settings.context if context or paths or filename or not live else (),
+        settings.context if context or paths or filename or kustomize or not live else (),
         baseline,
         clusters=clusters,
+        kustomizations=tuple(kustomize or ()),
     )
     output = Output(
         settings.format,
@@ -155,9 +159,9 @@ def check(
     if statistics and output.format not in ("text", "concise"):
         raise UserError(f"--statistics requires --format text or concise, and the format is {output.format}")
     _reject_conflicts({"--write-baseline": write_baseline, "--fix": fix, "--diff": diff, "--report": bool(report)})
-    _reject_conflicts({"--live": live, "--cluster": bool(cluster)})
-    _reject_conflicts({"--live": live, "--fix": fix})
-    _reject_conflicts({"--live": live, "--diff": diff})
+    for name, is_given in (("--live", live), ("--kustomize", bool(kustomize))):
+        for other, is_other_given in (("--cluster", bool(cluster)), ("--fix", fix), ("--diff", diff)):
+            _reject_conflicts({name: is_given, other: is_other_given})
     if write_baseline and baseline is None:
         raise UserError("--write-baseline requires --baseline FILE, the file to write")
     if unsafe_fixes and not (fix or diff):
@@ -173,7 +177,7 @@ def check(
     if write_baseline:
         return _write_baseline(run)
     exit_code = run_check(run, output)
-    if not (paths or filename or live or quiet):
+    if not (paths or filename or kustomize or live or quiet):
         suggest_live()
     return exit_code
 

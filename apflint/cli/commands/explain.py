@@ -118,6 +118,7 @@ def explain(
         str | None, option(REQUEST, "Show the name of the priority level with this uid.", metavar="UID")
     ] = None,
     filename: options.Filenames = None,
+    kustomize: options.Kustomize = None,
     cluster: options.Cluster = None,
     live: options.Live = False,
     kubeconfig: options.Kubeconfig = None,
@@ -173,9 +174,11 @@ def explain(
         named_groups = tuple(groups or ())
         arguments = RequestArguments(user, tuple(words or ()), named_groups, namespace, all_namespaces, method, path)
         request = _note_path(arguments.to_request(), arguments.words)
-    settings = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster)
+    settings = ClusterOptions(
+        kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
+    )
     is_json = output_format == "json"
-    is_project = not paths and cluster is None and kubectl is None
+    is_project = not (paths or cluster or kubectl or kustomize)
     if request is not None and is_project and len(names := list_clusters(settings)) > 1:
         return _explain_in_clusters(request, names, settings, style(color), is_json=is_json)
     known = read_cluster(*select_cluster(paths, settings), print_note)

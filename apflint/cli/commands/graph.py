@@ -26,6 +26,7 @@ from apflint.inputs.apf_configuration import ClusterOptions, read_configuration,
 def graph(
     paths: options.Paths = None,
     filename: options.Filenames = None,
+    kustomize: options.Kustomize = None,
     cluster: options.Cluster = None,
     live: options.Live = False,
     kubeconfig: options.Kubeconfig = None,
@@ -41,7 +42,9 @@ def graph(
 ) -> None:
     """Draw FlowSchemas in matching order, and the seats of their priority levels."""
     kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
-    settings = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster)
+    settings = ClusterOptions(
+        kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
+    )
     known = read_configuration(*select_cluster(options.chain_paths(paths, filename), settings), print_note)
     drawing = build_picture(known, find_unreachable(known.configuration))
     match output_format:

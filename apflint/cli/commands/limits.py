@@ -25,6 +25,7 @@ from apflint.output.limits import limits_json, render_limits
 def limits(
     paths: options.Paths = None,
     filename: options.Filenames = None,
+    kustomize: options.Kustomize = None,
     cluster: options.Cluster = None,
     live: options.Live = False,
     kubeconfig: options.Kubeconfig = None,
@@ -43,7 +44,9 @@ def limits(
     manifests define them or --no-defaults is given.
     """
     kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
-    settings = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster)
+    settings = ClusterOptions(
+        kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
+    )
     known = read_cluster(*select_cluster(options.chain_paths(paths, filename), settings), print_note)
     if output_format == "json":
         text = to_json(limits_json(known.limits), 2)

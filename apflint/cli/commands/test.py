@@ -42,6 +42,7 @@ def test(
             metavar="PATH",
         ),
     ] = None,
+    kustomize: options.Kustomize = None,
     live: options.Live = False,
     kubeconfig: options.Kubeconfig = None,
     kube_context: options.KubeContext = None,
@@ -65,7 +66,14 @@ def test(
         raise UserError("standard input cannot be both the suite and the manifests")
     resolve_settings(config=config, isolated=isolated)  # reports a mistake in the settings once, not for each suite
     kubectl = options.parse_live(live, kubeconfig, kube_context)
-    cluster = ClusterOptions(kubernetes, server_concurrency, config=config, isolated=isolated, live=kubectl)
+    cluster = ClusterOptions(
+        kubernetes,
+        server_concurrency,
+        config=config,
+        isolated=isolated,
+        live=kubectl,
+        kustomizations=tuple(kustomize or ()),
+    )
     with show_progress("Testing"):
         result = Run(tuple(run_suite_file(path, manifests, cluster, print_note) for path in suites))
     for file in result.files:
