@@ -55,6 +55,7 @@ def measure_similarity(word: str, other: str) -> float:
     return SequenceMatcher(None, word, other).ratio()
 
 
+@lru_cache(maxsize=4096)  # clusters that share FlowSchemas compare the same names
 def measure_distance(word: str, other: str) -> int:
     """Return the minimum number of edits that turn `word` into `other` (optimal string alignment distance).
 

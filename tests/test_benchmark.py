@@ -38,7 +38,9 @@ def tools(root: Path, tmp_path: Path) -> object:
     return kind(sys.executable, str(apflint), sys.executable, str(nothing), str(nothing))
 
 
-@pytest.mark.parametrize("name", ["version", "small", "large", "thousand", "repository", "requests", "crowd", "growth"])
+@pytest.mark.parametrize(
+    "name", ["version", "small", "large", "thousand", "repository", "requests", "crowd", "clusters", "growth"]
+)
 def test_case_returns_its_rows(
     cases: ModuleType, tools: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from apflint.fix import Fix
 from apflint.load.source import Source
 from apflint.location import TextRange
 from apflint.releases import parse_release
+from apflint.schema_violations import find_violations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from apflint.effective import Effective
     from apflint.finding import Report
+    from apflint.releases import Release
+    from apflint.schema_violations import Violation
 
 SOURCE = Source("a.yaml", "text " * 100)
 PLACE = TextRange(SOURCE, 0, 4)
@@ -110,6 +113,25 @@ def test_clusters_that_differ_only_in_their_names_are_analyzed_once(monkeypatch:
     assert {finding.clusters for finding in report.findings} == {("x", "y", "z")}
     assert sorted(analyzed) == ["1.30", "1.37"]
     assert report.clusters == (("x", "1.37"), ("y", "1.37"), ("z", "1.30"))
+
+
+def test_object_is_validated_once_for_each_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["base.yaml", "0.yaml", "1.yaml", "2.yaml"]
+    inputs = {name: load_inputs([(name, FLAWED_FLOW_SCHEMA.encode())]) for name in names}
+    validated: list[tuple[str, str]] = []
+
+    def count(value: dict[str, object], kind: str, version: str, release: Release) -> tuple[Violation, ...]:
+        validated.append((version, release.name))
+        return find_violations(value, kind, version, release)
+
+    monkeypatch.setattr("apflint.workspace.find_violations", count)
+    releases = [parse_release("1.36"), parse_release("1.36"), parse_release("1.37")]
+    clusters = [
+        Cluster(str(index), ("base.yaml", f"{index}.yaml"), kubernetes=release)
+        for index, release in enumerate(releases)
+    ]
+    check_clusters(inputs, clusters, Options(rules=("APF203",)), names)
+    assert validated == [("v1", "1.36")] * 3 + [("v1", "1.37")] * 2
 
 
 def test_fix_must_not_bring_a_finding_into_another_cluster() -> None:

@@ -174,6 +174,20 @@ def crowd(setting: Setting) -> Iterator[Row]:
     )
 
 
+def clusters(setting: Setting) -> Iterator[Row]:
+    """Compare many clusters that share manifests with one of them."""
+    count = setting.scale(200)
+    commands = {}
+    for name, number in (("many", count), ("one", 1)):
+        folder = setting.folder / name
+        inputs.write_clusters(folder, number)
+        config = str(folder / "apflint.toml")
+        commands[name] = [setting.tools.apflint, "check", "--fail-on", "never", "--config", config, name]
+    cost = measure_in_turn(commands, setting.folder, setting.long_runs)
+    what = f"`check` of {count} clusters that share 30 objects, with 5 more in each"
+    yield _ratio(what, cost, "many", "one", 50, "one of them")
+
+
 def growth(setting: Setting) -> Iterator[Row]:
     """Measure each command on inputs of three sizes."""
     for command in GROWING:
@@ -192,7 +206,7 @@ def growth(setting: Setting) -> Iterator[Row]:
 
 
 CASES: dict[str, Callable[[Setting], Iterator[Row]]] = {
-    case.__name__: case for case in (version, small, large, thousand, repository, requests, crowd, growth)
+    case.__name__: case for case in (version, small, large, thousand, repository, requests, crowd, clusters, growth)
 }
 
 

@@ -178,6 +178,28 @@ def crowd(count: int, rules: int, users: int = 40) -> list[dict[str, Any]]:
     return schemas
 
 
+def write_clusters(folder: Path, clusters: int) -> None:
+    """Write a project: 30 objects that all clusters share, 5 more of each cluster, and the settings.
+
+    The FlowSchemas overlap, and each cluster has other ones, so no proof about one cluster holds for another.
+    """
+    schemas = crowd(24 + 4 * clusters, 4, users=10)
+    (folder / "base").mkdir(parents=True)
+    base = [*schemas[:24], *(priority_level(f"level-{number}") for number in range(6))]
+    for number, item in enumerate(base):
+        write_list(folder / "base" / f"{number}.json", [item])
+    settings = ""
+    for number in range(clusters):
+        name = f"cluster-{number:03}"
+        (folder / name).mkdir()
+        for index, schema in enumerate(schemas[24 + 4 * number :][:4]):
+            schema["spec"]["priorityLevelConfiguration"]["name"] = name if index % 2 else f"level-{index}"
+            write_list(folder / name / f"{index}.json", [schema])
+        write_list(folder / name / "level.json", [priority_level(name)])
+        settings += f'[[cluster]]\nname = "{name}"\npaths = ["base", "{name}"]\n'
+    (folder / "apflint.toml").write_text(settings)
+
+
 def write_list(path: Path, items: list[dict[str, Any]]) -> None:
     """Write a Kubernetes list of objects into a JSON file."""
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
