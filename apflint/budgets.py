@@ -88,6 +88,8 @@ MAX_SUPPRESSIONS = Bound(50_000, "APF902, and further suppressions have no effec
 
 MAX_FINDINGS_PER_RULE = Bound(1_000, "the last of them states how many more findings of the rule there are")
 """Maximum number of findings with the same rule, file and severity in a report. More findings usually repeat one mistake."""
+MAX_DIRECTORY_PAIRS = Bound(10, "the last of them states how many more pairs of directories there are")
+"""Maximum number of findings of APF402 about two directories that define the same objects. 200 clusters have 199 pairs with the first cluster."""
 MAX_VIOLATIONS = Bound(2_000, "the last finding of the rule states that further ones are left out")
 """Maximum number of unknown fields in an object. The same maximum applies to its schema violations of all remaining kinds. A report shows fewer findings than this."""
 MAX_COMPARED_PAIRS = Bound(100_000, "APF503 states how many pairs were not compared")

@@ -40,6 +40,8 @@ class Assumptions(NamedTuple):
     """Total number of seats of one API server."""
     defaults: bool = True
     """Whether the cluster has the built-in objects that the manifests do not define."""
+    one_cluster: bool = False
+    """Whether the manifests belong to one cluster, even if sibling directories define the same objects."""
 
 
 class DeadParts(NamedTuple):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.effective import Effective
+    from apflint.finding import ObjectKey
     from apflint.fix import Fix
     from apflint.load.document import Document
     from apflint.releases import Release
@@ -100,21 +101,36 @@ def find_differences(value: object, required: object, version: str, path: str = 
 
 
 def duplicate_object(effective: Effective) -> Iterator[Problem]:
-    """APF402: objects that are defined more than once."""
-    first: dict[tuple[str, str], Document] = {}
+    """APF402: objects that are defined more than once.
+
+    The manifests of different clusters are often in sibling directories. All objects that two such directories define
+    are one problem, unless the user has declared that the manifests belong to one cluster.
+    """
+    seen: dict[ObjectKey, list[Document]] = {}
     for document in effective.workspace.documents():
-        earlier = first.setdefault((document.kind, document.name), document)
-        if document.name and earlier is not document:
-            yield Problem(
-                Place(document, _NAME),
-                f"{document.kind} {quote(document.name)} is already defined",
-                related=(Elsewhere(Place(earlier, _NAME), "the first one"),),
-                notes=(
-                    "With kubectl apply, the last definition replaces the others.",
-                    "Helm and `kubectl create` reject the second definition.",
-                ),
-                help="rename or remove one of the duplicates",
-            )
+        if document.name:
+            seen.setdefault((document.kind, document.name), []).append(document)
+    duplicates = [documents for documents in seen.values() if len(documents) > 1]
+    if not duplicates:
+        return
+    if effective.assumptions.one_cluster or effective.assumptions.complete:
+        near = [(documents[0], document) for documents in duplicates for document in documents[1:]]
+    else:
+        from apflint.checks.duplicates_in_directories import find_problems, split_duplicates
+
+        near, pairs = split_duplicates(duplicates)
+        yield from find_problems(pairs)
+    for earlier, document in near:
+        yield Problem(
+            Place(document, _NAME),
+            f"{document.kind} {quote(document.name)} is already defined",
+            related=(Elsewhere(Place(earlier, _NAME), "the first one"),),
+            notes=(
+                "With kubectl apply, the last definition replaces the others.",
+                "Helm and `kubectl create` reject the second definition.",
+            ),
+            help="rename or remove one of the duplicates",
+        )
 
 
 def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:

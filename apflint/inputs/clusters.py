@@ -121,7 +121,11 @@ def _to_cluster(found: _Found, files: Mapping[str, InputFile], settings: Setting
         tuple(files[key].name for key in found.members if key in files),
         tuple(files[key].name for key in found.context if key in files and key not in found.members),
         effective.kubernetes,
-        Assumptions(complete=effective.complete, server_concurrency=effective.server_concurrency),
+        Assumptions(
+            complete=effective.complete,
+            server_concurrency=effective.server_concurrency,
+            one_cluster=bool(found.settings.name),
+        ),
     )
 
 

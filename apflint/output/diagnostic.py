@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.output.console import count_cells, hang, wrap
-from apflint.output.sanitize import escape_character, find_commands, sanitize
+from apflint.output.sanitize import escape_character, find_commands, sanitize, sanitize_line
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def render_diagnostic(diagnostic: Diagnostic, style: Style) -> str:
     for label, text in diagnostic.remarks:
         indent = len(f"{margin} = {label}: ")
         mark = f"{style.paint(f'{margin} =', 'gutter')} {style.paint(label, 'good' if label == 'fix' else 'bold')}: "
-        lines += hang(mark, text, None if label in _COMMANDS else style.prose_width, indent, indent)
+        first, *rest = text.split("\n") if label == "help" else [text]
+        lines += hang(mark, first, None if label in _COMMANDS else style.prose_width, indent, indent)
+        lines += (f"{' ' * indent}{sanitize_line(line)}" for line in rest)  # lines of a file, for copying
     return "".join(f"{line}\n" for line in lines)
 
 

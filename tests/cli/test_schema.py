@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "fixtures" / "stories" / "accepted-but-wrong"
 REQUEST = ["list", "pods", "-A", "--as", "system:serviceaccount:ci:runner"]
 OUTPUTS = {
-    "config-output": [["config"], ["config", "--isolated"]],
+    "config-output": [["config"], ["config", "--isolated"], ["config", "--suggest-clusters"]],
     "diff-output": [
         ["diff", "defaults:1.20", "defaults:1.36"],
         ["diff", "defaults:1.36", "defaults:1.36", "-f", str(STORY)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from apflint.cli import options
 from apflint.cli.app import app, examples
@@ -24,10 +24,19 @@ from apflint.settings.resolution import resolve_settings
     epilog=examples(
         ("the settings of the current directory", "apflint config"),
         ("the settings in another file", "apflint config --config ci/apflint.toml"),
+        ("a table for each cluster of a GitOps repository", "apflint config --suggest-clusters >> apflint.toml"),
     ),
 )
 def config(
-    config: options.Config = None, isolated: options.Isolated = False, output_format: options.Format = "text"
+    config: options.Config = None,
+    isolated: options.Isolated = False,
+    suggest_clusters: Annotated[
+        bool,
+        options.option(
+            options.SETTINGS, "Print tables [[cluster]] for the clusters of the repository.", "--suggest-clusters"
+        ),
+    ] = False,
+    output_format: options.Format = "text",
 ) -> None:
     """Show the effective settings and their sources.
 
@@ -36,6 +45,11 @@ def config(
     command line take precedence.
     """
     settings = resolve_settings(config=config, isolated=isolated)
+    if suggest_clusters:
+        from apflint.cli.cluster_suggestion import print_suggestion
+
+        print_suggestion(settings, output_format)
+        return
     values = {key: _plain(getattr(settings, field)) for key, field in KEYS.items()}
     origins = {key: settings.origins.get(field, "default") for key, field in KEYS.items()}
     if output_format == "json":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from apflint.output.findings.notes_and_help import describe_in_one_line, list_remarks
 from apflint.output.junit import Case, render_suites
-from apflint.output.sanitize import sanitize
+from apflint.output.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
@@ -34,8 +34,9 @@ def _to_case(finding: Finding) -> Case:
     lines = [f"{finding.file}:{span.line}:{span.column}: {finding.severity} {rule}", finding.message]
     if place is not None:
         lines.append(f"{place.kind} {place.name}{f': {finding.field}' if finding.field else ''}")
-    lines += (f"{label}: {text}" for label, text in list_remarks(finding))
-    details = "\n".join(map(sanitize, (*lines, finding.url)))
+    for label, text in list_remarks(finding):
+        lines += f"{label}: {text}".split("\n") if label == "help" else [f"{label}: {text}"]
+    details = "\n".join(map(sanitize_line, (*lines, finding.url)))
     case = Case(f"{rule} at {span.line}:{span.column}", finding.file, "system-out", details=details)
     if finding.severity == "info":
         return case

@@ -70,8 +70,9 @@ def describe_unreported(finding: Finding) -> str | None:
 
 
 def describe_in_one_line(finding: Finding) -> str:
-    """Return the message and the help, for formats with a single text for each finding."""
-    text = f"{finding.message} (help: {finding.help})" if finding.help else finding.message
+    """Return the message and the first line of the help, for formats with a single text for each finding."""
+    help_ = (finding.help or "").partition("\n")[0].removesuffix(":")
+    text = f"{finding.message} (help: {help_})" if help_ else finding.message
     more = [describe_clusters(finding)] if finding.clusters else []
     more += [unreported.rstrip(".")] if (unreported := describe_unreported(finding)) else []
     return ". ".join((text, *more)) + ("." if more else "")

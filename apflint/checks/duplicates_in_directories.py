@@ -1,0 +1,85 @@
+"""APF402 for sibling directories that define the same objects, as the directories of different clusters do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.budgets import MAX_DIRECTORY_PAIRS
+from apflint.cluster_layout import find_sibling_directories, list_parents, name_directory, render_cluster
+from apflint.finding import Elsewhere, Problem
+from apflint.location import Path, Place
+from apflint.wording import pluralize, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from apflint.load.document import Document
+
+    Duplicates = list[tuple[Document, Document]]
+    """Pairs of an earlier and a later definition of the same object."""
+    DirectoryPairs = Mapping[tuple[str, str], Duplicates]
+
+_NAME: Path = ("metadata", "name")
+_COMMAND = "apflint config --suggest-clusters"
+
+
+def split_duplicates(duplicates: Iterable[Sequence[Document]]) -> tuple[Duplicates, DirectoryPairs]:
+    """Divide the definitions of objects into duplicates in one configuration and duplicates in sibling directories.
+
+    `duplicates` contains all definitions of each object. In a directory and the directories below it, all definitions are
+    duplicates in one configuration. Output of a tool such as Helm is one configuration, whatever its files are called.
+    """
+    near: Duplicates = []
+    pairs: dict[tuple[str, str], Duplicates] = {}
+    for documents in duplicates:
+        at: dict[str, Document] = {}  # by directory
+        below: dict[str, Document] = {}  # by directory, for each directory that contains a definition at any depth
+        for document in documents:
+            *parents, directory = ["", *list_parents(document.source.name)]
+            if document.source.rendered:
+                *parents, directory = [""]
+            above = (at[parent] for parent in parents if parent in at)
+            if earlier := below.get(directory) or next(above, None):
+                near.append((earlier, document))
+            elif at:
+                first = documents[0]
+                siblings = find_sibling_directories(first.source.name, document.source.name)
+                assert siblings is not None  # the directories of both are in `at`, and neither contains the other
+                pairs.setdefault(siblings, []).append((first, document))
+            at.setdefault(directory, document)
+            for parent in (*parents, directory):
+                below.setdefault(parent, document)
+    return near, pairs
+
+
+def find_problems(pairs: DirectoryPairs) -> Iterator[Problem]:
+    """Yield one problem for each pair of directories, at the first duplicate in the second directory."""
+    for number, ((first, second), duplicates) in enumerate(pairs.items(), 1):
+        if number > MAX_DIRECTORY_PAIRS:
+            return
+        earlier, document = duplicates[0]
+        what = f"both define {document.kind} {quote(document.name)}"
+        if len(duplicates) > 1:
+            what = f"define the same {len(duplicates)} objects, such as {document.kind} {quote(document.name)}"
+        notes = [
+            "If they configure one cluster, the last definition replaces the others, or is rejected.",
+            "Without settings, all files are analyzed as one configuration: findings may be about objects that never meet.",
+        ]
+        if number == MAX_DIRECTORY_PAIRS < len(pairs):
+            more = pluralize(len(pairs) - number, "more pair")
+            notes.append(f"{more} of directories define the same objects.")
+        yield Problem(
+            Place(document, _NAME),
+            f"{first} and {second} {what}",
+            related=(Elsewhere(Place(earlier, _NAME), "the first definition"),),
+            notes=tuple(notes),
+            help=_suggest(first, second, is_short=len(pairs) <= MAX_DIRECTORY_PAIRS),
+        )
+
+
+def _suggest(first: str, second: str, *, is_short: bool) -> str:
+    question = "do they configure different clusters? Then add"
+    if not is_short or any(path.startswith(("/", "..")) for path in (first, second)):
+        return f"{question} the output of `{_COMMAND}` to apflint.toml"
+    tables = (render_cluster(name_directory(path, (first, second)), [path]) for path in (first, second))
+    return f"{question} to apflint.toml, or use `{_COMMAND}`:\n{''.join(tables)}".rstrip("\n")

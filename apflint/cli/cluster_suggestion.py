@@ -1,0 +1,107 @@
+"""Prints the tables [[cluster]] of `apflint config --suggest-clusters`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+from apflint.budgets import MAX_CLUSTERS
+from apflint.cli.error_reporting import print_note
+from apflint.cluster_layout import SuggestedCluster, Suggestion, render_cluster, suggest_clusters
+from apflint.errors import UserError
+from apflint.inputs.cluster_layout import read_layout
+from apflint.output.json_text import to_json
+from apflint.output.sanitize import sanitize, sanitize_json
+from apflint.settings.discovery import find_git_root
+from apflint.wording import join_some, pluralize, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.settings.clusters import ClusterSettings
+    from apflint.settings.model import Settings
+
+_MAX_NAMES = 10
+"""Maximum number of existing clusters that a note names, and of shared paths that a comment names."""
+
+
+def print_suggestion(settings: Settings, output_format: str) -> None:
+    """Print a table for each recognized cluster that the settings do not define, and notes on standard error.
+
+    The clusters are those of the git repository of the current directory, or of the directory itself without a
+    repository. Paths are relative to the directory of the settings file.
+    """
+    root = find_git_root(os.getcwd()) or os.getcwd()
+    file = settings.path or os.path.join(os.path.relpath(root), "apflint.toml").removeprefix("./")
+    layout = read_layout(root, settings.exclude, lambda found, reason: print_note(f"{found.name}: {reason}"))
+    suggestion = _relate(suggest_clusters(layout), root, os.path.dirname(os.path.abspath(file)))
+    if len(suggestion.clusters) > MAX_CLUSTERS:
+        raise UserError(
+            f"{len(suggestion.clusters):,} directories look like clusters, but settings define at most {MAX_CLUSTERS:,}."
+        )
+    new = _remove_known(suggestion.clusters, settings.cluster, os.path.dirname(os.path.abspath(file)))
+    if output_format == "json":
+        clusters = [{"name": cluster.name, "paths": [*cluster.paths]} for cluster in new]
+        sys.stdout.write(to_json({"schema": 1, "clusters": clusters, "shared": [*suggestion.shared]}, 2))
+    elif new:
+        header = "tool.apflint.cluster" if os.path.basename(file) == "pyproject.toml" else "cluster"
+        sys.stdout.write(sanitize_json(_render(new, suggestion.shared, header)))  # TOML has the same escapes
+    if settings.cluster:
+        names = join_some([quote(cluster.name) for cluster in settings.cluster], _MAX_NAMES)
+        print_note(f"{sanitize(file)} already defines {pluralize(len(settings.cluster), 'cluster')}: {names}")
+    print_note(_describe(new, suggestion, len(layout.objects), file))
+
+
+def _describe(new: list[SuggestedCluster], suggestion: Suggestion, files: int, file: str) -> str:
+    where = f"{pluralize(files, 'file')} with APF objects"
+    if new:
+        return f"{pluralize(len(new), 'cluster')} recognized in {where}: review the tables and append them to {sanitize(file)}"
+    if suggestion.clusters:
+        return f"no other clusters recognized in {where}"
+    return f"no clusters recognized in {where}: no kustomize overlays, and no directories that define the same objects"
+
+
+def _relate(suggestion: Suggestion, root: str, directory: str) -> Suggestion:
+    """Return a suggestion with paths relative to a directory instead of to the root of the repository."""
+
+    def relate(paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(os.path.relpath(os.path.join(root, path), directory).replace(os.sep, "/") for path in paths)
+
+    clusters = tuple(
+        SuggestedCluster(cluster.name, relate(cluster.paths), relate(cluster.rendered))
+        for cluster in suggestion.clusters
+    )
+    return Suggestion(clusters, relate(suggestion.shared))
+
+
+def _remove_known(
+    clusters: Iterable[SuggestedCluster], known: Iterable[ClusterSettings], directory: str
+) -> list[SuggestedCluster]:
+    """Return the clusters without those that the settings define: by name, or with the same or more paths."""
+    names = {cluster.name for cluster in known}
+    covered = [{os.path.abspath(path) for path in cluster.paths} for cluster in known]
+    return [
+        cluster
+        for cluster in clusters
+        if cluster.name not in names
+        and not any(
+            {os.path.normpath(os.path.join(directory, path)) for path in cluster.paths} <= paths for paths in covered
+        )
+    ]
+
+
+def _render(clusters: Iterable[SuggestedCluster], shared: tuple[str, ...], header: str) -> str:
+    blocks = []
+    for cluster in clusters:
+        comment = "".join(
+            f"# Kustomize changes objects in {quote(path)}, and apflint reads the files as they are. To check the result:\n"
+            f"# apflint check -k {sanitize(shlex.quote(path))}\n"
+            for path in cluster.rendered
+        )
+        blocks.append(comment + render_cluster(cluster.name, cluster.paths, header))
+    if shared:
+        names = join_some([quote(path) for path in shared], _MAX_NAMES)
+        blocks.append(f"# No cluster contains {names}. Add shared paths to the clusters that use them.\n")
+    return "\n".join(blocks)

@@ -1,0 +1,255 @@
+"""Recognizes the clusters of a repository from its directories, its objects and its kustomizations.
+
+All paths are relative to one directory, with slashes, and without a leading `./`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from itertools import chain, count
+from typing import TYPE_CHECKING
+
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from apflint.finding import ObjectKey
+
+CONTAINERS = frozenset(("clusters", "env", "environments", "envs", "overlays"))
+"""Names of directories that contain a directory for each cluster or environment.
+
+Sources: `clusters` in "Ways of structuring your repositories" of Flux, `overlays` in the guides of kustomize, and
+`environments` or `envs` in layouts for Argo CD.
+"""
+
+_CLUSTERS = "clusters"
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._/-]")
+_MAX_NAME_LENGTH = 100
+
+
+class Kustomization(NamedTuple):
+    """The part of a kustomization that shows which files it renders."""
+
+    references: tuple[str, ...] = ()
+    """Files and directories that the kustomization lists as resources, bases or components."""
+    changes_objects: bool = False
+    """Whether the rendered objects may differ from the objects in the files, for example because of patches."""
+    is_component: bool = False
+
+
+class Layout(NamedTuple):
+    """The files of a repository that show its clusters."""
+
+    objects: Mapping[str, Collection[ObjectKey]]
+    """Kind and name of the objects of each file that contains APF objects."""
+    kustomizations: Mapping[str, Kustomization]
+    """The kustomization of each directory that has one."""
+
+
+class SuggestedCluster(NamedTuple):
+    """A recognized cluster, as a table `[[cluster]]` of the settings describes it."""
+
+    name: str
+    paths: tuple[str, ...]
+    rendered: tuple[str, ...] = ()
+    """Directories to render with kustomize, because kustomizations change objects. Empty if no kustomization does."""
+
+
+class Suggestion(NamedTuple):
+    """The recognized clusters, sorted by name, and the paths of the APF objects that belong to none of them."""
+
+    clusters: tuple[SuggestedCluster, ...]
+    shared: tuple[str, ...]
+
+
+class _Part(NamedTuple):
+    """A directory of a cluster with everything that its kustomizations reference."""
+
+    directory: str
+    paths: tuple[str, ...]
+    files: frozenset[str]
+    """Files with APF objects."""
+    kustomizations: frozenset[str]
+
+
+def find_sibling_directories(file: str, other: str) -> tuple[str, str] | None:
+    """Return the directories of two files that may belong to different clusters, or None if one contains the other.
+
+    The directories are those right below the closest common parent. If the path of a file has a directory such as
+    `overlays` below that parent, the directory below `overlays` is returned.
+    """
+    first, second = file.split("/")[:-1], other.split("/")[:-1]
+    common = 0
+    while common < min(len(first), len(second)) and first[common] == second[common]:
+        common += 1
+    if common in (len(first), len(second)):
+        return None
+    return _join_to_cluster(first, common), _join_to_cluster(second, common)
+
+
+def _join_to_cluster(parts: list[str], common: int) -> str:
+    start = next((index for index in range(common, len(parts)) if parts[index] not in ("", "..")), common) + 1
+    depths = range(max(start, 2), len(parts) + 1)
+    return "/".join(parts[: next((depth for depth in depths if parts[depth - 2] in CONTAINERS), start)])
+
+
+def suggest_clusters(layout: Layout) -> Suggestion:
+    """Recognize clusters: directories below one of `CONTAINERS`, kustomize overlays, and directories that define the same objects.
+
+    A directory is not a cluster of its own if a cluster contains or references it. Overlays of one name for different
+    applications belong to one cluster, unless they define the same object. Fewer than two clusters are not reported.
+    """
+    parts = [_find_part(directory, layout) for directory in sorted(_find_directories(layout))]
+    parts = [part for part in parts if part.files]
+    splits = [part for part in parts if not _is_divided(part, parts, layout)]
+    roots = [part for part in splits if not any(_includes(other, part) for other in splits)]
+    clusters = tuple(_number_names(sorted(_group(roots, layout))))
+    if len(clusters) < 2:  # one cluster needs no settings
+        return Suggestion((), ())
+    members = frozenset[str]().union(*(part.files for part in roots))
+    return Suggestion(clusters, _cover(layout.objects.keys() - members, layout))
+
+
+def render_cluster(name: str, paths: Iterable[str], header: str = "cluster") -> str:
+    """Return a table `[[cluster]]` in TOML. JSON strings are also TOML strings."""
+    return f"[[{header}]]\nname = {json.dumps(name)}\npaths = {json.dumps([*paths])}\n"
+
+
+def name_directory(directory: str, others: Iterable[str] = ()) -> str:
+    """Return the name of a cluster: the shortest end of the path of its directory that no other of these paths has."""
+    parts, used = directory.split("/"), [other.split("/") for other in others if other != directory]
+    ends = (parts[-size:] for size in range(1, len(parts)) if all(parts[-size:] != other[-size:] for other in used))
+    return _NOT_IN_NAMES.sub("-", "/".join(next(ends, parts)))[-_MAX_NAME_LENGTH:]
+
+
+def _find_directories(layout: Layout) -> set[str]:
+    """Return the directories that may be clusters."""
+    found = {
+        "/".join(parts[: depth + 1])
+        for path in (*layout.objects, *(f"{directory}/" for directory in layout.kustomizations))
+        for parts in [path.split("/")[:-1]]
+        for depth in range(1, len(parts))
+        if parts[depth - 1] in CONTAINERS
+    }
+    referenced = {path for kustomization in layout.kustomizations.values() for path in kustomization.references}
+    found |= {
+        directory
+        for directory, kustomization in layout.kustomizations.items()
+        if directory not in referenced
+        and not kustomization.is_component
+        and any(not _is_below(path, directory) for path in kustomization.references)
+    }
+    files_of: dict[ObjectKey, str] = {}
+    for file in sorted(layout.objects):
+        for key in layout.objects[file]:
+            pair = find_sibling_directories(files_of.setdefault(key, file), file)
+            if pair and not any(_is_below(directory, known) for directory in pair for known in found):
+                found.update(pair)
+    return found
+
+
+def _find_part(directory: str, layout: Layout) -> _Part:
+    """Return a directory with the files that its kustomizations reference, and the files that these reference."""
+    inside = {path for path in layout.kustomizations if _is_below(path, directory)}
+    seen, pending = set(inside), sorted(inside)
+    files = {file for file in layout.objects if _is_below(file, directory)}
+    while pending:
+        for path in layout.kustomizations[pending.pop()].references:
+            if path in layout.objects:
+                files.add(path)
+            elif path in layout.kustomizations and path not in seen:
+                seen.add(path)
+                pending.append(path)
+    outside = {file for file in files if not _is_below(file, directory)}
+    paths = [directory, *_cover(outside, layout, below=seen - inside)]
+    return _Part(directory, tuple(sorted(paths)), frozenset(files), frozenset(seen))
+
+
+def _cover(files: Collection[str], layout: Layout, below: Collection[str] | None = None) -> tuple[str, ...]:
+    """Return the fewest paths that contain these files and no other APF objects.
+
+    A path is one of the files, or a directory: one of `below`, or any except the root if `below` is None.
+    """
+    paths: set[str] = set()
+    others = layout.objects.keys() - files
+    excluded = {parent for file in others for parent in list_parents(file)}
+    for file in files:
+        parents = [parent for parent in list_parents(file) if parent not in excluded]
+        if below is not None:
+            parents = [parent for parent in parents if parent in below]
+        paths.add(parents[0] if parents else file)
+    return _remove_nested(paths)
+
+
+def _is_divided(part: _Part, parts: Iterable[_Part], layout: Layout) -> bool:
+    """Return whether a directory contains or references several clusters, because they define the same object."""
+    inner = [other for other in parts if other is not part and _includes(part, other)]
+    return len(inner) > 1 and _has_duplicates(part.files, layout)
+
+
+def _includes(part: _Part, other: _Part) -> bool:
+    return other.directory != part.directory and (
+        _is_below(other.directory, part.directory) or other.directory in part.kustomizations
+    )
+
+
+def _has_duplicates(files: Iterable[str], layout: Layout) -> bool:
+    keys = [key for file in files for key in layout.objects[file]]
+    return len(keys) > len(set(keys))
+
+
+def _group(roots: list[_Part], layout: Layout) -> Iterator[SuggestedCluster]:
+    """Yield a cluster for each directory. Directories of one name become one cluster, unless they are different clusters."""
+    by_name: defaultdict[str, list[_Part]] = defaultdict(list)
+    for root in roots:
+        by_name[root.directory.rpartition("/")[2]].append(root)
+    for group in by_name.values():
+        files = frozenset[str]().union(*(part.files for part in group))
+        clusters = [part for part in group if part.directory.split("/")[-2:-1] == [_CLUSTERS]]
+        if len(clusters) > 1 or _has_duplicates(files, layout):
+            directories = [part.directory for part in group]
+            yield from (_suggest([part], name_directory(part.directory, directories), layout) for part in group)
+        else:
+            yield _suggest(group, name_directory(group[0].directory), layout)
+
+
+def _number_names(clusters: Iterable[SuggestedCluster]) -> Iterator[SuggestedCluster]:
+    """Yield the clusters. Append a number to the names that are equal because of replaced characters."""
+    used: set[str] = set()
+    for cluster in clusters:
+        numbered = (f"{cluster.name[: _MAX_NAME_LENGTH - 5]}-{number}" for number in count(2))
+        name = next(name for name in chain([cluster.name], numbered) if name not in used)
+        used.add(name)
+        yield cluster._replace(name=name)
+
+
+def _suggest(parts: Collection[_Part], name: str, layout: Layout) -> SuggestedCluster:
+    paths = {path for part in parts for path in part.paths}
+    rendered = {directory for part in parts for directory in _list_changed(part, layout)}
+    return SuggestedCluster(name, _remove_nested(paths), tuple(sorted(rendered)))
+
+
+def _list_changed(part: _Part, layout: Layout) -> Iterator[str]:
+    """Yield the directories to render if kustomizations change objects: those that no other directory references."""
+    kustomizations = {directory: layout.kustomizations[directory] for directory in part.kustomizations}
+    if any(kustomization.changes_objects for kustomization in kustomizations.values()):
+        referenced = {path for kustomization in kustomizations.values() for path in kustomization.references}
+        yield from kustomizations.keys() - referenced
+
+
+def _remove_nested(paths: Collection[str]) -> tuple[str, ...]:
+    return tuple(sorted(path for path in paths if not any(parent in paths for parent in list_parents(path))))
+
+
+def list_parents(path: str) -> Iterator[str]:
+    """Yield the directories above a path, from the top, without the root."""
+    parts = path.split("/")
+    return ("/".join(parts[:size]) for size in range(1, len(parts)))
+
+
+def _is_below(path: str, directory: str) -> bool:
+    """Return whether a path is a directory or in it."""
+    return path == directory or path.startswith(f"{directory}/") or not directory
