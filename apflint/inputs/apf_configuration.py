@@ -62,6 +62,11 @@ class ClusterOptions(NamedTuple):
     kustomizations: tuple[str, ...] = ()
     """Directories of kustomizations to build. The objects are part of the configuration."""
 
+    @property
+    def names_manifests(self) -> bool:
+        """Whether the options name a cluster or kustomizations."""
+        return self.live is not None or self.cluster is not None or bool(self.kustomizations)
+
 
 def list_clusters(options: ClusterOptions) -> tuple[str, ...]:
     """Return the names of the clusters of the settings. Raises UserError for invalid settings."""
@@ -74,7 +79,7 @@ def select_cluster(paths: Sequence[str], options: ClusterOptions) -> tuple[tuple
     The project is the only cluster of the settings, or the current directory if the settings define no clusters. Raises
     UserError, with the names of the clusters, if the settings define several clusters.
     """
-    if paths or options.cluster is not None or options.live is not None or options.kustomizations:
+    if paths or options.names_manifests:
         return tuple(paths), options
     match list_clusters(options):
         case ():

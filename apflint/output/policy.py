@@ -37,7 +37,7 @@ def render_mistakes(file: FileResult, style: Style) -> str:
 
 def render_failure(file: FileResult, result: Result, style: Style = Style()) -> str:  # noqa: B008  # a frozen value
     """Render a failed expectation."""
-    diagnostic = Diagnostic("FAIL", result.name, "error", file.name, result.span, file.source)
+    diagnostic = Diagnostic("FAIL", _name(file, result), "error", file.name, result.span, file.source)
     return render_diagnostic(diagnostic._replace(remarks=tuple(_remarks(file, result))), style)
 
 
@@ -45,21 +45,35 @@ def render_summary(run: Run) -> str:
     """Render a line with the totals of all files."""
     passed, failed = sum(file.passed for file in run.files), sum(file.failed for file in run.files)
     invalid = sum(bool(file.mistakes) for file in run.files)
-    expectations, files = pluralize(passed + failed, "expectation"), pluralize(len(run.files), "file")
-    text = f"{expectations} in {files}: {passed} passed, {failed} failed."
+    expectations, files = pluralize(passed + failed, "expectation"), pluralize(_count_files(run), "file")
+    clusters = len({file.cluster for file in run.files if file.cluster is not None})
+    where = f"{files} and {pluralize(clusters, 'cluster')}" if clusters else files
+    text = f"{expectations} in {where}: {passed} passed, {failed} failed."
     return f"{text} {pluralize(invalid, 'file')} could not be tested.\n" if invalid else f"{text}\n"
+
+
+def _count_files(run: Run) -> int:
+    return len({file.name for file in run.files})
+
+
+def _name(file: FileResult, result: Result) -> str:
+    """Return the name of an expectation. If the suite was run in a cluster of the settings, its name follows."""
+    return result.name if file.cluster is None else f"{result.name} [{file.cluster}]"
 
 
 def _render_file(file: FileResult, style: Style) -> str:
     counts = [style.paint(f"{file.passed} passed", "good")] if file.passed else []
     counts += [style.paint(f"{file.failed} failed", "error")] if file.failed else []
-    text = f"{style.paint(sanitize_path(file.name), 'bold')}: {', '.join(counts)} (Kubernetes {file.kubernetes})\n"
+    scope = f"Kubernetes {file.kubernetes}" if file.cluster is None else f"{file.cluster}, Kubernetes {file.kubernetes}"
+    text = f"{style.paint(sanitize_path(file.name), 'bold')}: {', '.join(counts)} ({scope})\n"
     for result in file.results:
         if not result.passed:
             text += render_failure(file, result, style)
         elif not style.quiet:
             head = f"{style.paint('pass', 'good')}: "
-            text += "".join(f"{line}\n" for line in hang(head, result.name, style.prose_width, 2, len("pass: ")))
+            text += "".join(
+                f"{line}\n" for line in hang(head, _name(file, result), style.prose_width, 2, len("pass: "))
+            )
     return text
 
 
@@ -83,7 +97,7 @@ def render_json(run: Run) -> str:
         "schema": 1,
         "files": [_file_json(file) for file in run.files],
         "summary": {
-            "files": len(run.files),
+            "files": _count_files(run),
             "tests": sum(len(file.results) for file in run.files),
             "passed": sum(file.passed for file in run.files),
             "failed": sum(file.failed for file in run.files),
@@ -96,6 +110,7 @@ def render_json(run: Run) -> str:
 def _file_json(file: FileResult) -> dict[str, Any]:
     return {
         "file": file.name,
+        "cluster": file.cluster,
         "kubernetes": file.kubernetes,
         "manifests": list(file.manifests),
         "tests": [_result_json(file, result) for result in file.results],
@@ -147,7 +162,7 @@ def render_junit(run: Run) -> str:
 
 
 def _to_case(file: FileResult, result: Result) -> Case:
-    case = Case(result.name, file.name, line=result.span.line)
+    case = Case(_name(file, result), file.name, line=result.span.line)
     if result.passed:
         return case
     failure = {"message": result.happened, "type": "failure"}

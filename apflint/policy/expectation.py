@@ -13,6 +13,8 @@ from apflint.record import NamedTuple
 from apflint.wording import join_words, pluralize
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from apflint.evaluate.limits import LevelLimits
     from apflint.load.document import Document
     from apflint.location import Path
@@ -162,6 +164,8 @@ class Suite(NamedTuple):
     document: Document
     manifests: tuple[str, ...] | None
     """Paths as in the file, relative to the directory of the file."""
+    clusters: Mapping[Path, str]
+    """Names of clusters of the settings, by their places in the file. The suite is run in each. Empty if the key is absent."""
     release: Release | None
     server_concurrency: int | None
     world: World

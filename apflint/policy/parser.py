@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from apflint.location import Path, Span
     from apflint.model import PolicyRulesWithSubjects
 
-_SUITE_KEYS = ("manifests", "kubernetes", "serverConcurrency", "world", "except", "tests")
+_SUITE_KEYS = ("manifests", "clusters", "kubernetes", "serverConcurrency", "world", "except", "tests")
 _KINDS = ("request", "never", "always", "reachable", "unreachable")
 _NAME_KEYS = ("flowSchema", "priorityLevel")
 _REACHES_KEYS = {
@@ -137,6 +137,7 @@ def _parse_suite(fields: Fields) -> Suite | None:
     return Suite(
         fields.document,
         _parse_manifests(fields),
+        _parse_clusters(fields),
         _parse_release(fields),
         fields.integer(("serverConcurrency",)),
         cast("World", fields.choice(("world",), get_args(World)) or "authenticated"),
@@ -153,6 +154,13 @@ def _parse_manifests(fields: Fields) -> tuple[str, ...] | None:
     if "-" in manifests:
         fields.reject(path, "a suite names its manifests; to read standard input, use `-f -` on the command line")
     return manifests
+
+
+def _parse_clusters(fields: Fields) -> dict[Path, str]:
+    path: Path = ("clusters",)
+    if fields.has(path) and fields.has(("manifests",)):
+        fields.reject(path, "a cluster has its own manifests: remove `manifests`, or `clusters`", key=True)
+    return fields.strings(path)
 
 
 def _parse_release(fields: Fields) -> Release | None:

@@ -15,7 +15,7 @@ from apflint.errors import UserError
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.flows import find_flow
 from apflint.evaluate.outcomes import explain_unclassified, find_deadline
-from apflint.inputs.apf_configuration import read_cluster
+from apflint.inputs.apf_configuration import list_clusters, read_cluster, read_clusters
 from apflint.inputs.discovery import discover_files
 from apflint.inputs.reading import Unreadable, read_file
 from apflint.load.source import STDIN
@@ -27,11 +27,14 @@ from apflint.proofs.one_configuration import Analysis, rules_of
 from apflint.proofs.witness import Witness
 from apflint.record import NamedTuple
 from apflint.releases import NEWEST
+from apflint.settings.clusters import MAX_NAMED_CLUSTERS
 from apflint.spelling import suggest
+from apflint.wording import join_some, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from apflint.effective import Effective
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import Limits
     from apflint.evaluate.match import RequestDigest
@@ -85,6 +88,8 @@ class FileResult(NamedTuple):
     """Paths of the tested manifests, relative to the current directory."""
     results: tuple[Result, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
+    cluster: str | None = None
+    """Name of the tested cluster of the settings, or None for other manifests."""
     live: KubectlOptions | None = None
     """The tested cluster, to which the manifests are applied, or None for a new cluster."""
     kustomizations: tuple[str, ...] = ()
@@ -107,10 +112,12 @@ class FileResult(NamedTuple):
         words = ["apflint", "explain", *result.request.words]
         if self.live is not None:
             words += self.live.apflint_arguments
+        if self.cluster is not None:
+            words += ["--cluster", self.cluster]
         for directory in self.kustomizations:
             words += ["-k", directory]
-        has_others = self.live or self.kustomizations
-        for path in self.manifests or (() if has_others else (os.devnull,)):  # `explain` reads the current directory
+        is_empty = not (self.manifests or self.live or self.cluster or self.kustomizations)
+        for path in (os.devnull,) if is_empty else self.manifests:  # without -f, `explain` reads the project
             words += ["-f", path]
         if self.kubernetes != NEWEST.name:
             words += ["--kubernetes", self.kubernetes]
@@ -130,64 +137,113 @@ class Run(NamedTuple):
         return int(any(file.failed for file in self.files))
 
 
-def run_suite_file(path: str, manifests: tuple[str, ...], cluster: ClusterOptions, warn: Warn) -> FileResult:
-    """Run the suite in a file. It tests `manifests`, or the manifests that the suite names if `manifests` is empty.
+def run_suite_file(
+    path: str, manifests: tuple[str, ...], options: ClusterOptions, warn: Warn
+) -> tuple[FileResult, ...]:
+    """Run the suite in a file. Return a result for each cluster of the settings that the suite names, otherwise one.
 
-    If `cluster` is a running cluster, `manifests` are applied to it, and the suite's manifests and release do not matter. If
-    `cluster` has kustomizations, they also replace the suite's manifests.
+    The suite tests `manifests` and the manifests of `options`. If there are none, it tests the clusters or the manifests
+    that it names. If `options` has a running cluster, `manifests` are applied to it, and the suite's manifests and release
+    do not matter.
 
     Errors in the file are returned as mistakes, so that the caller can run other suites. Raises UserError if `manifests`
-    or the running cluster cannot be read.
+    or the cluster of `options` cannot be read.
     """
     if path != "-" and os.path.isdir(path):
-        return _untested(path, None, f"{path}: this is a directory: name the suites in it")
+        return (_untested(path, None, f"{path}: this is a directory: name the suites in it"),)
     file = next(iter(discover_files((path,))))
     data = read_file(file)
     if isinstance(data, Unreadable):
-        return _untested(file.name, None, f"{file.name}: {data.reason}")
+        return (_untested(file.name, None, f"{file.name}: {data.reason}"),)
     reading = parse_suite(file.name, data)
-    if reading.suite is None:
-        return FileResult(file.name, reading.source, mistakes=reading.mistakes)
-    return _run_suite(reading.suite, manifests, cluster, warn)
+    suite = reading.suite
+    if suite is None:
+        return (FileResult(file.name, reading.source, mistakes=reading.mistakes),)
+    if options.kubernetes is None and suite.release is not None and not options.live:
+        options = options._replace(kubernetes=suite.release)
+    if options.server_concurrency is None:
+        options = options._replace(server_concurrency=suite.server_concurrency)
+    if suite.clusters and not (manifests or options.live or options.kustomizations):
+        return tuple(_run_in_clusters(suite, options, warn))
+    return (_run_suite(suite, manifests, options, warn),)
 
 
-def _run_suite(suite: Suite, manifests: tuple[str, ...], cluster: ClusterOptions, warn: Warn) -> FileResult:
+def _run_in_clusters(suite: Suite, options: ClusterOptions, warn: Warn) -> Iterator[FileResult]:
+    """Run a suite in each cluster that it names. `options.cluster` selects one of them."""
+    source = suite.document.source
+    known_names = list_clusters(options)
+    unknown = {path: name for path, name in suite.clusters.items() if name not in known_names}
+    if unknown:
+        hint = join_some(known_names, MAX_NAMED_CLUSTERS)
+        mistakes = tuple(
+            Mistake(
+                f"unknown cluster {quote(name)}.{suggest(name, known_names)}"
+                f" {f'The settings define {hint}' if hint else 'The settings define no clusters'}",
+                suite.document.span(path),
+            )
+            for path, name in unknown.items()
+        )
+        yield FileResult(source.name, source, mistakes=mistakes)
+        return
+    names = tuple(dict.fromkeys(suite.clusters.values()))
+    if options.cluster is not None:
+        if options.cluster not in names:
+            warn(f'{source.name}: not run, because it does not name the cluster "{options.cluster}"')
+            return
+        names = (options.cluster,)
+    try:
+        for name, known in read_clusters(names, options, warn):
+            yield _run(suite, known, FileResult(source.name, source, cluster=name))
+    except UserError as error:
+        yield _untested(source.name, source, str(error), suite.document.span(("clusters",)))
+
+
+def _run_suite(suite: Suite, manifests: tuple[str, ...], options: ClusterOptions, warn: Warn) -> FileResult:
+    """Run a suite on `manifests` and the cluster of `options`, or on the manifests that the suite names."""
     document, source, name = suite.document, suite.document.source, suite.document.source.name
     paths = manifests
-    if not (manifests or cluster.live or cluster.kustomizations):
-        if suite.manifests is None:
+    is_given = bool(manifests) or options.names_manifests
+    if not is_given and suite.manifests is None:
+        names = list_clusters(options)
+        if len(names) != 1:
             message = (
-                "no manifests given: name them with `manifests: [PATH]`, or with -f PATH;"
-                " `manifests: []` is a new cluster"
+                f"the settings define the clusters {join_some(names, MAX_NAMED_CLUSTERS)}: name them with"
+                " `clusters: [NAME]`, or select one with --cluster NAME"
+                if names
+                else "no manifests given: name them with `manifests: [PATH]`, or with -f PATH; `manifests: []` is a new"
+                " cluster"
             )
             return _untested(name, source, message, document.span(()))
+        options = options._replace(cluster=names[0])
+    elif not is_given:
         directory = "" if name == STDIN else os.path.dirname(name)  # paths in a suite are relative to the suite
-        paths = tuple(os.path.normpath(os.path.join(directory, path)) for path in suite.manifests)
+        paths = tuple(os.path.normpath(os.path.join(directory, path)) for path in suite.manifests or ())
         if stream := next(filter(_is_stream, paths), None):
             message = (
                 f'"{stream}" is a stream or a device, and suites can only name files and directories: use -f {stream}'
             )
             return _untested(name, source, message, document.span(("manifests",)))
-    if cluster.kubernetes is None and suite.release is not None and not cluster.live:
-        cluster = cluster._replace(kubernetes=suite.release)
-    if cluster.server_concurrency is None:
-        cluster = cluster._replace(server_concurrency=suite.server_concurrency)
     try:
-        known = read_cluster(paths, cluster, warn)
+        known = read_cluster(paths, options, warn)
     except UserError as error:
-        if manifests or cluster.live or cluster.kustomizations:
+        if is_given:
             raise  # the error is in the command line
         return _untested(name, source, str(error), document.span(("manifests",)))
-    runner = Runner(suite, known.configuration, known.limits)
-    return FileResult(
+    tested = FileResult(
         name,
         source,
-        known.release.name,
-        paths,
-        tuple(runner.run()),
-        live=cluster.live,
-        kustomizations=cluster.kustomizations,
+        manifests=paths,
+        cluster=options.cluster,
+        live=options.live,
+        kustomizations=options.kustomizations,
     )
+    return _run(suite, known, tested)
+
+
+def _run(suite: Suite, known: Effective, file: FileResult) -> FileResult:
+    """Return `file` with the results of a suite in a configuration."""
+    runner = Runner(suite, known.configuration, known.limits)
+    return file._replace(kubernetes=known.release.name, results=tuple(runner.run()))
 
 
 def _is_stream(path: str) -> bool:

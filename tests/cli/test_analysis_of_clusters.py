@@ -6,11 +6,13 @@ import json
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 from support import builders
+from support.shell import ROOT
 
 from apflint.cli.app import run
 
@@ -253,3 +255,104 @@ def test_cluster_that_the_revision_does_not_have_yet(project: Path, capsys: pyte
     status, out, err = run_command(capsys, "diff", "--cluster", "staging", "git:main", ".")
     assert (status, err) == (1, 'apflint: git:main: "main" has no file or directory "clusters/staging"\n')
     assert "slow (added)" in out
+
+
+# Policy tests
+
+TESTS = [
+    {"name": "fast", "request": "list pods -n ci", "as": "runner", "reaches": {"whenFull": ["queued", "rejected"]}},
+    {"name": "many seats", "request": "list pods -n ci", "as": "runner", "reaches": {"minSeats": 100}},
+]
+
+
+def write_suite(project: Path, **fields: Any) -> str:
+    (project / "suite.yaml").write_text(yaml.safe_dump({**fields, "tests": TESTS}, sort_keys=False), encoding="utf-8")
+    return "suite.yaml"
+
+
+def test_suite_is_run_in_each_cluster_that_it_names(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = write_suite(project, clusters=["prod", "staging"])
+    status, out, err = run_command(capsys, "test", suite)
+    assert status == 1
+    assert "suite.yaml: 2 passed (prod, Kubernetes 1.36)\npass: fast [prod]\npass: many seats [prod]\n" in out
+    assert (
+        "suite.yaml: 1 passed, 1 failed (staging, Kubernetes 1.30)\npass: fast [staging]\nFAIL: many seats [staging]\n"
+        in out
+    )
+    assert "apflint explain list pods -n ci --as runner --cluster staging --kubernetes 1.30" in out
+    assert err == "4 expectations in 1 file and 2 clusters: 3 passed, 1 failed.\n"
+    found = print_json(capsys, "test", suite)
+    assert [(file["file"], file["cluster"], file["kubernetes"]) for file in found["files"]] == [
+        ("suite.yaml", "prod", "1.36"),
+        ("suite.yaml", "staging", "1.30"),
+    ]
+    assert found["summary"] == {"files": 1, "tests": 4, "passed": 3, "failed": 1, "errors": 0}
+    assert run(["schema", "test-output"]) == 0
+    Draft202012Validator(json.loads(capsys.readouterr().out)).validate(found)
+    _, out, _ = run_command(capsys, "test", suite, "--format", "junit")
+    (junit,) = ET.fromstring(out)
+    assert [case.get("name") for case in junit] == [
+        *("fast [prod]", "many seats [prod]", "fast [staging]", "many seats [staging]")
+    ]
+
+
+def test_selected_cluster_of_a_suite(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = write_suite(project, clusters="prod")
+    status, out, err = run_command(capsys, "test", suite, "--cluster", "prod")
+    assert (status, out.count("[prod]"), err) == (0, 2, "2 expectations in 1 file and 1 cluster: 2 passed, 0 failed.\n")
+    status, out, err = run_command(capsys, "test", suite, "--cluster", "staging")
+    assert (status, out) == (0, "")
+    assert 'suite.yaml: not run, because it does not name the cluster "staging"' in err
+    suite = write_suite(project, manifests="vendor")
+    assert "[prod]" in run_command(capsys, "test", suite, "--cluster", "prod")[1]
+    assert "pass: fast\n" in run_command(capsys, "test", suite)[1]
+    assert run_command(capsys, "test", suite, "--cluster", "prd") == (
+        2,
+        "",
+        'apflint: unknown cluster "prd". Did you mean "prod"? apflint.toml defines prod and staging.\n',
+    )
+
+
+def test_suite_without_manifests_has_the_only_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = write_suite(project)
+    status, _, err = run_command(capsys, "test", suite)
+    assert status == 2
+    assert "the settings define the clusters prod and staging: name them with `clusters: [NAME]`" in err
+    (project / "apflint.toml").write_text(SETTINGS[: SETTINGS.rindex("[[cluster]]")], encoding="utf-8")
+    status, out, _ = run_command(capsys, "test", suite)
+    assert (status, out.count("[prod]")) == (0, 2)
+    (project / "apflint.toml").unlink()
+    assert "no manifests given: name them with `manifests: [PATH]`" in run_command(capsys, "test", suite)[2]
+
+
+@pytest.mark.parametrize(
+    ("fields", "place", "message"),
+    [
+        ({"clusters": ["prod", "stagging"]}, 3, 'unknown cluster "stagging". Did you mean "staging"? The settings define prod and staging'),
+        ({"clusters": "x"}, 1, 'unknown cluster "x". The settings define prod and staging'),
+        ({"clusters": ["prod"], "manifests": ["base"]}, 1, "a cluster has its own manifests: remove `manifests`, or `clusters`"),
+        ({"clusters": []}, 1, "the list is empty"),
+        ({"clusters": [7]}, 2, "quote it"),
+    ],
+)  # fmt: skip
+def test_mistakes_about_clusters_have_positions(
+    project: Path, fields: dict[str, Any], place: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = write_suite(project, **fields)
+    status, out, err = run_command(capsys, "test", suite)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert f" --> suite.yaml:{place}:" in err
+    schema = json.loads((ROOT / "schemas/apflint-test.json").read_text(encoding="utf-8"))
+    is_name = message.startswith("unknown cluster")
+    assert Draft202012Validator(schema).is_valid({**fields, "tests": [{"reachable": "a"}]}) == is_name
+
+
+def test_cluster_that_cannot_be_read_is_a_mistake_of_the_suite(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(project / "clusters/staging")
+    status, out, err = run_command(capsys, "test", write_suite(project, clusters=["prod", "staging"]))
+    assert status == 2
+    assert "pass: fast [prod]" in out
+    assert "clusters/staging: No such file or directory." in err

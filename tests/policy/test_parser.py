@@ -229,7 +229,8 @@ def test_examples_are_suites(root: Path, validator: Draft202012Validator) -> Non
 
 def test_page_describes_every_key(root: Path, validator: Draft202012Validator) -> None:
     page = (root / "docs/guides/policy-tests.md").read_text("utf-8")
-    keys = set(re.findall(r'"(\w+)": {', json.dumps(validator.schema))) - {"properties", "items", "requests", "texts"}
+    keys = set(re.findall(r'"(\w+)": {', json.dumps(validator.schema)))
+    keys -= {"properties", "items", "not", "requests", "texts"}
     assert not {key for key in keys if f"`{key}`" not in page and f"{{{key}: " not in page}
 
 

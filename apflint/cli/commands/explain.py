@@ -178,7 +178,7 @@ def explain(
         kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
     )
     is_json = output_format == "json"
-    is_project = not (paths or cluster or kubectl or kustomize)
+    is_project = not (paths or settings.names_manifests)
     if request is not None and is_project and len(names := list_clusters(settings)) > 1:
         return _explain_in_clusters(request, names, settings, style(color), is_json=is_json)
     known = read_cluster(*select_cluster(paths, settings), print_note)

@@ -18,6 +18,7 @@ from apflint.errors import UserError
 from apflint.inputs.apf_configuration import ClusterOptions
 from apflint.output import policy
 from apflint.policy.running import Run, run_suite_file
+from apflint.settings.clusters import find_cluster
 from apflint.settings.resolution import resolve_settings
 
 
@@ -27,6 +28,7 @@ from apflint.settings.resolution import resolve_settings
         ("one suite", "apflint test apf-test.yaml"),
         ("all suites, for a CI system", "apflint test --format junit policy/*.yaml > results.xml"),
         ("a running cluster instead of the manifests that the suite names", "apflint test --live apf-test.yaml"),
+        ("the manifests of a cluster of the settings", "apflint test --cluster prod apf-test.yaml"),
         ("the same suite for another release", "apflint test --kubernetes 1.33 apf-test.yaml"),
     ),
 )
@@ -46,6 +48,7 @@ def test(
     live: options.Live = False,
     kubeconfig: options.Kubeconfig = None,
     kube_context: options.KubeContext = None,
+    cluster: options.Cluster = None,
     kubernetes: options.Kubernetes = None,
     server_concurrency: options.ServerConcurrency = None,
     output_format: Annotated[Literal["text", "json", "junit"], option(OUTPUT, "Output format.", "--format")] = "text",
@@ -64,18 +67,14 @@ def test(
     manifests = tuple(filename or ())
     if "-" in suites and "-" in manifests:
         raise UserError("standard input cannot be both the suite and the manifests")
-    resolve_settings(config=config, isolated=isolated)  # reports a mistake in the settings once, not for each suite
+    effective = resolve_settings(config=config, isolated=isolated)  # reports a mistake once, not for each suite
     kubectl = options.parse_live(live, kubeconfig, kube_context)
-    cluster = ClusterOptions(
-        kubernetes,
-        server_concurrency,
-        config=config,
-        isolated=isolated,
-        live=kubectl,
-        kustomizations=tuple(kustomize or ()),
-    )
+    directories = tuple(kustomize or ())
+    settings = ClusterOptions(kubernetes, server_concurrency, True, config, isolated, kubectl, cluster, directories)
+    if cluster is not None:
+        find_cluster(effective, cluster)
     with show_progress("Testing"):
-        result = Run(tuple(run_suite_file(path, manifests, cluster, print_note) for path in suites))
+        result = Run(tuple(file for path in suites for file in run_suite_file(path, manifests, settings, print_note)))
     for file in result.files:
         sys.stderr.write(policy.render_mistakes(file, style(color, sys.stderr)))
     if output_format == "json":
