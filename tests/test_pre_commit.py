@@ -191,6 +191,39 @@ def test_apflint_project_checks_all_files_if_any_file_changes(repository: Reposi
     assert passed(repository.run())
 
 
+CLUSTERS = """
+[[cluster]]
+name = "prod"
+paths = ["base", "clusters/prod"]
+
+[[cluster]]
+name = "staging"
+paths = ["base", "clusters/staging"]
+"""
+
+
+def test_hooks_in_a_repository_of_clusters(repository: Repository) -> None:
+    """The clusters define the same objects, and share a priority level."""
+    repository.use("apflint", "apflint-project", args=["--fail-on", "warning", "--ignore", "APF505"])
+    repository.write("base/level.yaml", LEVEL)
+    for cluster in ("prod", "staging"):
+        repository.write(f"clusters/{cluster}/flow.yaml", SCHEMA)
+    repository.commit()
+    assert not passed(repository.run("apflint-project"))
+    repository.write("apflint.toml", CLUSTERS)
+    assert passed(repository.run("apflint-project"))
+    repository.commit()
+    repository.write("base/level.yaml", LEVEL + "# changed\n")
+    assert passed(repository.run())
+    repository.write("base/level.yaml", BAD.replace("name: bad", "name: batch"))
+    done = repository.run("apflint")
+    assert not passed(done)
+    assert "APF305" in done.stdout
+    assert "In 2 clusters: prod and staging." in done.stdout
+    repository.write("base/level.yaml", LEVEL.replace("name: batch", "name: renamed"))
+    assert not passed(repository.run("apflint-project"))  # the FlowSchemas of both clusters reference the old name
+
+
 def test_arguments_of_a_hook(repository: Repository) -> None:
     repository.use("apflint-project", args=["--complete", "--select", "APF401"])
     repository.write("schema.yaml", SCHEMA)

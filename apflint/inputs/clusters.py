@@ -63,11 +63,14 @@ def read_cluster_inputs(
     errors: list[str],
     skipped: list[Skipped],
     track: Callable[[Sequence[FoundFile]], Iterable[FoundFile]] = iter,
+    *,
+    is_strict: bool = True,
 ) -> ClusterInputs:
     """Read the selected files, and the other files of the clusters that contain them.
 
     Messages about unreadable files are appended to `errors`, and skipped files to `skipped`. Raises UserError, with the
-    name of the cluster, for a cluster with a missing path or without manifests.
+    name of the cluster, for a cluster with a missing path or without manifests. If `is_strict` is false, the message is
+    appended to `errors` instead.
     """
     finder = _Finder(selection)
     clusters = [finder.find_cluster(cluster, chosen.settings) for cluster in chosen.settings.cluster]
@@ -75,7 +78,10 @@ def read_cluster_inputs(
     read = read_selection(selection._replace(context=()), errors, skipped, track)
     files = {finder.key(file.path): file for file in read}
     selected = [cluster for cluster in clusters if not chosen.names or cluster.settings.name in chosen.names]
-    _reject_problems(selected, files, () if chosen.names else selection.paths)
+    for problem in _find_problems(selected, files, () if chosen.names else selection.paths):
+        if is_strict:
+            raise UserError(problem)
+        errors.append(problem)
     members = frozenset(key for cluster in clusters for key in cluster.members)
     known = members.union(*(cluster.context for cluster in clusters))
     if chosen.names:
@@ -129,8 +135,8 @@ def _to_cluster(found: _Found, files: Mapping[str, InputFile], settings: Setting
     )
 
 
-def _reject_problems(clusters: Iterable[_Found], files: Container[str], paths: Iterable[str]) -> None:
-    """Raise UserError for a cluster with a problem, if the run concerns the cluster.
+def _find_problems(clusters: Iterable[_Found], files: Container[str], paths: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each cluster with a problem, if the run concerns the cluster.
 
     It does if the cluster contains one of the selected `files`, or has a path below one of the selected `paths`. Without
     `paths`, it concerns all clusters.
@@ -142,7 +148,7 @@ def _reject_problems(clusters: Iterable[_Found], files: Container[str], paths: I
             or any(key in files for key in cluster.members)
             or any(is_below(os.path.realpath(path), directories) for path in cluster.settings.paths)
         ):
-            raise UserError(f"cluster {quote(cluster.settings.name)}: {cluster.problem}")
+            yield f"cluster {quote(cluster.settings.name)}: {cluster.problem}"
 
 
 class _Finder:

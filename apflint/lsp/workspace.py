@@ -12,40 +12,50 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import engine
 from apflint.budgets import MAX_DIAGNOSTICS_PER_FILE, MAX_WORKSPACE_FILES
+from apflint.clusters import Cluster, check_clusters
 from apflint.effective import Effective
 from apflint.engine import Options
 from apflint.errors import UserError
+from apflint.inputs.clusters import read_cluster_inputs
 from apflint.inputs.discovery import discover_files
-from apflint.inputs.manifests import read_files
+from apflint.inputs.manifests import Selection, read_files
 from apflint.inputs.patches import Patches
 from apflint.load import Loaded, load, load_text
 from apflint.load.source import Source
 from apflint.lsp.convert import is_untitled, path_from_uri, uri_from_path
 from apflint.lsp.diagnostics import create_diagnostic
 from apflint.releases import NEWEST
+from apflint.settings.clusters import ClusterSelection
 from apflint.settings.model import Settings
 from apflint.settings.patterns import PathMatcher
 from apflint.settings.resolution import resolve_settings
+from apflint.settings.values import is_below
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from lsprotocol import types
 
     from apflint.finding import Finding, Report
+    from apflint.inputs.discovery import FoundFile
     from apflint.lsp.convert import Encoding
 
 
 class DirectoryResult(NamedTuple):
-    """Result of a check of one directory, or of one untitled document with the files of a directory as context."""
+    """Result of a check of one directory, or of one untitled document with the files of a directory as context.
+
+    If the settings of the directory define clusters, each of them has a result for the files that no earlier cluster contains.
+    """
 
     directory: str
-    options: Options
-    loaded: Sequence[Loaded]
-    context: Sequence[Loaded]
+    texts: Sequence[Loaded]
+    """All texts that findings may refer to."""
     effective: Effective
+    """The configuration that contains the files of the report. If the settings define clusters, that of the first cluster."""
     report: Report
+    check_again: Callable[[Loaded], Report]
+    """Function that checks a new version of a file together with the other files, and returns the report on this file."""
 
 
 class DocumentResult(NamedTuple):
@@ -132,7 +142,7 @@ class WorkspaceChecker:
         documents: dict[str, DocumentResult] = {}
         diagnostics: dict[str, list[types.Diagnostic]] = {}
         for result in results:
-            sources = {part.source.name: part.source for part in (*result.context, *result.loaded)}
+            sources = {part.source.name: part.source for part in result.texts}
             uris = {name: self._find_uri(result.directory, name) for name in sources}
             findings: dict[str, list[Finding]] = {name: [] for name in result.report.sources}
             for finding in result.report.findings:
@@ -169,11 +179,9 @@ def apply_safe_fixes(document: DocumentResult) -> str | None:
     from apflint.edit.fixing import apply_fixes
 
     checked, name = document.directory, document.source.name
-    others = [part for part in (*checked.loaded, *checked.context) if part.source.name != name]
 
     def check(inputs: Mapping[str, bytes]) -> Report:
-        loaded = [load(path, data) for path, data in inputs.items()]
-        return _analyze(checked.directory, checked.options, loaded, others).report
+        return checked.check_again(load(name, inputs[name]))
 
     os.chdir(checked.directory)
     try:
@@ -204,6 +212,8 @@ class DirectoryChecker:
         """Name and content of each file. Keys are real paths, and names are file names as findings show them."""
         self._context: dict[str, tuple[str, bytes]] = {}
         self._patches = Patches()
+        self._clusters: _ClusterFiles | None = None
+        """The files of the clusters in the settings, or None if there are none."""
         self._loaded: dict[str, tuple[str | bytes, Loaded]] = {}
         """Content and parsed content of each file or document. Keys are file names as findings show them."""
 
@@ -215,7 +225,9 @@ class DirectoryChecker:
         """
         os.chdir(self.directory)
         if reread or self._settings is None:
-            self._settings = self._read_directory()
+            self._settings = self._read_directory(texts)
+        if self._clusters is not None:
+            return self._check_clusters(self._clusters, self._settings, texts, untitled)
         exclude = PathMatcher(self._settings.exclude)
         inputs: dict[str, tuple[str, str | bytes]] = {**self._files}
         for path, text in texts.items():
@@ -232,8 +244,75 @@ class DirectoryChecker:
             results.append(_analyze(self.directory, self._options, [part], [*loaded, *context]))
         return results
 
-    def _read_directory(self) -> Settings:
-        """Read the settings and the files. Invalid settings are reported in `notes`, and the last valid settings are used."""
+    def _check_clusters(
+        self, files: _ClusterFiles, settings: Settings, texts: Mapping[str, str], untitled: Mapping[str, str]
+    ) -> list[DirectoryResult]:
+        """Check the files in each cluster that contains them, and each untitled document, which belongs to no cluster."""
+        exclude = PathMatcher(settings.exclude)
+        contents: dict[str, str | bytes] = {**files.contents}
+        clusters, reported = files.clusters, files.reported
+        for path, text in texts.items():
+            name = files.names.get(path)
+            if name is None and not exclude.matches_or_parent(new := os.path.relpath(path)):
+                name = new
+                clusters = _add_new_file(clusters, settings, path, name)
+                reported = (*reported, name)
+            if name is not None:
+                contents[name] = "" if path in self._patches else text
+        previous, self._loaded = self._loaded, {}
+        parts = {name: [self._load(name, content, previous)] for name, content in contents.items()}
+        report = check_clusters(parts, clusters, self._options, reported)
+
+        def check_again(part: Loaded) -> Report:
+            name = part.source.name
+            return check_clusters({**parts, name: [part]}, clusters, self._options, [name])
+
+        results: list[DirectoryResult] = []
+        remaining = set(reported)
+        for cluster in clusters:
+            own, remaining = remaining.intersection(cluster.members), remaining.difference(cluster.members)
+            if not own:
+                continue
+            members, context = (
+                [part for name in names for part in parts[name]] for names in (cluster.members, cluster.context)
+            )
+            effective = Effective(build_workspace(members, cluster.kubernetes, context), cluster.assumptions)
+            shown = report._replace(
+                findings=tuple(finding for finding in report.findings if finding.file in own),
+                sources={name: source for name, source in report.sources.items() if name in own},
+            )
+            all_texts = [part for group in parts.values() for part in group]
+            results.append(DirectoryResult(self.directory, all_texts, effective, shown, check_again))
+        rest = [
+            parts[name][0] for cluster in clusters if not cluster.name for name in (*cluster.members, *cluster.context)
+        ]
+        for uri, text in untitled.items():
+            results.append(_analyze(self.directory, self._options, [self._load(uri, text, previous)], rest))
+        return results or [_analyze(self.directory, self._options, [], [])]
+
+    def _read_clusters(self, settings: Settings, texts: Iterable[str]) -> _ClusterFiles:
+        """Read the files of the directory, or the open files, and the other files of the clusters that contain them."""
+        paths = tuple(filter(os.path.isfile, texts)) if self._only_open else (".",)
+        inputs = read_cluster_inputs(
+            Selection(tuple(map(os.path.relpath, paths)), settings.exclude),
+            ClusterSelection(settings),
+            self.notes,
+            [],
+            self._limit,
+            is_strict=False,
+        )
+        return _ClusterFiles(
+            inputs.clusters,
+            inputs.reported,
+            {name: file.content[1] for name, file in inputs.files.items()},
+            {os.path.realpath(file.path): name for name, file in inputs.files.items()},
+        )
+
+    def _read_directory(self, texts: Iterable[str]) -> Settings:
+        """Read the settings and the files. Invalid settings are reported in `notes`, and the last valid settings are used.
+
+        `texts` are the real paths of open files.
+        """
         self.notes = []
         settings = self._settings or Settings()
         try:
@@ -243,6 +322,9 @@ class DirectoryChecker:
             problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
             self.notes.append(f"the settings are not used: {problem}")
         self._patches = Patches()
+        self._clusters = self._read_clusters(settings, texts) if settings.cluster else None
+        if self._clusters is not None:
+            return settings
         self._context = self._read_files(settings.context, settings)
         files = {} if self._only_open else self._read_files((".",), settings)
         self._files = {path: file for path, file in files.items() if path not in self._context}
@@ -250,14 +332,17 @@ class DirectoryChecker:
 
     def _read_files(self, paths: Iterable[str], settings: Settings) -> dict[str, tuple[str, bytes]]:
         """Read at most `MAX_WORKSPACE_FILES` files in `paths`. Return those that may contain APF objects, by real path."""
-        found = list(islice(discover_files(paths, settings.exclude), MAX_WORKSPACE_FILES + 1))
-        if len(found) > MAX_WORKSPACE_FILES:
+        found = self._limit(discover_files(paths, settings.exclude))
+        files = read_files(found, lambda file, reason: self.notes.append(f"{file.name}: {reason}"), [])
+        return {os.path.realpath(file.path): file.content for file in files if file.may_hold_apf}
+
+    def _limit(self, found: Iterable[FoundFile]) -> list[FoundFile]:
+        """Return the first `MAX_WORKSPACE_FILES` files, and report in `notes` if there are more."""
+        first = list(islice(found, MAX_WORKSPACE_FILES + 1))
+        if len(first) > MAX_WORKSPACE_FILES:
             limit = f"{self.directory} has more than {MAX_WORKSPACE_FILES:,} manifests"
             self.notes.append(f"{limit}: the others are checked when they are open")
-        files = read_files(
-            found[:MAX_WORKSPACE_FILES], lambda file, reason: self.notes.append(f"{file.name}: {reason}"), []
-        )
-        return {os.path.realpath(file.path): file.content for file in files if file.may_hold_apf}
+        return first[:MAX_WORKSPACE_FILES]
 
     def _load(self, name: str, content: str | bytes, previous: Mapping[str, tuple[str | bytes, Loaded]]) -> Loaded:
         """Return a file or an open document in parsed form. Parse the content only if it changed since the previous check."""
@@ -270,5 +355,37 @@ class DirectoryChecker:
 
 
 def _analyze(directory: str, options: Options, loaded: Sequence[Loaded], context: Sequence[Loaded]) -> DirectoryResult:
+    texts = [*context, *loaded]
     effective = Effective(build_workspace(loaded, options.kubernetes, context), options.assumptions)
-    return DirectoryResult(directory, options, loaded, context, effective, engine.report(loaded, effective, options))
+
+    def check_again(part: Loaded) -> Report:
+        others = [other for other in texts if other.source.name != part.source.name]
+        return _analyze(directory, options, [part], others).report
+
+    report = engine.report(loaded, effective, options)
+    return DirectoryResult(directory, texts, effective, report, check_again)
+
+
+class _ClusterFiles(NamedTuple):
+    """The files of a directory whose settings define clusters. Files of these clusters may be outside the directory."""
+
+    clusters: tuple[Cluster, ...]
+    reported: tuple[str, ...]
+    """Names of the files to report on."""
+    contents: Mapping[str, bytes]
+    """Content of each file by name."""
+    names: Mapping[str, str]
+    """Name of each file by real path."""
+
+
+def _add_new_file(clusters: tuple[Cluster, ...], settings: Settings, path: str, name: str) -> tuple[Cluster, ...]:
+    """Return the clusters with a document that is not saved yet. It belongs to the clusters whose directories contain it."""
+    containing = {
+        cluster.name for cluster in settings.cluster if is_below(path, map(os.path.realpath, cluster.paths))
+    } or {""}
+    if "" in containing and all(cluster.name for cluster in clusters):
+        clusters = (*clusters, Cluster("", (), (), settings.kubernetes))
+    return tuple(
+        cluster._replace(members=(*cluster.members, name)) if cluster.name in containing else cluster
+        for cluster in clusters
+    )

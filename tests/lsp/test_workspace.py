@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.shell import LEVEL
+from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
 from apflint.lsp import workspace
@@ -204,3 +204,83 @@ def test_patches_and_context_have_no_findings(is_open: bool, tmp_path: Path) -> 
     texts = {os.path.join(folder, name): BAD for name in ("platform.yaml", "overlay/patch.yaml")} if is_open else {}
     (checked,) = DirectoryChecker(folder).check(texts, {}, reread=True)
     assert {finding.file for finding in checked.report.findings} == {"own.yaml"}
+
+
+CLUSTERS = """
+[[cluster]]
+name = "prod"
+paths = ["base", "clusters/prod"]
+
+[[cluster]]
+name = "staging"
+kubernetes = "1.33"
+paths = ["base", "clusters/staging"]
+"""
+
+
+@pytest.fixture
+def clusters(tmp_path: Path) -> Path:
+    """A repository with two clusters that share a flawed priority level, and a file of no cluster."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "apflint.toml").write_text(CLUSTERS)
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base/level.yaml").write_text(LEVEL.replace("queues: 64", "queues: 4"))
+    for name in ("clusters/prod", "clusters/staging", "other"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "flow.yaml").write_text(SCHEMA)
+    return tmp_path.resolve()
+
+
+def test_findings_of_clusters_equal_those_of_the_command_line(
+    clusters: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = checked(clusters, capsys, monkeypatch)
+    diagnostics = check_folders(clusters).diagnostics
+    assert findings_of(clusters, diagnostics) == expected
+    (flaw,) = (item for items in diagnostics.values() for item in items if item.code == "APF305")
+    assert "In 2 clusters: prod and staging." in flaw.message
+    for folder in ("clusters/prod", "base"):
+        expected = checked(clusters / folder, capsys, monkeypatch)
+        assert expected
+        assert findings_of(clusters / folder, check_folders(clusters / folder).diagnostics) == expected
+
+
+def test_text_of_a_document_is_checked_in_its_clusters(clusters: Path) -> None:
+    uri = uri_from_path(str(clusters / "base/level.yaml"))
+    result = check_folders(clusters, documents={uri: LEVEL})
+    assert "APF305" not in {item.code for item in result.diagnostics.get(uri, ())}
+    result = check_folders(clusters, documents={uri: LEVEL.replace("name: batch", "name: renamed")})
+    flow = uri_from_path(str(clusters / "clusters/staging/flow.yaml"))
+    assert "APF401" in {item.code for item in result.diagnostics[flow]}
+    assert {level.metadata.name for level in result.documents[uri].directory.effective.priority_levels} == {"renamed"}
+
+
+@pytest.mark.parametrize(("name", "is_level_known"), [("clusters/prod/new.yaml", True), ("more/new.yaml", False)])
+def test_new_document_belongs_to_the_clusters_of_its_directory(clusters: Path, name: str, is_level_known: bool) -> None:
+    (clusters / "other/flow.yaml").unlink()
+    uri = uri_from_path(str(clusters / name))
+    new = SCHEMA.replace("name: batch\nspec", "name: new\nspec")
+    codes = {item.code for item in check_folders(clusters, documents={uri: new}).diagnostics[uri]}
+    assert ("APF401" not in codes) is is_level_known
+
+
+def test_open_file_outside_of_folders_is_checked_in_its_clusters(clusters: Path) -> None:
+    uri = uri_from_path(str(clusters / "base/level.yaml"))
+    diagnostics = check_folders(documents={uri: (clusters / "base/level.yaml").read_text()}).diagnostics
+    (flaw,) = (item for item in diagnostics[uri] if item.code == "APF305")
+    assert "In 2 clusters: prod and staging." in flaw.message
+    assert diagnostics.keys() == {uri}
+
+
+def test_safe_fixes_in_clusters(clusters: Path) -> None:
+    uri = uri_from_path(str(clusters / "base/level.yaml"))
+    result = check_folders(clusters, documents={uri: LEVEL.replace("queueLengthLimit", "queueLengthLimt")})
+    assert apply_safe_fixes(result.documents[uri]) == LEVEL
+
+
+def test_problem_of_a_cluster_is_a_note(clusters: Path) -> None:
+    (clusters / "clusters/prod/flow.yaml").unlink()
+    (clusters / "clusters/prod").rmdir()
+    result = check_folders(clusters)
+    assert result.notes == ('cluster "prod": clusters/prod: No such file or directory.',)
+    assert "APF305" in {item.code for items in result.diagnostics.values() for item in items}
