@@ -15,6 +15,7 @@ from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS, describe_starvation,
 from apflint.evaluate.requestinfo import is_long_running
 from apflint.evaluate.resources import get_resource
 from apflint.evaluate.seats import is_mutating
+from apflint.load.source import LIVE_PREFIX
 from apflint.output.console import count_cells, label_lines, render_prose, wrap
 from apflint.output.limits import level_json
 from apflint.output.sanitize import sanitize
@@ -324,4 +325,10 @@ def _describe_basis(basis: Basis) -> str:
     if not basis.objects:
         return f"{release}, only {built_in} (name manifests with -f)."
     origin = basis.files[0] if len(basis.files) == 1 else pluralize(len(basis.files), "file")
+    live = sum(file.startswith(LIVE_PREFIX) for file in basis.files)  # each has one object
+    if live == len(basis.files):
+        return f"{release}, {pluralize(live, 'object')} of the running cluster."
+    if live:
+        files, manifests = pluralize(len(basis.files) - live, "file"), pluralize(basis.objects - live, "object")
+        return f"{release}, {manifests} from {files}, {live} of the running cluster."
     return f"{release}, {pluralize(basis.objects, 'object')} from {origin}, {built_in}."

@@ -91,6 +91,8 @@ def test_explain_names_the_objects_of_the_server(cluster: str, capsys: pytest.Ca
     explanation = json.loads(capsys.readouterr().out)
     assert explanation["flowSchema"] == "tenant-dev"
     assert explanation["file"] == "live:flowschemas/tenant-dev"
+    assert run(request) == 0
+    assert "Kubernetes 1.36, 37 objects of the running cluster. Tried" in capsys.readouterr().out
 
 
 def test_manifests_are_applied_to_the_live_objects(
@@ -105,6 +107,8 @@ def test_manifests_are_applied_to_the_live_objects(
     assert (explanation["flowSchema"], explanation["priorityLevel"]) == ("tenant-dev", "system")
     assert notes == ""
     assert [one["flowSchema"] for one in explanation["considered"]].count("tenant-dev") == 1
+    assert run([*request, "-f", "new.yml"]) == 0
+    assert "Kubernetes 1.36, 1 object from 1 file, 36 of the running cluster. Tried" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -304,3 +308,16 @@ def test_plugin_without_path_mentions_live_on_a_terminal(
     monkeypatch.setattr("sys.stderr", stream())
     assert main.run(["check", *arguments]) == 0
     assert (HINT in sys.stderr.getvalue()) is expected  # type: ignore[union-attr]  # replaced above
+
+
+@pytest.mark.parametrize("key", ["live", "kubeconfig", "kube-context", "kustomize", "kustomizations"])
+def test_settings_cannot_start_programs(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apflint.toml").write_text(f'{key} = "true"\n', "utf-8")
+    assert run(["check"]) == 2
+    assert f"{key}" in capsys.readouterr().err
+    (tmp_path / "apflint.toml").write_text(f'[[cluster]]\nname = "a"\npaths = ["a"]\n{key} = true\n', "utf-8")
+    assert run(["check"]) == 2
+    assert f"{key}" in capsys.readouterr().err
