@@ -163,3 +163,32 @@ def test_objects_may_have_names_like_files_and_strange_strings(tmp_path: Path) -
         live = read_live_configuration(KubectlOptions(kubeconfig))
     schemas = build_workspace(load_inputs(live.files), live.kubernetes).flow_schemas
     assert [schema.name for schema in schemas] == ["a.md", "a.json", "a.tf"]
+
+
+PLUGIN_CONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]
+users:
+  - name: a
+    user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-plugin, interactiveMode: Never}}
+"""
+
+
+@needs_kubectl
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[", "error loading config file"),
+        ("kind: Config\napiVersion: v1\ncurrent-context: gone\n", "context was not found for specified context: gone"),
+        (PLUGIN_CONFIG, "no-such-plugin not found"),
+    ],
+)
+def test_broken_kubeconfig_is_a_sentence(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as raised:
+        read_live_configuration(KubectlOptions(str(tmp_path / "kubeconfig.yaml")))
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
