@@ -145,7 +145,9 @@ def _hide_known_findings(report: Report, path: str, run: CheckRun) -> Report:
     from apflint.inputs.baseline_file import hide_known_findings
 
     compared = hide_known_findings(report, path, run.selection.paths, run.options)
-    if stale := compared.stale:
+    clusters = run.selection.clusters
+    is_complete = clusters is None or not clusters.names  # other clusters may have the findings of the entries
+    if is_complete and (stale := compared.stale):
         what = "1 entry of the baseline was" if len(stale) == 1 else f"{len(stale)} entries of the baseline were"
         names = ", ".join(f"{entry.rule} {entry.object} {entry.field}".strip() for entry in stale[:MAX_STALE_ENTRIES])
         more = f" and {len(stale) - MAX_STALE_ENTRIES} more" if len(stale) > MAX_STALE_ENTRIES else ""

@@ -245,10 +245,23 @@ def test_suppression_is_unused_only_if_no_cluster_needs_it(project: Path, capsys
 def test_baseline_hides_a_finding_in_every_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, "base/level.yaml", TOO_FEW_QUEUES)
     baseline = ("--baseline", "known.json", "--select", "APF305")
-    assert run(["check", *baseline, "--write-baseline", "--cluster", "prod"]) == 0
+    write(project, "clusters/prod/level.yaml", TOO_FEW_QUEUES.replace("name: batch", "name: bad"))
+    assert run(["check", *baseline, "--write-baseline"]) == 0
+    assert "2 findings written" in capsys.readouterr().err
     assert run(["check", *baseline]) == 0
-    assert run(["check", *baseline, "--cluster", "staging"]) == 0
-    assert capsys.readouterr().err.count("1 in the baseline.") == 2
+    assert "2 in the baseline." in capsys.readouterr().err
+    assert run(["check", *baseline, "--cluster", "staging", "."]) == 0
+    printed = capsys.readouterr().err
+    assert "1 in the baseline." in printed
+    assert "not found in this run" not in printed
+    assert run(["check", *baseline, "--write-baseline", "--cluster", "prod"]) == 2
+    assert "--write-baseline and --cluster cannot be combined" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("project")
+def test_live_is_a_cluster_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "--live", "--cluster", "prod"]) == 2
+    assert "--live and --cluster cannot be combined" in capsys.readouterr().err
 
 
 def test_settings_of_findings(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

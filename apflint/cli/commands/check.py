@@ -159,6 +159,8 @@ def check(
     if statistics and output.format not in ("text", "concise"):
         raise UserError(f"--statistics requires --format text or concise, and the format is {output.format}")
     _reject_conflicts({"--write-baseline": write_baseline, "--fix": fix, "--diff": diff, "--report": bool(report)})
+    # Entries of findings that only other clusters have would be lost.
+    _reject_conflicts({"--write-baseline": write_baseline, "--cluster": bool(cluster)})
     for name, is_given in (("--live", live), ("--kustomize", bool(kustomize))):
         for other, is_other_given in (("--cluster", bool(cluster)), ("--fix", fix), ("--diff", diff)):
             _reject_conflicts({name: is_given, other: is_other_given})
