@@ -76,10 +76,7 @@ def read_cluster_inputs(
     clusters = [finder.find_cluster(cluster, chosen.settings) for cluster in chosen.settings.cluster]
     # The context is left out below, because a context file of one cluster may be a manifest of another one.
     read = read_selection(selection._replace(context=()), errors, skipped, track)
-    files: dict[str, InputFile] = {}
-    for file in read:
-        if files.setdefault(finder.key(file.path), file) is not file:
-            raise UserError(f'"{file.name}" names both standard input and a file. Use one after the other')
+    files = {finder.key(file.path): file for file in read}
     selected = [cluster for cluster in clusters if not chosen.names or cluster.settings.name in chosen.names]
     for problem in _find_problems(selected, files, () if chosen.names else selection.paths):
         if is_strict:
@@ -94,11 +91,9 @@ def read_cluster_inputs(
             }
             selected = [selected[0]._replace(members=selected[0].members | streams)]
     else:
-        context, problem = finder.find(chosen.settings.context)
+        context, _ = finder.find(chosen.settings.context)
         rest = {key: file.to_found_file() for key, file in files.items() if key not in known and key not in context}
         known = known.union(context)
-        if rest and problem:
-            errors.append(problem)
         selected.append(_Found(ClusterSettings("", ()), rest, context, ""))
     selected = [cluster for cluster in selected if not cluster.members.keys().isdisjoint(files)]
     checked = frozenset(key for cluster in selected for key in cluster.members)

@@ -289,27 +289,6 @@ def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert check_input(LEVEL, *name) == []
 
 
-@pytest.mark.parametrize("command", ["check", "fix"])
-@pytest.mark.usefixtures("project")
-def test_standard_input_and_the_file_that_it_replaces(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LEVEL.encode())))
-    assert run([command, "-", "base/level.yaml", "--stdin-filename", "base/level.yaml"]) == 2
-    assert '"base/level.yaml" names both standard input and a file.' in capsys.readouterr().err
-
-
-def test_missing_context(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(project, "other/flow.yaml", SCHEMA)
-    write(project, "apflint.toml", 'context = ["gone"]' + SETTINGS.replace("[[cluster]]", "[[cluster]]\ncontext = []"))
-    assert run(["check"]) == 2
-    assert "apflint: gone: No such file or directory." in capsys.readouterr().err
-    assert run(["check", "base"]) == 0
-    write(project, "apflint.toml", SETTINGS.replace("[[cluster]]", '[[cluster]]\ncontext = ["gone"]', 1))
-    assert run(["check"]) == 2
-    assert 'apflint: cluster "prod": gone: No such file or directory.' in capsys.readouterr().err
-
-
 @pytest.mark.usefixtures("project")
 def test_command_line_takes_precedence(capsys: pytest.CaptureFixture[str]) -> None:
     answer = check(capsys, "--kubernetes", "1.30")

@@ -95,6 +95,20 @@ def test_duplicates_within_a_cluster_of_the_settings_are_reported_one_by_one(
     assert 'FlowSchema "a" is already defined [all]' in capsys.readouterr().out
 
 
+def test_pair_of_directories_can_be_suppressed_and_recorded(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(work, CLUSTERS)
+    second = work / "clusters" / "staging" / "apf.yaml"
+    named = ["check", "--force-exclude", "--", "clusters/prod/apf.yaml", "clusters/staging/apf.yaml"]
+    assert run(["check", "--baseline", "known.json", "--write-baseline"]) == 0
+    assert run(["check", "--baseline", "known.json"]) == 0
+    assert run(named) == 1
+    assert run([*named[:-1]]) == 0  # a hook that receives one of the files
+    second.write_text(f"# apflint: file-ignore[APF402] other cluster\n{second.read_text()}", encoding="utf-8")
+    capsys.readouterr()
+    assert run(["check"]) == 0
+    assert "1 suppressed" in capsys.readouterr().err
+
+
 def test_paths_are_relative_to_the_settings_file(
     work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
