@@ -14,6 +14,7 @@ from apflint.schema_violations import Violation, find_violations
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
+    from apflint.diff.apply import KeptField
     from apflint.load import Loaded, LoadProblem
     from apflint.load.document import Document
     from apflint.model import (
@@ -48,6 +49,8 @@ class Workspace(NamedTuple):
     priority_levels: tuple[PriorityLevelConfiguration, ...]
     context: tuple[Manifest, ...] = ()
     """Manifests from `--context`. Analyses use them, but apflint reports no findings in them."""
+    kept: tuple[KeptField, ...] = ()
+    """Fields of a running cluster that stay after the manifests are applied, because the manifests do not set them."""
 
     def without(self, documents: Collection[Document]) -> Workspace:
         """Return a workspace without the manifests of these documents."""

@@ -22,6 +22,7 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from apflint.diff.apply import Drift
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import LevelLimits, Limits
@@ -103,6 +104,8 @@ class Difference(NamedTuple):
     """Objects that differ, even if the difference has no effect."""
     complete: bool
     """False if `MAX_MOVES` or `MAX_MOVE_PROOFS` ended the search for requests that move. Some changes are then missing."""
+    drift: Drift | None = None
+    """Set if one of the configurations is that of a running cluster, and the other is the same after applying manifests."""
 
     @property
     def changed(self) -> bool:

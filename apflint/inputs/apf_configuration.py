@@ -22,9 +22,10 @@ from apflint.workspace import build_workspace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from apflint.diff.apply import KeptField
     from apflint.finding import Finding
     from apflint.inputs.discovery import FoundFile
-    from apflint.inputs.kubectl import KubectlOptions
+    from apflint.inputs.kubectl import KubectlOptions, LiveConfiguration
     from apflint.load import Loaded
     from apflint.releases import Release
     from apflint.settings.model import Settings
@@ -38,6 +39,8 @@ CLUSTER_PREFIX = "cluster:"
 """Prefix of a name for a cluster of the settings: `cluster:prod`."""
 GIT_PREFIX = "git:"
 """Prefix of a name for manifests of a git revision: `git:main` or `git:v1.2:clusters/prod`."""
+LIVE = "live"
+"""Name of the running cluster, as a side of `apflint diff`."""
 _DUPLICATE = "APF402"
 """Rule that reports objects that are defined twice."""
 
@@ -61,6 +64,8 @@ class ClusterOptions(NamedTuple):
     """Name of a cluster of the settings, whose manifests, release and seats apply, or None."""
     kustomizations: tuple[str, ...] = ()
     """Directories of kustomizations to build. The objects are part of the configuration."""
+    recorded: LiveConfiguration | None = None
+    """What `live` has returned, so that it is not read again."""
 
     @property
     def names_manifests(self) -> bool:
@@ -163,25 +168,20 @@ def _read_cluster(
     }
     for note in describe_files_without_objects([name for name in named_files if name not in nonempty]):
         warn(note)
+    kept: tuple[KeptField, ...] = ()
     release, assumptions = settings.kubernetes, Assumptions(False, settings.server_concurrency, options.defaults)
     if options.live is not None:
+        from apflint.diff.apply import apply_manifests
         from apflint.inputs.kubectl import read_live_configuration
 
-        live = read_live_configuration(options.live, options.kubernetes)
-        loaded = [*replace_objects(load_inputs(live.files), loaded), *loaded]
+        live = options.recorded or read_live_configuration(options.live, options.kubernetes)
         release, assumptions = live.kubernetes, assumptions._replace(complete=True, defaults=False)
-    known = Effective(build_workspace(loaded, release), assumptions)
+        loaded, kept = apply_manifests(load_inputs(live.files), loaded, live.managers, release)
+    known = Effective(build_workspace(loaded, release)._replace(kept=kept), assumptions)
     if options.cluster is not None and not known.workspace.manifests and revision is None:
         warn(f'cluster "{options.cluster}": no FlowSchema and no PriorityLevelConfiguration found')
     _warn_about_rejections(loaded, known, warn)
     return known
-
-
-def replace_objects(live: Iterable[Loaded], manifests: Iterable[Loaded]) -> Iterator[Loaded]:
-    """Yield the objects of a running cluster that stay after the manifests are applied, because none has the same name."""
-    applied = {(document.kind, document.name) for part in manifests for document in part.documents}
-    for part in live:
-        yield part._replace(documents=tuple(one for one in part.documents if (one.kind, one.name) not in applied))
 
 
 def read_clusters(names: Iterable[str], options: ClusterOptions, warn: Warn) -> Iterator[tuple[str, Effective]]:
@@ -246,6 +246,8 @@ def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -
     ):
         if group:
             warn(f"{_describe(group)}: {what}; see `apflint check`")
+    if rejected and known.workspace.kept:
+        warn("The cluster keeps fields that the manifests do not set: compare with `apflint diff live`")
 
 
 def _describe(findings: list[Finding]) -> str:

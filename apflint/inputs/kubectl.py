@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from apflint.budgets import MAX_KUBECTL_SECONDS
+from apflint.diff.apply import FieldManager
 from apflint.errors import UserError
 from apflint.inputs.programs import run_program
 from apflint.load.scalars import resolve_plain
@@ -21,6 +22,7 @@ from apflint.wording import join_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.diff.apply import Managers
     from apflint.releases import Release
 
 _GROUP_PATH = f"/apis/{GROUP}"
@@ -54,6 +56,8 @@ class LiveConfiguration(NamedTuple):
     files: tuple[tuple[str, bytes], ...]
     """The objects, as pairs of name and YAML. The name `live:flowschemas/batch` means that the YAML has the lines that
     `kubectl get flowschemas/batch -o yaml` prints."""
+    managers: Managers
+    """The managers of the fields of each object."""
 
 
 def read_live_configuration(options: KubectlOptions, kubernetes: Release | None = None) -> LiveConfiguration:
@@ -65,10 +69,11 @@ def read_live_configuration(options: KubectlOptions, kubernetes: Release | None 
     if kubernetes is None:
         kubernetes = _read_release(options)
     version = _choose_version(_get(options, _GROUP_PATH))
-    files = tuple(file for resource in _RESOURCES for file in _read_objects(options, version, resource))
+    managers: dict[tuple[str, str], tuple[FieldManager, ...]] = {}
+    files = tuple(file for resource in _RESOURCES for file in _read_objects(options, version, resource, managers))
     if not files:
         raise UserError("The API server has no FlowSchemas and no priority levels, not even the mandatory ones.")
-    return LiveConfiguration(kubernetes, files)
+    return LiveConfiguration(kubernetes, files, managers)
 
 
 def _read_release(options: KubectlOptions) -> Release:
@@ -97,8 +102,10 @@ def _choose_version(group: dict[str, Any]) -> str:
     )
 
 
-def _read_objects(options: KubectlOptions, version: str, resource: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the YAML of each object of a resource."""
+def _read_objects(
+    options: KubectlOptions, version: str, resource: str, managers: dict[tuple[str, str], tuple[FieldManager, ...]]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the YAML of each object of a resource. Add the managers of its fields to `managers`."""
     path, kind = f"{_GROUP_PATH}/{version}/{resource}", _RESOURCES[resource]
     answer = _get(options, path)
     if answer.get("kind") != f"{kind}List" or not isinstance(answer.get("items"), list):
@@ -107,6 +114,7 @@ def _read_objects(options: KubectlOptions, version: str, resource: str) -> Itera
         metadata = item.get("metadata") if isinstance(item, dict) else None
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
             raise _unexpected(path)
+        managers[kind, metadata["name"]] = tuple(_list_managers(metadata.get("managedFields")))
         # Items of a list have no kind. kubectl hides managedFields, too.
         shown = {key: value for key, value in metadata.items() if key != "managedFields"}
         value = {**item, "apiVersion": f"{GROUP}/{version}", "kind": kind, "metadata": shown}
@@ -114,6 +122,13 @@ def _read_objects(options: KubectlOptions, version: str, resource: str) -> Itera
             yield f"{LIVE_PREFIX}{resource}/{metadata['name']}", _to_yaml(value)
         except RecursionError:
             raise _unexpected(path) from None
+
+
+def _list_managers(entries: object) -> Iterator[FieldManager]:
+    """Yield the managers in `managedFields`. Managers of the status, and invalid entries, are left out."""
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("manager"), str) and not entry.get("subresource"):
+            yield FieldManager(entry["manager"], str(entry.get("operation")), entry.get("fieldsV1"))
 
 
 def _to_yaml(value: object) -> bytes:

@@ -75,6 +75,13 @@ class Document:
         self.not_finite = not_finite
         self._parse_tree = parse_tree
 
+    def with_value(self, value: dict[str, object]) -> Document:
+        """Return a copy with another manifest. Positions stay those in the text."""
+        problems = self.duplicates, self.not_finite
+        return Document(
+            self.source, value, self._parse_tree, self.prefix, self.api_version, self.kind, *problems, self.start
+        )
+
     def at(self, *path: str | int) -> object:
         """Return the value at a path of the manifest, or None if the path does not exist."""
         value: object = self.value

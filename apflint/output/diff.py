@@ -24,6 +24,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.diff.apply import Drift
     from apflint.diff.objects import LevelChange
     from apflint.diff.requests import ChangeGroup, Difference, Example, RequestChange
     from apflint.evaluate.classify import Resolution
@@ -66,7 +67,7 @@ def render_text(difference: Difference, sides: Sides, style: Style) -> str:
         parts.append(f"And {pluralize(left, 'more kind')} of requests: see --format json.\n")
     if groups:
         parts.append(f"{style.paint('Each request is an argument list of `apflint explain`.', 'dim')}\n")
-    objects = "".join(f"{line}\n" for line in _object_lines(difference, style))
+    objects = "".join(f"{line}\n" for line in (*_object_lines(difference, style), *_drift_lines(difference, style)))
     upgrade = render_prose(style, *_describe_upgrade(difference, sides), color="dim")
     return "\n".join(filter(None, (*parts, _level_table(difference, style), objects + upgrade)))
 
@@ -111,6 +112,38 @@ def _object_lines(difference: Difference, style: Style) -> Iterator[str]:
         yield f"  and {len(changes) - MAX_OBJECTS} more: see --format json"
 
 
+def _drift_lines(difference: Difference, style: Style) -> Iterator[str]:
+    if difference.drift is None:
+        return
+    for title, items in _list_drift(difference.drift):
+        yield style.paint(title, "bold")
+        for item in items[:MAX_OBJECTS]:
+            yield from hang("  ", item, style.prose_width, 4)
+        if len(items) > MAX_OBJECTS:
+            yield f"  and {len(items) - MAX_OBJECTS} more: see --format json"
+
+
+def _list_drift(drift: Drift) -> Iterator[tuple[str, list[str]]]:
+    """Yield the parts of a drift that are not empty: a title, and a description of each item."""
+    parts = {
+        "Only in the cluster (kubectl apply does not delete them)": [
+            f"{kind} {name}" for kind, name in drift.only_live
+        ],
+        "Fields that the manifests do not set, and that stay": [
+            f"{kept.kind} {kept.name}: {kept.field} {kept.value}{_describe_managers(kept.managers)}"
+            for kept in drift.kept
+        ],
+        "Objects with fields of other managers": [
+            f"{kind} {name}: {', '.join(managers)}" for kind, name, managers in drift.managers
+        ],
+    }
+    yield from ((title, items) for title, items in parts.items() if items)
+
+
+def _describe_managers(managers: tuple[str, ...]) -> str:
+    return f" (set by {', '.join(managers)})" if managers else ""
+
+
 def _level_table(difference: Difference, style: Style) -> str:
     changed = [change for change in difference.levels if change.is_changed]
     if not changed:
@@ -138,7 +171,7 @@ def render_markdown(difference: Difference, sides: Sides) -> str:
         parts += _group_markdown(group, difference)
     if left := sum(len(group.changes) for group in groups[MAX_GROUPS:]):
         parts.append(f"And {pluralize(left, 'more kind')} of requests, not shown here.")
-    parts += [*_levels_markdown(difference), *_objects_markdown(difference)]
+    parts += [*_levels_markdown(difference), *_objects_markdown(difference), *_drift_markdown(difference)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -202,6 +235,15 @@ def _objects_markdown(difference: Difference) -> Iterator[str]:
     if lines:
         items = "\n".join(lines)
         yield f"<details><summary>Objects that differ: {len(changes)}</summary>\n\n{items}\n\n</details>"
+
+
+def _drift_markdown(difference: Difference) -> Iterator[str]:
+    for title, items in _list_drift(difference.drift) if difference.drift is not None else ():
+        lines = [f"- {format_code(item)}" for item in items[:MAX_OBJECTS]]
+        if len(items) > MAX_OBJECTS:
+            lines.append(f"- and {len(items) - MAX_OBJECTS} more")
+        text = "\n".join(lines)
+        yield f"<details><summary>{title}: {len(items)}</summary>\n\n{text}\n\n</details>"
 
 
 def _summarize(difference: Difference) -> list[str]:
@@ -378,6 +420,9 @@ def diff_json(difference: Difference, sides: Sides) -> dict[str, object]:
     - `levels`: `name`, `change` (added, removed, changed, same), `gain` in nominal seats, `old` and `new` as in
       `limits --format json`.
     - `objects`: objects that differ: `kind`, `name`, `change` (removed, added, changed), `details`.
+    - `drift`: None, or if manifests are compared with the running cluster: `onlyInCluster`, objects that only the cluster
+      has (`kind`, `name`); `keptFields`, fields that the manifests do not set, and that stay (`kind`, `name`, `field`,
+      `value`, `managers`); `managers`, other managers of objects (`kind`, `name`, `managers`).
     """
     old, new = difference.old.limits, difference.new.limits
     return {
@@ -392,6 +437,24 @@ def diff_json(difference: Difference, sides: Sides) -> dict[str, object]:
             {"kind": change.kind, "name": change.name, "change": change.change, "details": list(change.details)}
             for change in difference.objects
         ],
+        "drift": None if difference.drift is None else _drift_json(difference.drift),
+    }
+
+
+def _drift_json(drift: Drift) -> dict[str, Any]:
+    return {
+        "onlyInCluster": [{"kind": kind, "name": name} for kind, name in drift.only_live],
+        "keptFields": [
+            {
+                "kind": kept.kind,
+                "name": kept.name,
+                "field": kept.field,
+                "value": kept.value,
+                "managers": [*kept.managers],
+            }
+            for kept in drift.kept
+        ],
+        "managers": [{"kind": kind, "name": name, "managers": [*names]} for kind, name, names in drift.managers],
     }
 
 

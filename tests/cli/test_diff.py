@@ -113,7 +113,7 @@ def test_json_fields(story: tuple[str, str], capsys: pytest.CaptureFixture[str])
     status, out, _ = run_diff(capsys, *story, "--kubernetes", "1.36", "--format", "json", "--server-concurrency", "100")
     found = json.loads(out)
     assert status == 1
-    assert list(found) == ["schema", "changed", "complete", "old", "new", "changes", "levels", "objects"]
+    assert list(found) == ["schema", "changed", "complete", "old", "new", "changes", "levels", "objects", "drift"]
     assert found["old"] == {"name": "before", "kubernetes": "1.36", "serverConcurrency": 100}
     assert (found["schema"], found["changed"], found["complete"]) == (1, True, True)
     first = found["changes"][0]

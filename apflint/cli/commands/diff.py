@@ -16,9 +16,17 @@ from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
+from apflint.diff.apply import find_drift
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
-from apflint.inputs.apf_configuration import GIT_PREFIX, ClusterOptions, read_configuration, select_cluster
+from apflint.inputs.apf_configuration import (
+    BUILT_IN_PREFIX,
+    GIT_PREFIX,
+    LIVE,
+    ClusterOptions,
+    read_configuration,
+    select_cluster,
+)
 from apflint.output.diff import Sides, diff_json, render_markdown, render_text
 from apflint.output.json_text import to_json
 
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
         ("a branch and the work tree", "apflint diff git:main ."),
         ("two clusters of the settings", "apflint diff cluster:staging cluster:prod"),
         ("a cluster in a branch and in the work tree", "apflint diff --cluster prod git:main ."),
+        ("what applying manifests to the running cluster changes", "apflint diff live manifests/"),
         ("two checkouts", "apflint diff main/ branch/"),
         ("an upgrade of Kubernetes", "apflint diff defaults:1.33 defaults:1.36"),
         ("an upgrade of a cluster with these manifests", "apflint diff defaults:1.33 defaults:1.36 -f manifests/"),
@@ -45,7 +54,7 @@ def diff(
             metavar="OLD",
             autocompletion=complete_configuration,
             help="File, directory, -, cluster:NAME for a cluster of the settings, git:REVISION[:PATH] for manifests in git,"
-            " or defaults:X.Y for the built-in objects of a release.",
+            " live for the running cluster, or defaults:X.Y for the built-in objects of a release.",
         ),
     ],
     new: Annotated[str, typer.Argument(metavar="NEW", autocompletion=complete_configuration, help="The same.")],
@@ -64,6 +73,12 @@ def diff(
             metavar="NAME",
             autocompletion=complete_clusters,
         ),
+    ] = None,
+    kubeconfig: Annotated[
+        str | None, option(CLUSTER, "With live: kubeconfig file of the cluster.", "--kubeconfig", metavar="FILE")
+    ] = None,
+    kube_context: Annotated[
+        str | None, option(CLUSTER, "With live: context in the kubeconfig.", "--kube-context", metavar="NAME")
     ] = None,
     kubernetes: options.Kubernetes = None,
     no_defaults: options.NoDefaults = False,
@@ -90,11 +105,25 @@ def diff(
     settings = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, cluster=cluster)
     if cluster is not None and not any(map(_is_project, (old, new))):
         raise UserError(f"--cluster requires . or git:REVISION as OLD or NEW. To name one side, use cluster:{cluster}")
-    (before, old_name), (after, new_name) = (_read(name, common, settings) for name in (old, new))
+    names = (old, new)
+    if LIVE in names:
+        settings = _read_live(settings, kubeconfig, kube_context)
+    elif kubeconfig is not None or kube_context is not None:
+        raise UserError("--kubeconfig and --kube-context require live as OLD or NEW")
+    if old == LIVE:  # the running cluster has the seats of the other side
+        after, new_name = _read(new, common, settings)
+        before, old_name = _read(old, common, settings._replace(server_concurrency=after.limits.server_concurrency))
+    else:
+        before, old_name = _read(old, common, settings)
+        seats = before.limits.server_concurrency if new == LIVE else server_concurrency
+        after, new_name = _read(new, common, settings._replace(server_concurrency=seats))
     with show_progress("Comparing"):
         found = compare_configurations(
             Side(before.configuration, before.limits), Side(after.configuration, after.limits)
         )
+    if (recorded := settings.recorded) is not None and not all(map(_has_own_objects, names)):
+        applied = after if old == LIVE else before
+        found = found._replace(drift=find_drift(applied.workspace, recorded.managers))
     sides = Sides(old_name, new_name)
     if output_format == "json":
         text = to_json(diff_json(found, sides), 2)
@@ -106,6 +135,22 @@ def diff(
     return ExitCode.FINDINGS if found.changed and not exit_zero else ExitCode.OK
 
 
+def _has_own_objects(name: str) -> bool:
+    """Return whether a side is a cluster to which no manifests are applied."""
+    return name == LIVE or name.startswith(BUILT_IN_PREFIX)
+
+
+def _read_live(options: ClusterOptions, kubeconfig: str | None, kube_context: str | None) -> ClusterOptions:
+    """Return options with the objects of the running cluster, which both sides share."""
+    if not options.defaults:
+        raise UserError("live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
+    from apflint.inputs.kubectl import KubectlOptions, read_live_configuration
+
+    kubectl = KubectlOptions(kubeconfig, kube_context)
+    with show_progress("Reading the cluster"):
+        return options._replace(live=kubectl, recorded=read_live_configuration(kubectl, options.kubernetes))
+
+
 def _is_project(name: str) -> bool:
     """Return whether a side is the current directory, now or in a git revision, instead of a path or a cluster."""
     return name == "." or (name.startswith(GIT_PREFIX) and ":" not in name.removeprefix(GIT_PREFIX))
@@ -114,18 +159,25 @@ def _is_project(name: str) -> bool:
 def _read(name: str, common: tuple[str, ...], options: ClusterOptions) -> tuple[Effective, str]:
     """Read the configuration `name`, with the manifests in `common`. Return it with a description of the side.
 
-    If the project defines clusters, the current directory is one of them. Print a note if directories, revisions or
+    If the project defines clusters, the current directory is one of them. If `options` has a running cluster, the
+    manifests are applied to it. Print a note if directories, revisions or
     standard input contain no APF objects.
     """
     paths: tuple[str, ...] = (name,)
     if _is_project(name):
-        paths, options = select_cluster((), options)
+        paths, selected = select_cluster((), options._replace(live=None))
+        options = selected._replace(live=options.live)
     else:
         options = options._replace(cluster=None)
+    if name == LIVE:
+        paths = ()
+    elif name.startswith(BUILT_IN_PREFIX):
+        options = options._replace(live=None)
     if name.startswith(GIT_PREFIX):
         paths = (name,)
     known = read_configuration((*paths, *common), options, print_note)
-    for path in () if known.workspace.manifests else (*paths, *common):
+    is_empty = all(document.source.is_live for document in known.workspace.documents())
+    for path in (*paths, *common) if is_empty else ():
         if path == "-" or os.path.isdir(path) or path.startswith(GIT_PREFIX):
             print_note(f"{_shown(path)}: no FlowSchema and no PriorityLevelConfiguration found")
     shown = _shown(name) if options.cluster is None else f"{name} (cluster {options.cluster})"
