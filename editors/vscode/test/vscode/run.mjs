@@ -4,8 +4,7 @@
 //   node test/vscode/run.mjs [--chromium PATH] [--screenshots DIRECTORY]
 //
 // The extension of build/ runs in the extension host, as does out/suite.js, which checks it through the API of VS Code. Each scenario
-// is a new window with its own workspace and its own programs. Messages and buttons, which the API does not show, are checked in the
-// window itself.
+// is a new window with its own workspace and its own programs. The window itself is checked as well, for what the user sees.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -42,15 +41,16 @@ spec:
 `;
 
 const EVIL = { "apflint.path": "${workspaceFolder}/evil", "apflint.arguments": ["--evil"] };
+const FINDING = 'verbs contains "*" and other items';
 const SCENARIOS = {
   /** apflint is in the PATH. */
-  findings: { trusted: true, hasApflint: true, settings: {}, shows: [] },
+  findings: { trusted: true, hasApflint: true, settings: {}, finding: FINDING, shows: [] },
   /** apflint is missing. */
   missing: { trusted: true, hasApflint: false, settings: {}, shows: ["nor in the PATH.", "How to Install", "Open Settings"] },
   /** apflint is in an environment that is selected after the start. */
-  environment: { trusted: true, hasApflint: false, settings: {}, shows: [] },
+  environment: { trusted: true, hasApflint: false, settings: {}, finding: FINDING, shows: [] },
   /** The settings and the environment of a workspace contain a program, and the user does not trust the workspace. */
-  untrusted: { trusted: false, hasApflint: true, settings: EVIL, shows: ["Restricted Mode"] },
+  untrusted: { trusted: false, hasApflint: true, settings: EVIL, finding: FINDING, shows: ["Restricted Mode"] },
   /** The same settings in a workspace that the user trusts. The program fails. */
   trusted: { trusted: true, hasApflint: true, settings: EVIL, shows: ["This program is not apflint, or fails", "Show Log"] },
 };
@@ -86,12 +86,13 @@ async function runScenario(name, scenario) {
     }
     const { error } = await waitForResult(result);
     assert.equal(error, null, `${name}: ${error}\n${server.output()}`);
-    for (const text of scenario.shows) {
-      await page.getByText(text).filter({ visible: true }).first().waitFor({ timeout: TIMEOUT_MILLISECONDS });
-    }
-    if (options.screenshots !== undefined) {
-      fs.mkdirSync(options.screenshots, { recursive: true });
-      await page.screenshot({ path: path.join(options.screenshots, `${name}.png`) });
+    try {
+      await checkWindow(page, scenario);
+    } finally {
+      if (options.screenshots !== undefined) {
+        fs.mkdirSync(options.screenshots, { recursive: true });
+        await page.screenshot({ path: path.join(options.screenshots, `${name}.png`) });
+      }
     }
     const hasRunEvil = fs.existsSync(path.join(workspace, "evil-has-run"));
     assert.equal(hasRunEvil, name === "trusted", "a program of the workspace runs if, and only if, the user trusts the workspace");
@@ -99,6 +100,17 @@ async function runScenario(name, scenario) {
     await browser.close();
     await server.stop();
     fs.rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Wait until the window shows the texts of a scenario, and its finding in the panel Problems and below the text in the editor. */
+async function checkWindow(page, { finding, shows }) {
+  const wanted = shows.map((text) => page.getByText(text));
+  if (finding !== undefined) {
+    wanted.push(page.getByRole("treeitem", { name: `Error: ${finding}` }).getByText(finding), page.locator(".view-overlays .squiggly-error"));
+  }
+  for (const locator of wanted) {
+    await locator.filter({ visible: true }).first().waitFor({ timeout: TIMEOUT_MILLISECONDS });
   }
 }
 

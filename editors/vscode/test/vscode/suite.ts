@@ -13,8 +13,8 @@ const SCENARIOS: Record<string, () => Promise<void>> = {
   trusted: checkSettingsOfTrustedWorkspace,
 };
 
-/** VS Code calls this function. */
-export async function run(): Promise<void> {
+/** VS Code calls this function. It never returns: VS Code would end the extension host, which takes its findings out of the window. */
+export async function run(): Promise<never> {
   let error: string | null = null;
   try {
     await SCENARIOS[process.env.APFLINT_TEST_SCENARIO ?? ""]?.();
@@ -24,6 +24,7 @@ export async function run(): Promise<void> {
   const result = process.env.APFLINT_TEST_RESULT ?? "";
   fs.writeFileSync(`${result}.new`, JSON.stringify({ error }));
   fs.renameSync(`${result}.new`, result); // so that nobody reads half of it
+  return new Promise<never>(() => {}); // run.mjs checks and closes the window
 }
 
 async function checkFindings(): Promise<void> {
@@ -64,6 +65,7 @@ async function checkFindings(): Promise<void> {
     await vscode.commands.executeCommand("undo");
     await waitForFindings(document);
   }
+  await showProblems();
 }
 
 async function checkMissingProgram(): Promise<void> {
@@ -79,6 +81,7 @@ async function checkSelectedEnvironment(): Promise<void> {
   assert.deepEqual(vscode.languages.getDiagnostics(document.uri), []);
   await vscode.commands.executeCommand("test.selectEnvironment");
   assert.equal((await waitForFindings(document)).length, 1);
+  await showProblems();
 }
 
 async function checkUntrustedWorkspace(): Promise<void> {
@@ -93,6 +96,7 @@ async function checkUntrustedWorkspace(): Promise<void> {
   await vscode.commands.executeCommand("test.selectEnvironment");
   await vscode.commands.executeCommand("apflint.restart");
   assert.equal((await waitForFindings(document)).length, 1);
+  await showProblems();
 }
 
 async function checkSettingsOfTrustedWorkspace(): Promise<void> {
@@ -125,6 +129,10 @@ async function waitForFindings(document: vscode.TextDocument): Promise<vscode.Di
   const read = () => vscode.languages.getDiagnostics(document.uri);
   await waitUntil(() => read().length > 0, "there are findings");
   return read();
+}
+
+async function showProblems(): Promise<void> {
+  await vscode.commands.executeCommand("workbench.actions.view.problems");
 }
 
 function ruleOf(finding: vscode.Diagnostic): unknown {
