@@ -5,7 +5,7 @@ import { build } from "esbuild";
 
 await build({
   absWorkingDir: path.dirname(import.meta.dirname),
-  entryPoints: { "executable.test": "test/executable.test.ts", suite: "test/vscode/suite.ts" },
+  entryPoints: { "executable.test": "test/executable.test.ts", "version.test": "test/version.test.ts", suite: "test/vscode/suite.ts" },
   outdir: "out",
   bundle: true,
   platform: "node",

@@ -1,12 +1,12 @@
-import { execFile } from "node:child_process";
 import * as os from "node:os";
-import { promisify } from "node:util";
 import { commands, env, type LogOutputChannel, Uri, window, workspace } from "vscode";
 import { LanguageClient } from "vscode-languageclient/node";
 import { findExecutable, replaceVariables } from "./executable";
 import { findInterpreter } from "./python";
+import { readVersion } from "./version";
 
 const PAGE = "https://github.com/apflint/apflint/blob/main/docs/guides/editors/vscode.md";
+const VERSION_TIMEOUT_MILLISECONDS = 60_000; // uvx downloads apflint first
 const STOP_TIMEOUT_MILLISECONDS = 5_000;
 
 /** The process `apflint lsp`, and the connection to it. */
@@ -56,11 +56,12 @@ export class Server {
       return;
     }
     const prefix = settings.get<string[]>("arguments", []);
+    // For a program that is not apflint, the client would show a message for each notification that it cannot send.
     try {
-      await this.requireApflint(command, prefix);
+      this.log.info(`Running ${[command, ...prefix].join(" ")}`);
+      this.log.info(await readVersion([command, ...prefix], this.directory, VERSION_TIMEOUT_MILLISECONDS));
     } catch (error) {
-      this.log.error(`${error}`);
-      void this.reportFailure([command, ...prefix]);
+      void this.reportFailure(error as Error);
       return;
     }
     this.client = this.createClient(command, [...prefix, "lsp"]);
@@ -69,17 +70,6 @@ export class Server {
     } catch (error) {
       this.log.error(`${error}`); // the client has shown a message
     }
-  }
-
-  /** Throw an error if the program is not apflint. The client would show a message for each notification that it cannot send. */
-  private async requireApflint(command: string, prefix: string[]): Promise<void> {
-    const args = [...prefix, "--version"];
-    this.log.info(`Running ${[command, ...args].join(" ")}`);
-    const { stdout } = await promisify(execFile)(command, args, { cwd: this.directory });
-    if (!stdout.startsWith("apflint ")) {
-      throw new Error(`this is not apflint: ${stdout}`);
-    }
-    this.log.info(stdout.trim());
   }
 
   private createClient(command: string, args: string[]): LanguageClient {
@@ -109,9 +99,10 @@ export class Server {
     }
   }
 
-  private async reportFailure(command: string[]): Promise<void> {
+  private async reportFailure({ message, cause }: Error): Promise<void> {
+    this.log.error(`${message}\n${cause}`);
     const showLog = "Show Log";
-    const choice = await window.showErrorMessage(`This program is not apflint, or fails: ${command.join(" ")}`, showLog);
+    const choice = await window.showErrorMessage(message, showLog);
     if (choice === showLog) {
       this.log.show();
     }
