@@ -9,8 +9,7 @@ export class Editor {
     this.#area = area;
     this.#gutter = gutter;
     area.addEventListener("input", () => {
-      this.#marks.clear(); // lines may have moved
-      this.#draw();
+      this.#draw(); // marks stay as long as the findings that they belong to
       onChange();
     });
     area.addEventListener("scroll", () => (gutter.scrollTop = area.scrollTop));

@@ -48,8 +48,7 @@ export class Engine {
     } else {
       const job = this.#running;
       this.#running = null;
-      // A newer job of this command waits: its result replaces this one at once.
-      if (!this.#waiting.has(job.command)) this.#on.result(job, data);
+      this.#on.result(job, data);
     }
     this.#next();
   }

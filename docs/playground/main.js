@@ -16,6 +16,7 @@ const editor = new Editor($("manifests"), $("gutter"), () => {
   $("examples").value = "";
   showNotice("");
   isStopped = false;
+  outdate();
   later(runView);
 });
 const engine = new Engine({ ready: showReady, result: showResult, failed: showFailure, busy: showBusy });
@@ -24,6 +25,7 @@ let view = "check";
 let columns = MAX_COLUMNS;
 let requested = ""; // release in a shared link, until the menu of releases is known
 let isStopped = false; // whether the user stopped a job, which must not start again on its own
+let revision = 0; // counts the changes that results depend on
 let typing, stopping;
 
 function later(action) {
@@ -31,16 +33,30 @@ function later(action) {
   typing = setTimeout(action, TYPING_DELAY);
 }
 
+// Results of jobs that have started are not shown any more. Until there are new ones, the page shows the old ones as busy.
+function outdate() {
+  revision += 1;
+  setBusy(new Set(["check", view]), true);
+}
+
+function setBusy(views, isBusy) {
+  for (const name of views) outputOf(name).setAttribute("aria-busy", String(isBusy));
+}
+
 // Runs the command of the visible tab. Findings are always updated, because the editor marks their lines.
 function runView() {
   clearTimeout(typing);
+  outdate();
   const manifests = editor.text;
   if (manifests.length > MAX_TEXT_CHARACTERS) {
     const limit = MAX_TEXT_CHARACTERS.toLocaleString("en");
-    return showMessage("check", `The playground checks at most ${limit} characters. Use apflint on the command line.`);
+    for (const name of new Set(["check", view])) {
+      showMessage(name, `The playground checks at most ${limit} characters. Use apflint on the command line.`);
+    }
+    return;
   }
   columns = measureColumns();
-  const job = { manifests, kubernetes: $("kubernetes").value, request: $("request").value.trim(), columns };
+  const job = { revision, manifests, kubernetes: $("kubernetes").value, request: $("request").value.trim(), columns };
   engine.run({ ...job, command: "check" });
   if (view === "explain" && !job.request) showMessage("explain", "Enter a request, as in: list pods -n team-a --as alice");
   else if (view !== "check") engine.run({ ...job, command: view });
@@ -48,12 +64,13 @@ function runView() {
 
 function showResult(job, result) {
   if (job.command === "about") return showAbout(result);
+  if (job.revision !== revision) return;
   const { output, notes, seconds, exitCode } = result;
   const target = outputOf(job.command);
   if (job.command === "check") {
     const findings = splitFindings(output);
     target.replaceChildren(makeList(findings));
-    if (job.manifests === editor.text) editor.mark(findings);
+    editor.mark(findings);
     $("status").textContent = `${stripEscapes(notes).trim().split("\n").at(0)} (${seconds.toFixed(2)} s)`;
   } else if (job.command === "graph" && exitCode === 0) {
     target.replaceChildren(...makePicture(output));
@@ -62,6 +79,7 @@ function showResult(job, result) {
   }
   target.append(makeOutput(notes.trim(), "notes"));
   Object.assign(target.dataset, { columns: job.columns, exitCode });
+  setBusy([job.command], false);
 }
 
 function makeList(findings) {
@@ -107,6 +125,8 @@ function makeElement(name, text = "", className = "") {
 
 function showMessage(target, text) {
   outputOf(target).replaceChildren(makeElement("p", text));
+  if (target === "check") editor.mark([]);
+  setBusy([target], false);
 }
 
 function showReady({ apflint, releases }) {
@@ -117,7 +137,8 @@ function showReady({ apflint, releases }) {
   menu.disabled = false;
   requested = "";
   $("status").textContent = isStopped ? "Stopped. Change the manifests to check them." : `apflint ${apflint} is ready.`;
-  if (!isStopped) runView();
+  if (isStopped) setBusy(VIEWS, false);
+  else runView();
   isStopped = false;
   engine.run({ command: "about" });
 }
@@ -134,6 +155,7 @@ function showAbout({ python, packages, missing }) {
 
 function showFailure(message) {
   showBusy(null);
+  setBusy(VIEWS, false);
   $("status").textContent = `apflint stopped: ${message.trim().split("\n").at(-1)}`;
   $("stop").textContent = "Start again";
   $("stop").hidden = false;
@@ -248,7 +270,7 @@ async function start() {
     };
   }
   addEventListener("hashchange", () => loadLink(examples));
-  addEventListener("resize", () => later(() => measureColumns() !== columns && runView()));
+  addEventListener("resize", () => measureColumns() !== columns && later(runView));
   await loadLink(examples);
 }
 

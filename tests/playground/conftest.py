@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.browser import Server, launch_chromium
+from support.playground import show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,13 +69,28 @@ def requested(context: BrowserContext) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def open_page(context: BrowserContext, site: Server, requested: list[str]) -> Iterator[Page]:  # noqa: ARG001  # listens
+def problems() -> list[str]:
+    """Errors and dialogs of the shared page."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def started_page(context: BrowserContext, site: Server, requested: list[str], problems: list[str]) -> Page:  # noqa: ARG001  # listens
     """The playground after its first check. Tests share it, because starting Python takes long."""
     page = context.new_page()
-    problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("dialog", lambda dialog: problems.append(dialog.message))
     page.goto(site.url)
     page.wait_for_selector("#check .output[data-exit-code]")
-    yield page
-    assert problems == []
+    return page
+
+
+@pytest.fixture
+def open_page(started_page: Page, problems: list[str]) -> Iterator[Page]:
+    """The shared page without anything that an earlier test entered or opened."""
+    started_page.evaluate("about.close(); history.replaceState(null, '', location.pathname)")
+    show(started_page, "explain", "", request="")
+    show(started_page, "check", "")
+    yield started_page
+    found, problems[:] = problems[:], []
+    assert found == []

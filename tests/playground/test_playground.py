@@ -8,19 +8,18 @@ import os
 import re
 import subprocess
 import sys
-import time
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
+from support.playground import show, wait_for, wait_for_results
 from support.rule_examples import parse_examples
 
 from apflint.catalogue import read_rule
 from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -88,21 +87,6 @@ def read_chunk(descriptor: int) -> bytes:
         return b""
 
 
-def wait_for(read: Callable[[], Any], wanted: Any) -> None:
-    """Wait until `read` returns the wanted value. The page checks some time after the last key."""
-    deadline = time.monotonic() + 60
-    while read() != wanted and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert read() == wanted
-
-
-def show(page: Page, tab: str, manifests: str) -> None:
-    """Open a tab and enter manifests, for the newest release."""
-    page.click(f"#tab-{tab}")
-    page.select_option("#kubernetes", NEWEST.name)
-    page.fill("#manifests", manifests)
-
-
 def read_findings(page: Page) -> str:
     """Return the text of all findings, as `check` prints it."""
     return "".join(f"{text}\n\n" for text in page.locator("#check .findings li").all_text_contents()).strip("\n")
@@ -123,7 +107,7 @@ def test_findings_of_stories_are_those_of_the_command_line(
     manifests = read_story(root, story)
     show(open_page, "check", manifests)
     expected = check_in_terminal(open_page, manifests, tmp_path)
-    wait_for(lambda: read_findings(open_page), expected)
+    assert read_findings(open_page) == expected
     assert "^" in expected
 
 
@@ -133,19 +117,42 @@ def test_findings_of_rules_are_those_of_the_command_line(open_page: Page, tmp_pa
     show(open_page, "check", example.text)
     expected = check_in_terminal(open_page, example.text, tmp_path)
     assert f"[{rule}]" in expected
-    wait_for(lambda: read_findings(open_page), expected)
+    assert read_findings(open_page) == expected
 
 
 def test_click_on_a_place_selects_it(open_page: Page, root: Path) -> None:
     show(open_page, "check", read_story(root, "small-cluster"))
-    wait_for(lambda: "[APF306]" in read_findings(open_page), wanted=True)
+    assert "[APF306]" in read_findings(open_page)
     place = open_page.locator("#check .place", has_text=LINE_COLUMN).first
     place.click()
     line, column = map(int, LINE_COLUMN.fullmatch(place.inner_text()).groups())  # type: ignore[union-attr]
     text = open_page.input_value("#manifests")
     selected = open_page.evaluate("[manifests.selectionStart, document.activeElement.id]")
     assert selected == [sum(len(before) + 1 for before in text.split("\n")[: line - 1]) + column - 1, "manifests"]
-    assert open_page.locator("#gutter span.error").count() > 0
+
+
+READ_LINES = """() => ({
+    shown: [...document.querySelectorAll("#check .findings li")].map((item) =>
+        [Number(/--> manifests.yaml:(\\d+)/.exec(item.textContent)[1]), item.className]),
+    busy: document.querySelector("#check .output").ariaBusy,
+    marked: [...document.querySelectorAll("#gutter span")].map((mark) => [Number(mark.textContent), mark.className]),
+})"""
+"""Lines and severities of the findings, and of the marks next to the text, and whether the findings are outdated."""
+ADD_LINE = "manifests.value = '# line\\n' + manifests.value; manifests.dispatchEvent(new Event('input'));"
+
+
+def test_marks_are_those_of_the_findings_also_while_typing(open_page: Page, root: Path) -> None:
+    show(open_page, "check", read_story(root, "small-cluster"))
+    before = open_page.evaluate(READ_LINES)
+    most_severe = dict(reversed(before["shown"]))  # the first finding of a line marks it
+    assert sorted(most_severe.items()) == [(line, severity) for line, severity in before["marked"]]
+    assert {"error", "warning"} <= set(most_severe.values())
+    assert before.pop("busy") == "false"
+    while_typing = open_page.evaluate(f"() => {{ {ADD_LINE} return ({READ_LINES})(); }}")
+    assert while_typing == before | {"busy": "true"}
+    wait_for_results(open_page)
+    moved = {name: [[line + 1, severity] for line, severity in lines] for name, lines in before.items()}
+    assert open_page.evaluate(READ_LINES) == moved | {"busy": "false"}
 
 
 def test_graph_is_that_of_the_command_line(open_page: Page, root: Path, tmp_path: Path) -> None:
@@ -160,9 +167,8 @@ def test_graph_is_that_of_the_command_line(open_page: Page, root: Path, tmp_path
         text: str = downloading.value.path().read_text("utf-8")
         return text
 
-    open_page.wait_for_selector("#graph img")
-    wait_for(download, expected)
-    assert open_page.evaluate("document.querySelector('#graph img').naturalWidth") > 500
+    assert download() == expected
+    wait_for(lambda: open_page.evaluate("document.querySelector('#graph img').naturalWidth > 500"), wanted=True)
 
 
 @pytest.mark.parametrize("request_words", REQUESTS)
@@ -171,23 +177,22 @@ def test_explanation_is_that_of_the_command_line(
 ) -> None:
     manifests = read_story(root, "move-ci/after")
     (tmp_path / "manifests.yaml").write_text(manifests, "utf-8")
-    show(open_page, "explain", manifests)
-    open_page.fill("#request", request_words)
-    open_page.press("#request", "Enter")
+    show(open_page, "explain", manifests, request=request_words)
     columns = open_page.get_attribute("#check .output", "data-columns") or ""
     words = request_words.removeprefix("apflint explain ").split()
     expected = run_in_terminal(["explain", "--isolated", "-f", "manifests.yaml", *words], tmp_path, columns)
     answer = open_page.locator("#explain .output pre")
-    wait_for(answer.all_text_contents, list(expected))
+    assert answer.all_text_contents() == list(expected)
     assert any(expected)
 
 
 def test_older_releases_have_other_findings(open_page: Page, root: Path) -> None:
-    show(open_page, "check", read_story(root, "small-cluster"))
-    assert open_page.input_value("#kubernetes") == NEWEST.name
-    for release in ("1.29", NEWEST.name):
-        open_page.select_option("#kubernetes", release)
-        wait_for(lambda release=release: f"for Kubernetes {release}." in open_page.inner_text("#status"), wanted=True)  # type: ignore[misc]
+    findings = {}
+    for release in (NEWEST.name, "1.29"):
+        show(open_page, "check", read_story(root, "small-cluster"), kubernetes=release)
+        assert f"for Kubernetes {release}." in open_page.inner_text("#status")
+        findings[release] = read_findings(open_page)
+    assert findings[NEWEST.name] != findings["1.29"]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +209,7 @@ def test_older_releases_have_other_findings(open_page: Page, root: Path) -> None
 )
 def test_text_without_objects_gets_a_sentence(open_page: Page, manifests: str, words: str) -> None:
     show(open_page, "check", manifests)
-    wait_for(lambda: words in open_page.inner_text("#check"), wanted=True)
+    assert words in open_page.inner_text("#check")
 
 
 def test_manifests_are_never_html(open_page: Page) -> None:
@@ -213,40 +218,31 @@ def test_manifests_are_never_html(open_page: Page) -> None:
         f'apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {{name: "{name}"}}\nspec: {{}}\n'
     )
     show(open_page, "check", manifest)
-    wait_for(lambda: name in open_page.inner_text("#check"), wanted=True)
+    assert name in open_page.inner_text("#check")
     assert open_page.locator("#check img").count() == 0
 
 
 def test_shared_link_restores_the_page(open_page: Page, context: BrowserContext, root: Path) -> None:
     manifests = read_story(root, "move-ci/before") + "# Grüße 🚦\n"
-    show(open_page, "explain", manifests)
-    open_page.select_option("#kubernetes", "1.31")
-    open_page.fill("#request", "list pods -A --as alice")
-    open_page.press("#request", "Enter")
-    wait_for(lambda: "Kubernetes 1.31" in open_page.inner_text("#explain .output"), wanted=True)
-
-    def share() -> bool:  # the status of a check that ends later replaces the message
-        open_page.click("#share")
-        time.sleep(0.3)
-        return "Everybody with the link" in open_page.inner_text("#status")
-
-    wait_for(share, wanted=True)
+    show(open_page, "explain", manifests, kubernetes="1.31", request="list pods -A --as alice")
+    assert "Kubernetes 1.31" in open_page.inner_text("#explain .output")
+    open_page.click("#share")
+    wait_for(lambda: "Everybody with the link" in open_page.inner_text("#status"), wanted=True)
     link = open_page.url
     other = context.new_page()
     other.goto(link)
-    other.wait_for_selector("#explain .output[data-exit-code='0']")
+    other.wait_for_selector("#explain .output[data-exit-code='0'][aria-busy=false]")
     assert other.input_value("#manifests") == manifests
     assert other.input_value("#kubernetes") == "1.31"
     assert other.input_value("#request") == "list pods -A --as alice"
-    wait_for(lambda: other.inner_text("#explain .output"), open_page.inner_text("#explain .output"))
+    assert other.inner_text("#explain .output") == open_page.inner_text("#explain .output")
     other.close()
-    open_page.select_option("#kubernetes", NEWEST.name)
 
 
 def test_link_that_would_be_too_long_is_not_made(open_page: Page) -> None:
     noise = base64.b64encode(os.urandom(40_000)).decode()
     before = open_page.url
-    open_page.fill("#manifests", noise)
+    show(open_page, "check", noise)
     open_page.click("#share")
     wait_for(lambda: "more than 32,000. Share fewer manifests." in open_page.inner_text("#status"), wanted=True)
     assert open_page.url == before
@@ -281,13 +277,14 @@ def test_damaged_links_get_a_sentence(open_page: Page, root: Path, fragment: str
     open_page.evaluate("fragment => { location.hash = fragment; }", fragment)
     wait_for(lambda: words in open_page.inner_text("#notice"), wanted=True)
     show(open_page, "check", read_story(root, "small-cluster"))  # the page still works
-    open_page.wait_for_selector("#check .findings li")
+    assert "[APF306]" in read_findings(open_page)
     assert not open_page.is_visible("#notice")
 
 
 def test_damaged_link_in_a_new_page_keeps_its_sentence(context: BrowserContext, site: Server) -> None:
     page = context.new_page()
     page.goto(f"{site.url}#1.AAAA")
+    wait_for(lambda: DAMAGED in page.inner_text("#notice"), wanted=True)
     page.wait_for_selector("#check .output[data-exit-code]")
     assert DAMAGED in page.inner_text("#notice")
     page.close()
@@ -303,14 +300,19 @@ def test_stopped_job_does_not_start_again_until_the_manifests_change(context: Br
     enter = "text => { manifests.value = text; manifests.dispatchEvent(new Event('input')); }"
     page.evaluate(enter, start + rule * 20_000)
     page.click("#stop")  # appears when a job takes long
-    wait_for(lambda: page.inner_text("#status"), "Stopped. Change the manifests to check them.")
+    stopped = "Stopped. Change the manifests to check them."
+    wait_for(lambda: page.inner_text("#status"), stopped)
+    page.wait_for_selector("body[data-busy='']")
+    assert page.inner_text("#status") == stopped
     assert not page.is_visible("#stop")
     page.evaluate(enter, start + rule)
-    wait_for(lambda: "1 object" in page.inner_text("#status"), wanted=True)
+    wait_for_results(page)
+    assert "1 object" in page.inner_text("#status")
     page.close()
 
 
 def test_link_with_unknown_release_and_view_uses_the_defaults(open_page: Page) -> None:
+    show(open_page, "explain", "")
     state = {"manifests": "a: b", "kubernetes": "9.99", "request": "", "view": "__proto__"}
     open_page.evaluate("fragment => { location.hash = fragment; }", make_fragment(state))
     wait_for(lambda: open_page.input_value("#manifests"), "a: b")

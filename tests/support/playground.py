@@ -1,0 +1,38 @@
+"""Steps in the page of the playground."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from apflint.releases import NEWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Page
+
+
+def show(page: Page, tab: str, manifests: str, *, kubernetes: str = NEWEST.name, request: str | None = None) -> None:
+    """Open a tab, enter manifests and, in the tab `explain`, a request. Wait for the results."""
+    page.click(f"#tab-{tab}")
+    page.select_option("#kubernetes", kubernetes)
+    page.fill("#manifests", manifests)
+    if request is not None:
+        page.fill("#request", request)
+        page.press("#request", "Enter")
+    wait_for_results(page)
+
+
+def wait_for_results(page: Page) -> None:
+    """Wait until the findings and the visible tab are those of what is entered. From a change until then, they are busy."""
+    page.wait_for_selector("#check .output[aria-busy=false]", state="attached")
+    page.wait_for_selector("[role=tabpanel]:not([hidden]) .output[aria-busy=false]", state="attached")
+
+
+def wait_for(read: Callable[[], Any], wanted: Any) -> None:
+    """Wait until `read` returns the wanted value."""
+    deadline = time.monotonic() + 60
+    while read() != wanted and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert read() == wanted
