@@ -37,7 +37,7 @@ class FieldManager(NamedTuple):
     name: str
     operation: str
     """`Apply` for server-side apply, otherwise `Update`."""
-    fields: Any
+    fields: object
     """The fields, in the form `{"f:spec": {"f:limited": {}}}` (FieldsV1)."""
 
     @property
