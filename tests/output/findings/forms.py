@@ -97,6 +97,7 @@ RESULT = record(
         "partialFingerprints": record(
             {"primaryLocationLineHash": {"type": "string", "pattern": "^[0-9a-f]{1,16}:[1-9][0-9]*$"}}
         ),
+        "properties": record({"clusters": listed(TEXT, 1)}),
     },
 )
 DRIVER = record({"name": TEXT, "informationUri": TEXT, "semanticVersion": TEXT, "rules": listed(RULE)})

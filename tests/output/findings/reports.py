@@ -153,6 +153,7 @@ FINDINGS = st.builds(
     notes=st.lists(TEXT, max_size=2).map(tuple),
     help=st.none() | TEXT,
     example=st.none() | TEXT,
+    clusters=st.sampled_from([(), ("prod",), ("prod", "staging")]),
     more=st.sampled_from([0, 0, 0, 1, 4000]),
     url=st.sampled_from(["https://example.com/APF101.md", "https://e/\x1b]0;x\x07", ""]),
 )
@@ -218,7 +219,14 @@ EVERY_HOSTILE_TEXT = CLEAN._replace(
 
 
 def describe_in_one_line(found: Finding) -> str:
-    """Return message, help and the number of findings that are not reported, as formats with one text print them."""
-    text = f"{found.message} (help: {found.help})" if found.help else found.message
-    more = f". At least {found.more:,} more findings of {found.rule} in this file are not reported."
-    return f"{text}{more}" if found.more else text
+    """Return message, help, clusters and the number of findings that are not reported, as formats with one text print them.
+
+    Of help with several lines, such as a table for the settings, the first line is printed.
+    """
+    help_ = (found.help or "").partition("\n")[0].removesuffix(":")
+    text = f"{found.message} (help: {help_})" if help_ else found.message
+    clusters = {0: "", 1: ". In cluster prod", 2: ". In 2 clusters: prod and staging"}[len(found.clusters)]
+    more = (
+        f". At least {found.more:,} more findings of {found.rule} in this file are not reported" if found.more else ""
+    )
+    return f"{text}{clusters}{more}{'.' if clusters or more else ''}"

@@ -137,6 +137,7 @@ def read_finding(value: dict[str, Any]) -> Finding:
         help=value["help"],
         example=value["example"],
         url=value["url"],
+        clusters=tuple(value.get("clusters", ())),
     )
 
 

@@ -53,6 +53,7 @@ def test_sarif_reads_back(report: Report) -> None:
     for result, found in zip(read["results"], report.findings, strict=True):
         assert read["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == found.rule
         assert unlinked(result["message"]["text"]) == unlinked(sanitize(describe_in_one_line(found)))
+        assert result.get("properties", {}).get("clusters", []) == list(found.clusters)
         place = result["locations"][0]["physicalLocation"]
         assert tuple(place["region"].values()) == (
             found.span.line,
