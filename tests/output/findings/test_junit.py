@@ -11,7 +11,7 @@ from hypothesis import example, given
 
 from apflint.load.source import Source
 from apflint.output.findings import render
-from apflint.output.sanitize import sanitize
+from apflint.output.sanitize import sanitize, sanitize_line
 from output.findings.forms import JUNIT
 from output.findings.reports import EVERY_HOSTILE_TEXT, GOLDEN, HOSTILE_REPORTS, LAWS, describe_in_one_line
 
@@ -44,7 +44,7 @@ def test_junit_reads_back(report: Report) -> None:
     assert len(text) == len(report.findings)
     for found in report.findings:
         assert any(
-            file == sanitize(found.file) and f" {found.rule} {found.name}\n{sanitize(found.message)}\n" in story
+            file == sanitize(found.file) and f" {found.rule} {found.name}\n{sanitize_line(found.message)}\n" in story
             for file, story in text
         )
     # Of control characters only line ends are left, and those are ours.
