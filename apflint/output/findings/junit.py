@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from apflint.output.findings.notes_and_help import describe_in_one_line, list_remarks
 from apflint.output.junit import Case, render_suites
-from apflint.output.sanitize import sanitize_line
+from apflint.output.sanitize import sanitize_line, sanitize_path
 
 if TYPE_CHECKING:
     from apflint.finding import Finding, Report
@@ -31,7 +31,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
 def _to_case(finding: Finding) -> Case:
     """Return a case with all details of a finding, which CI systems show when a test is opened."""
     place, span, rule = finding.object, finding.span, f"{finding.rule} {finding.name}"
-    lines = [f"{finding.file}:{span.line}:{span.column}: {finding.severity} {rule}", finding.message]
+    lines = [f"{sanitize_path(finding.file)}:{span.line}:{span.column}: {finding.severity} {rule}", finding.message]
     if place is not None:
         lines.append(f"{place.kind} {place.name}{f': {finding.field}' if finding.field else ''}")
     for label, text in list_remarks(finding):

@@ -21,6 +21,7 @@ from xml.etree import ElementTree as ET
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 
+from apflint.output.sanitize import sanitize_path
 from output.findings.forms import GITLAB, JUNIT, SARIF
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def read_junit(text: str) -> Iterator[Shown]:
                 message = "".join((message, *help_, *more))
             message = element.get("message", message)
             assert lines[1] in message
-            assert first == f"{case.get('classname')}:{named[2]}:{named[3]}: {severity} {named[1]}"
+            assert first == f"{sanitize_path(case.attrib['classname'])}:{named[2]}:{named[3]}: {severity} {named[1]}"
             yield Shown(named[1], severity, case.attrib["classname"], int(named[2]), int(named[3]), message)
 
 
