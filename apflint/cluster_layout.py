@@ -6,9 +6,10 @@ All paths are relative to one directory, with slashes, and without a leading `./
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections import defaultdict
-from itertools import chain, count
+from itertools import chain, count, pairwise
 from typing import TYPE_CHECKING
 
 from apflint.record import NamedTuple
@@ -99,8 +100,9 @@ def _join_to_cluster(parts: list[str], common: int) -> str:
 def suggest_clusters(layout: Layout) -> Suggestion:
     """Recognize clusters: directories below one of `CONTAINERS`, kustomize overlays, and directories that define the same objects.
 
-    A directory is not a cluster of its own if a cluster contains or references it. Overlays of one name for different
-    applications belong to one cluster, unless they define the same object. Fewer than two clusters are not reported.
+    A directory is divided if several directories in it define the same object, and is otherwise one cluster with all that
+    it contains or references. Overlays of one name for different applications belong to one cluster, unless they define
+    the same object. Fewer than two clusters are not reported.
     """
     parts = [_find_part(directory, layout) for directory in sorted(_find_directories(layout))]
     parts = [part for part in parts if part.files]
@@ -142,13 +144,22 @@ def _find_directories(layout: Layout) -> set[str]:
         and not kustomization.is_component
         and any(not _is_below(path, directory) for path in kustomization.references)
     }
-    files_of: dict[ObjectKey, str] = {}
-    for file in sorted(layout.objects):
-        for key in layout.objects[file]:
-            pair = find_sibling_directories(files_of.setdefault(key, file), file)
-            if pair and not any(_is_below(directory, known) for directory in pair for known in found):
-                found.update(pair)
+    for pair in sorted(_pair_directories(layout), key=lambda pair: (len(posixpath.commonpath(pair)), pair)):
+        first, second = ({parent for parent in (*list_parents(path), path) if parent in found} for path in pair)
+        if not first.isdisjoint(second) or not (first or second):
+            found.update(pair)
     return found
+
+
+def _pair_directories(layout: Layout) -> set[tuple[str, str]]:
+    """Return pairs of sibling directories that define the same object."""
+    files_of: defaultdict[ObjectKey, list[str]] = defaultdict(list)
+    for file in sorted(layout.objects, key=lambda file: file.split("/")[:-1]):
+        for key in layout.objects[file]:
+            files_of[key].append(file)
+    # In this order, the last file of a directory is a neighbor of the first file of the next sibling directory.
+    pairs = (find_sibling_directories(*pair) for files in files_of.values() for pair in pairwise(files))
+    return {pair for pair in pairs if pair is not None}
 
 
 def _find_part(directory: str, layout: Layout) -> _Part:
@@ -208,12 +219,17 @@ def _group(roots: list[_Part], layout: Layout) -> Iterator[SuggestedCluster]:
         by_name[root.directory.rpartition("/")[2]].append(root)
     for group in by_name.values():
         files = frozenset[str]().union(*(part.files for part in group))
-        clusters = [part for part in group if part.directory.split("/")[-2:-1] == [_CLUSTERS]]
-        if len(clusters) > 1 or _has_duplicates(files, layout):
+        if sum(_is_separate(part.directory) for part in group) > 1 or _has_duplicates(files, layout):
             directories = [part.directory for part in group]
             yield from (_suggest([part], name_directory(part.directory, directories), layout) for part in group)
         else:
             yield _suggest(group, name_directory(group[0].directory), layout)
+
+
+def _is_separate(directory: str) -> bool:
+    """Return whether a directory is not a part of another cluster: in `clusters`, or deeper below one of `CONTAINERS`."""
+    *parents, parent = directory.rpartition("/")[0].split("/")
+    return parent == _CLUSTERS or not CONTAINERS.isdisjoint(parents)
 
 
 def _number_names(clusters: Iterable[SuggestedCluster]) -> Iterator[SuggestedCluster]:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from apflint.cluster_layout import Kustomization, Layout, Suggestion, name_directory, suggest_clusters
+from apflint.cluster_layout import (
+    Kustomization,
+    Layout,
+    Suggestion,
+    find_sibling_directories,
+    name_directory,
+    suggest_clusters,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,9 +138,45 @@ def test_directories_that_define_the_same_objects() -> None:
     assert found.shared == ("docs",)
 
 
-def test_duplicates_within_a_cluster_do_not_divide_it() -> None:
+def test_duplicates_within_a_cluster_divide_it() -> None:
     found = suggest({"clusters/prod/one/x.yaml": "a", "clusters/prod/two/x.yaml": "a", "clusters/dev/x.yaml": "b"})
-    assert list(paths(found)) == ["dev", "prod"]
+    assert paths(found) == {"dev": ["clusters/dev"], "one": ["clusters/prod/one"], "two": ["clusters/prod/two"]}
+
+
+@pytest.mark.parametrize(
+    ("container", "objects"),
+    [
+        ("clusters/", ("same", "same")),
+        ("clusters/", ("one", "two")),
+        ("environments/", ("same", "same")),
+        ("environments/", ("one", "two")),
+        ("", ("same", "same")),
+    ],
+)
+def test_environments_of_regions(container: str, objects: tuple[str, str]) -> None:
+    regions = zip(("eu", "us"), objects, strict=True)
+    files = {f"{container}{region}/{name}/x.yaml": same for region, same in regions for name in ("dev", "prod")}
+    names = [f"{region}/{name}" for region in ("eu", "us") for name in ("dev", "prod")]
+    assert paths(suggest(files)) == {name: [f"{container}{name}"] for name in names}
+
+
+LAYOUTS = st.dictionaries(
+    st.lists(st.sampled_from(["clusters", "overlays", "a", "b", "c"]), max_size=5).map(
+        lambda parts: "/".join([*parts, "x.yaml"])
+    ),
+    st.sampled_from(["x", "y", "x y"]),
+    max_size=8,
+)
+
+
+@given(LAYOUTS)
+def test_sibling_directories_of_a_cluster_define_different_objects(files: dict[str, str]) -> None:
+    for cluster in suggest(files).clusters:
+        members = [file for file in files if any(file.startswith(f"{path}/") for path in cluster.paths)]
+        assert members
+        for first, second in combinations(members, 2):
+            same = {*files[first].split()} & {*files[second].split()}
+            assert not same or find_sibling_directories(first, second) is None, cluster
 
 
 def test_region_with_overlays_is_divided() -> None:

@@ -11,7 +11,7 @@ from apflint.location import Path, Place
 from apflint.wording import pluralize, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from apflint.load.document import Document
 
@@ -54,6 +54,7 @@ def split_duplicates(duplicates: Iterable[Sequence[Document]]) -> tuple[Duplicat
 
 def find_problems(pairs: DirectoryPairs) -> Iterator[Problem]:
     """Yield one problem for each pair of directories, at the first duplicate in the second directory."""
+    directories = {directory for pair in pairs for directory in pair} if len(pairs) <= MAX_DIRECTORY_PAIRS else None
     for number, ((first, second), duplicates) in enumerate(pairs.items(), 1):
         if number > MAX_DIRECTORY_PAIRS:
             return
@@ -73,13 +74,18 @@ def find_problems(pairs: DirectoryPairs) -> Iterator[Problem]:
             f"{first} and {second} {what}",
             related=(Elsewhere(Place(earlier, _NAME), "the first definition"),),
             notes=tuple(notes),
-            help=_suggest(first, second, is_short=len(pairs) <= MAX_DIRECTORY_PAIRS),
+            help=_suggest((first, second), directories),
         )
 
 
-def _suggest(first: str, second: str, *, is_short: bool) -> str:
+def _suggest(pair: tuple[str, str], directories: Collection[str] | None) -> str:
+    """Return tables for two directories, or the command that prints them if a table for each of `directories` is unclear."""
     question = "do they configure different clusters? Then add"
-    if not is_short or any(path.startswith(("/", "..")) for path in (first, second)):
+    if (
+        directories is None
+        or any(path.startswith(("/", "..")) for path in pair)
+        or any(parent in directories for path in directories for parent in list_parents(path))
+    ):
         return f"{question} the output of `{_COMMAND}` to apflint.toml"
-    tables = (render_cluster(name_directory(path, (first, second)), [path]) for path in (first, second))
+    tables = (render_cluster(name_directory(path, directories), [path]) for path in pair)
     return f"{question} to apflint.toml, or use `{_COMMAND}`:\n{''.join(tables)}".rstrip("\n")

@@ -49,6 +49,26 @@ def test_two_directories_are_one_finding() -> None:
     }
 
 
+def test_tables_have_unique_names() -> None:
+    findings = found("eu/overlays/prod/x.yaml", "ap/overlays/prod/x.yaml", "us/overlays/prod/x.yaml")
+    tables = [
+        table for finding in findings for table in tomllib.loads((finding.help or "").partition("\n")[2])["cluster"]
+    ]
+    assert len(tables) == 4
+    assert {table["name"]: table["paths"] for table in tables} == {
+        f"{region}/overlays/prod": [f"{region}/overlays/prod"] for region in ("eu", "ap", "us")
+    }
+
+
+def test_nested_directories_have_no_tables() -> None:
+    """A table for a region and a table for an environment of the region would contradict each other."""
+    findings = found(*(f"clusters/{region}/{name}/x.yaml" for region in ("eu", "us") for name in ("dev", "prod")))
+    assert len(findings) == 2
+    for finding in findings:
+        assert finding.help is not None
+        assert finding.help.endswith("add the output of `apflint config --suggest-clusters` to apflint.toml")
+
+
 def test_one_object_is_named() -> None:
     both = {"x/a.yaml": (flow_schema("a"),), "y/a.yaml": (flow_schema("a"), flow_schema("other"))}
     (finding,) = report(both).findings

@@ -86,6 +86,17 @@ def test_tables_remove_the_duplicates(work: Path, capsys: pytest.CaptureFixture[
     assert run(["check"]) == 0
 
 
+@pytest.mark.parametrize("container", ["clusters", "environments"])
+def test_tables_for_regions_remove_the_duplicates(
+    work: Path, capsys: pytest.CaptureFixture[str], container: str
+) -> None:
+    names = [f"{container}/{region}/{name}" for region in ("eu", "us") for name in ("dev", "prod")]
+    write(work, {f"{name}/apf.yaml": json.dumps(flow_schema("a")) for name in names})
+    assert run(["check", "--select", "APF402"]) == 1
+    (work / "apflint.toml").write_text(suggest(capsys)[0], encoding="utf-8")
+    assert run(["check", "--select", "APF402"]) == 0
+
+
 def test_duplicates_within_a_cluster_of_the_settings_are_reported_one_by_one(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
