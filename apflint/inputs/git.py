@@ -33,7 +33,11 @@ _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINA
 _MAX_MESSAGE_CHARACTERS = 300
 _REPLY_BYTES = 128  # at least the length of a header in the output of `git cat-file --batch`
 _LINK, _SUBMODULE = "120000", "160000"
-"""File modes of git."""
+"""File modes of git. The content of a symbolic link is its target."""
+_LINK_PROBLEMS = (b"dangling", b"loop", b"notdir", b"symlink")
+"""Problems that `git cat-file --follow-symlinks` prints with a size. The next line is a path of this size."""
+_MAX_TARGET_BYTES = 4096  # PATH_MAX of Linux
+_MAX_LINKS = 40  # in one path, as in path_resolution(7)
 
 
 class RevisionFiles(NamedTuple):
@@ -60,13 +64,14 @@ class _Entry(NamedTuple):
     """Path relative to the current directory."""
     object_id: str
     size: int
+    is_link: bool = False
 
 
 def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> RevisionFiles:
     """Return the manifests of `git:REVISION` or `git:REVISION:PATH`, as `discover_files` selects them in directories.
 
     PATH is relative to the current directory, which is also its default. Instead of PATH, `paths` may have several files
-    and directories, which need not exist. Symbolic links and submodules are not read.
+    and directories, which need not exist. Symbolic links lead only to files of the revision. Submodules are not read.
 
     Raises UserError if git is missing, fails or takes too long, if the revision or PATH does not exist, and if the
     clone does not have all files.
@@ -109,6 +114,8 @@ def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, 
             named.add(path)
             entries[path] = _Entry(path, header.object_id, header.size)
     files = {}
+    if any(entry.is_link for entry in entries.values()):
+        entries = _follow_links(entries, prefix, _LinkedTree(git, root.object_id), f"{_PREFIX}{revision}:", notes)
     for entry, data in git.read_entries(entries.values()):
         is_manifest = may_hold_apf(data)
         path = name if entry.path in named else ""
@@ -149,7 +156,7 @@ def _select(
     entries: list[_Entry] = []
     if start == "." and exclude.matches_or_parent(start):
         return entries
-    links = submodules = 0
+    submodules = 0
     for mode, object_id, size, below in lines:
         parts = below.split("/")
         if any(part.startswith(".") or part == INSTALLED_DIRECTORY for part in parts[:-1]):
@@ -159,14 +166,38 @@ def _select(
         path = posixpath.normpath(posixpath.join(start, below))
         if any(exclude.matches(parent) for parent in _with_parents(path, start)):
             continue
-        links += mode == _LINK
         submodules += mode == _SUBMODULE
-        if mode not in (_LINK, _SUBMODULE):
-            entries.append(_Entry(path, object_id, size))
-    for count, what in ((links, "symbolic link"), (submodules, "submodule")):
-        if count:
-            notes.append(f"{name}: {pluralize(count, what)} in the revision not read")
-    return entries
+        if mode != _SUBMODULE and not (mode == _LINK and parts[-1].startswith(".#")):
+            entries.append(_Entry(path, object_id, size, mode == _LINK))
+    if submodules:
+        notes.append(f"{name}: {pluralize(submodules, 'submodule')} in the revision not read")
+    return sorted(entries, key=lambda entry: entry.path.split("/"))
+
+
+def _follow_links(
+    entries: dict[str, _Entry], prefix: str, tree: _LinkedTree, name_prefix: str, notes: list[str]
+) -> dict[str, _Entry]:
+    """Return the entries with the files of symbolic links instead of the links. Each file is returned once.
+
+    Links to directories are left out, as in `discover_files`. Other links without a file are noted.
+    """
+    found: dict[str, _Entry] = {}
+    seen: set[str] = set()
+    for path, entry in entries.items():
+        problem = ""
+        try:
+            real = tree.resolve(posixpath.normpath(prefix + path))
+        except ValueError as error:
+            real, problem = "", str(error)
+        target = tree.files.get(real)
+        if target is None and real not in tree.directories:
+            problem = "No such file or directory."
+        if problem:
+            notes.append(f"{name_prefix}{path}: {problem} It is not used")
+        if target is not None and real not in seen:
+            found[path] = entry._replace(object_id=target.object_id, size=target.size)
+        seen.add(real)
+    return found
 
 
 def _with_parents(path: str, start: str) -> Iterator[str]:
@@ -196,9 +227,22 @@ class _Git:
         raise UserError(f"{self._name}: git: {message or f'exit code {done.status}'}")
 
     def resolve(self, *expressions: str) -> list[_Header | None]:
-        """Return the headers of the objects that the expressions name, or None for expressions without an object."""
-        lines = self.run("cat-file", "--batch-check", stdin="".join(f"{text}\n" for text in expressions))
-        return [_parse_header(line) for line in os.fsdecode(lines).removesuffix("\n").split("\n")]
+        """Return the headers of the objects that the expressions name, or None for expressions without an object.
+
+        Symbolic links in the paths of expressions are followed, unless they lead out of the tree.
+        """
+        stdin = "".join(f"{text}\n" for text in expressions)
+        output = self.run("cat-file", "--batch-check", "--follow-symlinks", stdin=stdin)
+        headers: list[_Header | None] = []
+        at = 0
+        while at < len(output):
+            end = output.index(b"\n", at)
+            words = output[at:end].split(b" ")
+            headers.append(_parse_header(os.fsdecode(output[at:end])))
+            at = end + 1
+            if words[0] in _LINK_PROBLEMS and len(words) == 2:
+                at += int(words[1]) + 1
+        return headers
 
     def list_tree(self, object_id: str) -> Iterator[tuple[str, str, int, str]]:
         """Yield mode, id, size and path of each file below a tree."""
@@ -270,6 +314,51 @@ class _Git:
         return UserError(
             f"{self._name}: this partial clone lacks files of the revision, and apflint fetches nothing. Use a full clone."
         )
+
+
+class _LinkedTree:
+    """Finds the files of symbolic links in a tree, without leaving the tree."""
+
+    def __init__(self, git: _Git, root: str) -> None:
+        self.files: dict[str, _Entry] = {}
+        """Files by path. Paths are relative to the root of the repository."""
+        self.directories: set[str] = {""}
+        links = []
+        for mode, object_id, size, path in git.list_tree(root):
+            entry = _Entry(path, object_id, size)
+            self.directories.update(_with_parents(posixpath.dirname(path), ""))
+            if mode == _LINK and size <= _MAX_TARGET_BYTES:
+                links.append(entry)
+            elif mode not in (_LINK, _SUBMODULE):
+                self.files[path] = entry
+        self._targets = {entry.path: os.fsdecode(data) for entry, data in git.read_entries(links)}
+
+    def resolve(self, path: str) -> str:
+        """Return a path without symbolic links. Raises ValueError, with a sentence, for paths that leave the tree."""
+        parts: list[str] = []
+        pending = path.split("/")[::-1]
+        links = 0
+        while pending:
+            part = pending.pop()
+            if part in ("", "."):
+                continue
+            if part == ".." and not parts:
+                raise ValueError("Symbolic link to a file outside of the repository.")
+            if part == "..":
+                parts.pop()
+                continue
+            parts.append(part)
+            target = self._targets.get("/".join(parts))
+            if target is None:
+                continue
+            links += 1
+            if links > _MAX_LINKS:
+                raise ValueError("Symbolic link that refers back to itself.")
+            if target.startswith("/"):
+                raise ValueError("Symbolic link to a file outside of the repository.")
+            parts.pop()
+            pending += target.split("/")[::-1]
+        return "/".join(parts)
 
 
 def _parse_header(line: str) -> _Header | None:

@@ -261,6 +261,24 @@ def test_git_revision_equals_the_directory_at_that_time(
     assert "git:main: no FlowSchema and no PriorityLevelConfiguration found" in run_diff(capsys, "git:main", ".")[2]
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_clean_tree_with_links_has_no_changes(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(root / STORY / "before", tmp_path / "base")
+    (tmp_path / "clusters").mkdir()
+    for file in (tmp_path / "base").iterdir():
+        (tmp_path / "clusters" / file.name).symlink_to(f"../base/{file.name}")
+    monkeypatch.chdir(tmp_path)
+    commit = ("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "x")
+    for arguments in (("init", "-q", "-b", "main"), ("add", "."), commit):
+        subprocess.run(["git", *arguments], check=True)
+    status, out, err = run_diff(capsys, "git:main:clusters", "clusters", "--format", "json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["objects"] == []
+    assert run_diff(capsys, "defaults:1.36", "git:main:clusters")[0] == 1
+
+
 # What counts as a change
 
 

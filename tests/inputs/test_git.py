@@ -104,18 +104,66 @@ def test_excluded_current_directory_has_no_files(repository: Path, monkeypatch: 
     assert list_names("git:v1", exclude) == [] == list(discover_files((".",), exclude))
 
 
-def test_links_and_submodules_are_noted(repository: Path) -> None:
-    (repository / "link.yaml").symlink_to("a.yaml")
-    (repository / "link").symlink_to("clusters")
-    git(repository, "add", "--all")
+def test_submodules_are_noted(repository: Path) -> None:
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
-    git(repository, "commit", "--quiet", "--message", "links")
+    git(repository, "commit", "--quiet", "--message", "module")
+    assert read_revision("git:main", (), Patterns()).notes == ("git:main: 1 submodule in the revision not read",)
+
+
+LINKS = {
+    "0-first.yaml": "a.yaml",
+    "clusters/prod/base.yaml": "../../vendor/apf.yaml",
+    "clusters/prod/chain.yaml": "base.yaml",
+    "clusters/staging/through.yaml": "../../linked/prod/apf.yaml",
+    "directory.yaml": "clusters",
+    "linked": "clusters",
+    "other-suffix.yaml": "notes.txt",
+    "web/hidden.yaml": "../.github/ci.yaml",
+    ".#lock.yaml": "user@host",
+}
+
+
+@pytest.mark.parametrize("path", [".", "clusters", "clusters/prod", "linked/prod", "linked", "0-first.yaml"])
+def test_links_are_followed_as_in_directories(repository: Path, path: str) -> None:
+    for name, target in LINKS.items():
+        (repository / name).symlink_to(target)
+    commit(repository, {"clusters-x.yaml": SCHEMA + "# x\n", "vendor/apf.yaml": SCHEMA + "# vendor\n"})
+    expected = [
+        (f"git:main:{os.path.normpath(file.name)}", Path(file.path).read_bytes()) for file in discover_files((path,))
+    ]
+    read = read_revision(f"git:main:{path}", (), Patterns())
+    assert [(file.name, file.data) for file in read.files if file.may_hold_apf] == [
+        (name, data) for name, data in expected if data != b"{}"
+    ]
+    assert read.notes == ()
+
+
+def test_links_without_a_file_are_noted(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.yaml").write_text(SCHEMA, encoding="utf-8")
+    targets = {
+        "absolute": str(repository / "a.yaml"),
+        "dangling": "clusters/none.yaml",
+        "loop": "loop.yaml",
+        "outside": "../outside.yaml",
+        "through-a-file": "a.yaml/b.yaml",
+    }
+    for name, target in targets.items():
+        (repository / f"{name}.yaml").symlink_to(target)
+    commit(repository, {})
     read = read_revision("git:main", (), Patterns())
-    assert not any("link" in file.name for file in read.files)
-    assert read.notes == (
-        "git:main: 1 symbolic link in the revision not read",
-        "git:main: 1 submodule in the revision not read",
-    )
+    missing, outside = "No such file or directory.", "Symbolic link to a file outside of the repository."
+    problems = {
+        "absolute": outside,
+        "dangling": missing,
+        "loop": "Symbolic link that refers back to itself.",
+        "outside": outside,
+        "through-a-file": missing,
+    }
+    assert read.notes == tuple(f"git:main:{name}.yaml: {problem} It is not used" for name, problem in problems.items())
+    assert not any(name in file.name for file in read.files for name in targets)
+    for name in problems:
+        with pytest.raises(UserError, match=f'"main" has no file or directory "{name}.yaml"'):
+            read_revision(f"git:main:{name}.yaml", (), Patterns())
 
 
 def test_patches_of_kustomizations_are_left_out(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
