@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from apflint.diff.apply import KeptField
+    from apflint.finding import ObjectKey
     from apflint.load import Loaded, LoadProblem
     from apflint.load.document import Document
     from apflint.model import (
@@ -51,6 +52,8 @@ class Workspace(NamedTuple):
     """Manifests from `--context`. Analyses use them, but apflint reports no findings in them."""
     kept: tuple[KeptField, ...] = ()
     """Fields of a running cluster that stay after the manifests are applied, because the manifests do not set them."""
+    rejected: frozenset[ObjectKey] = frozenset()
+    """Objects whose manifests the API server of a running cluster rejects. The workspace does not have these manifests."""
 
     def without(self, documents: Collection[Document]) -> Workspace:
         """Return a workspace without the manifests of these documents."""

@@ -1,7 +1,8 @@
 """What `kubectl apply` makes of the objects of a running cluster.
 
 Applying does not delete objects. It also keeps fields that the manifest does not set, unless the manifest has set them
-before: then `managedFields` of the object says that a manager has applied them. Lists of API Priority and Fairness are
+before: then `managedFields` of the object says that a manager has applied them. The API server merges in the version of
+the manifest. If it rejects the result, applying changes nothing. Lists of API Priority and Fairness are
 atomic (`+listType=atomic` in staging/src/k8s.io/api/flowcontrol/v1/types.go): a manifest replaces a list as a whole.
 """
 
@@ -10,12 +11,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint import builtin
-from apflint.location import field_path
+from apflint.checks import rules_of
+from apflint.effective import Effective
+from apflint.engine import Options, find_problems
+from apflint.location import Place, field_path
+from apflint.model import PRESERVE_ZERO, shares_field
 from apflint.record import NamedTuple
+from apflint.releases import API_VERSIONS
+from apflint.wording import quote
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from apflint.load import Loaded
     from apflint.load.document import Document
@@ -29,6 +36,9 @@ if TYPE_CHECKING:
 
 _CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
 """Manager that kubectl names for client-side apply (`FieldManagerClientSideApply` in its pkg/cmd/apply/apply.go)."""
+
+_SHARES = tuple({shares_field(version.name) for version in API_VERSIONS})
+"""The names of the field with the shares of a priority level, in all API versions."""
 
 
 class FieldManager(NamedTuple):
@@ -49,9 +59,12 @@ class FieldManager(NamedTuple):
         """Return whether the manager owns the field at `path`."""
         owned = self.fields
         for step in path:
-            if not isinstance(owned, dict) or f"f:{step}" not in owned:
+            # The fields are those of the API version that the manager has used.
+            names = [f"f:{name}" for name in (_SHARES if step in _SHARES else (step,))]
+            name = next((name for name in names if isinstance(owned, dict) and name in owned), None)
+            if name is None or not isinstance(owned, dict):
                 return False
-            owned = owned[f"f:{step}"]
+            owned = owned[name]
             if not owned:  # an atomic value
                 return True
         return True
@@ -67,6 +80,27 @@ class KeptField(NamedTuple):
     managers: tuple[str, ...]
 
 
+class Rejection(NamedTuple):
+    """A manifest that the API server rejects, so that applying it changes nothing."""
+
+    place: Place
+    key: tuple[Kind, str]
+    reason: str
+    kept: tuple[str, ...]
+    """If the manifest alone is valid: the fields that stay in the object of the cluster, and make it invalid."""
+    is_live: bool
+    """Whether the cluster has the object, and keeps it."""
+
+
+class Applied(NamedTuple):
+    """The objects of a cluster after manifests are applied."""
+
+    loaded: list[Loaded]
+    kept: tuple[KeptField, ...]
+    """Fields that stay, although they differ from the manifests."""
+    rejected: tuple[Rejection, ...]
+
+
 class Drift(NamedTuple):
     """How the objects of a running cluster differ from manifests, apart from what applying the manifests changes."""
 
@@ -79,34 +113,38 @@ class Drift(NamedTuple):
 
 
 def apply_manifests(
-    live: Iterable[Loaded], manifests: Sequence[Loaded], managers: Managers, release: Release
-) -> tuple[list[Loaded], tuple[KeptField, ...]]:
-    """Return the objects of a cluster after manifests are applied, and the fields that stay, although they differ."""
+    live: Sequence[Loaded], manifests: Sequence[Loaded], managers: Managers, release: Release, served: Collection[str]
+) -> Applied:
+    """Return what the API server of a cluster makes of manifests. `served` has the API versions that it serves."""
     existing = {(document.kind, document.name): document for part in live for document in part.documents}
-    applied = {(document.kind, document.name) for part in manifests for document in part.documents}
-    loaded = [
-        part._replace(documents=tuple(one for one in part.documents if (one.kind, one.name) not in applied))
-        for part in live
-    ]
+    loaded: list[Loaded] = []
     kept: list[KeptField] = []
+    rejected: list[Rejection] = []
     for part in manifests:
-        documents = []
-        for document in part.documents:
+        merged = {
+            _merge(document, existing.get((document.kind, document.name)), managers): document
+            for document in part.documents
+        }
+        reasons = _find_reasons(part._replace(documents=tuple(merged)), release, served)
+        for result, document in merged.items():
             key = (document.kind, document.name)
             old = existing.get(key)
-            # The fields of another version may have other names.
-            if old is None or old.api_version != document.api_version or not isinstance(document.at("spec"), dict):
-                documents.append(document)
+            fields = _describe_kept(part, document, old, managers, release) if result is not document else ()
+            if result not in reasons:
+                kept += fields
                 continue
-            merged = document
-            for path, value in _list_kept(old.at("spec"), document.at("spec"), ("spec",), managers.get(key, ())):
-                merged = _set(merged, path, value)
-                if _differs(part, document, _set(document, path, value), release):
-                    names = dict.fromkeys(manager.name for manager in managers.get(key, ()) if manager.owns(path))
-                    kept.append(KeptField(document.kind, document.name, field_path(path), str(value), tuple(names)))
-            documents.append(merged)
-        loaded.append(part._replace(documents=tuple(documents)))
-    return loaded, tuple(kept)
+            place, reason = reasons[result]
+            is_kept_invalid = bool(fields) and not _find_reasons(part._replace(documents=(document,)), release, served)
+            causes = [field.field for field in fields] if is_kept_invalid else []
+            causes = [field for field in causes if field.startswith(place.field)] or causes
+            rejected.append(Rejection(place, key, reason, tuple(causes), old is not None))
+        loaded.append(part._replace(documents=tuple(document for document in merged if document not in reasons)))
+    replaced = {(document.kind, document.name) for part in loaded for document in part.documents}
+    unchanged = [
+        part._replace(documents=tuple(one for one in part.documents if (one.kind, one.name) not in replaced))
+        for part in live
+    ]
+    return Applied([*unchanged, *loaded], tuple(kept), tuple(rejected))
 
 
 def find_drift(applied: Workspace, managers: Managers) -> Drift:
@@ -119,9 +157,66 @@ def find_drift(applied: Workspace, managers: Managers) -> Drift:
             others = (manager for manager in entries if not manager.applies and manager.owns(("spec",)))
             if names := tuple(dict.fromkeys(manager.name for manager in others)):
                 owners.append((document.kind, document.name, names))
-        elif document.name not in builtin.list_names(applied.release, document.kind):
+        elif (
+            document.name not in builtin.list_names(applied.release, document.kind)
+            and (document.kind, document.name) not in applied.rejected
+        ):
             only_live.append((document.kind, document.name))
     return Drift(tuple(only_live), applied.kept, tuple(owners))
+
+
+def _merge(document: Document, old: Document | None, managers: Managers) -> Document:
+    """Return the object that results from applying a manifest to the object `old` of the cluster."""
+    for path, value in _list_kept_fields(document, old, managers):
+        document = _keep(document, path, value)
+    return document
+
+
+def _describe_kept(
+    part: Loaded, document: Document, old: Document | None, managers: Managers, release: Release
+) -> tuple[KeptField, ...]:
+    """Return the fields of `old` that stay and make a difference."""
+    entries = managers.get((document.kind, document.name), ())
+    return tuple(
+        KeptField(
+            *(document.kind, document.name, field_path(path), str(value)),
+            tuple(dict.fromkeys(manager.name for manager in entries if manager.owns(path))),
+        )
+        for path, value in _list_kept_fields(document, old, managers)
+        if _differs(part, document, _keep(document, path, value), release)
+    )
+
+
+def _find_reasons(part: Loaded, release: Release, served: Collection[str]) -> dict[Document, tuple[Place, str]]:
+    """Return the documents that the API server rejects, with a place and the first reason."""
+    found = {
+        document: (Place(document, ("apiVersion",)), f"it does not serve {quote(document.api_version)}")
+        for document in part.documents
+        if document.version not in served
+    }
+    effective = Effective(build_workspace([part], release))
+    for _, problem in find_problems(effective, Options(rules=tuple(rules_of("validation")))).problems:
+        place = problem.place
+        if problem.apiserver is not None and not problem.is_template and isinstance(place, Place):
+            message = problem.message.rstrip(".")
+            found.setdefault(place.document, (place, f"{problem.apiserver.field}: {message}"))
+    return found
+
+
+def _list_kept_fields(document: Document, old: Document | None, managers: Managers) -> Iterator[tuple[Path, object]]:
+    """Yield path and value of each field of `old` that stays, in the API version of the manifest."""
+    if old is not None and (isinstance(document.at("spec"), dict) or not document.has("spec")):
+        spec = _convert_spec(old, document.version)
+        yield from _list_kept(spec, document.at("spec"), ("spec",), managers.get((old.kind, old.name), ()))
+
+
+def _convert_spec(document: Document, version: str) -> object:
+    """Return the spec of an object in another API version, as the API server converts it."""
+    spec, limited = document.at("spec"), document.at("spec", "limited")
+    if not isinstance(spec, dict) or not isinstance(limited, dict):
+        return spec
+    names = {shares_field(document.version): shares_field(version)}
+    return {**spec, "limited": {names.get(key, key): value for key, value in limited.items()}}
 
 
 def _list_kept(
@@ -137,6 +232,15 @@ def _list_kept(
             yield from _list_kept(value, None, (*path, key), managers)
         elif isinstance(value, dict) and isinstance(manifest[key], dict):
             yield from _list_kept(value, manifest[key], (*path, key), managers)
+
+
+def _keep(document: Document, path: Path, value: object) -> Document:
+    """Return a copy of a document with a value of the cluster at `path`."""
+    kept = _set(document, path, value)
+    if value == 0 and path[-1] == shares_field(document.version) and document.version == "v1beta3":
+        # In v1beta3 the annotation distinguishes 0 shares from absent ones: conversion.go in pkg/apis/flowcontrol/v1beta3.
+        kept = _set(kept, ("metadata", "annotations", PRESERVE_ZERO), "")
+    return kept
 
 
 def _set(document: Document, path: Path, value: object) -> Document:

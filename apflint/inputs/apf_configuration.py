@@ -16,19 +16,20 @@ from apflint.inputs.patches import REASON
 from apflint.releases import parse_release
 from apflint.settings.clusters import MAX_NAMED_CLUSTERS, apply_cluster, find_cluster
 from apflint.settings.resolution import resolve_settings
-from apflint.wording import join_some, pluralize
+from apflint.wording import join_some, pluralize, quote
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from apflint.diff.apply import KeptField
+    from apflint.diff.apply import Rejection
     from apflint.finding import Finding
     from apflint.inputs.discovery import FoundFile
     from apflint.inputs.kubectl import KubectlOptions, LiveConfiguration
     from apflint.load import Loaded
     from apflint.releases import Release
     from apflint.settings.model import Settings
+    from apflint.workspace import Workspace
 
     Warn = Callable[[str], object]
     """Function that receives warnings about manifests that apflint skips, and about rejected manifests that it uses."""
@@ -43,6 +44,8 @@ LIVE = "live"
 """Name of the running cluster, as a side of `apflint diff`."""
 _DUPLICATE = "APF402"
 """Rule that reports objects that are defined twice."""
+
+_MAX_FAILURES = 3
 
 
 class ClusterOptions(NamedTuple):
@@ -168,16 +171,16 @@ def _read_cluster(
     }
     for note in describe_files_without_objects([name for name in named_files if name not in nonempty]):
         warn(note)
-    kept: tuple[KeptField, ...] = ()
-    release, assumptions = settings.kubernetes, Assumptions(False, settings.server_concurrency, options.defaults)
     if options.live is not None:
-        from apflint.diff.apply import apply_manifests
         from apflint.inputs.kubectl import read_live_configuration
 
         live = options.recorded or read_live_configuration(options.live, options.kubernetes)
-        release, assumptions = live.kubernetes, assumptions._replace(complete=True, defaults=False)
-        loaded, kept = apply_manifests(load_inputs(live.files), loaded, live.managers, release)
-    known = Effective(build_workspace(loaded, release)._replace(kept=kept), assumptions)
+        loaded, workspace = _apply_to_cluster(live, loaded, warn)
+        assumptions = Assumptions(complete=True, server_concurrency=settings.server_concurrency, defaults=False)
+    else:
+        workspace = build_workspace(loaded, settings.kubernetes)
+        assumptions = Assumptions(False, settings.server_concurrency, options.defaults)
+    known = Effective(workspace, assumptions)
     if options.cluster is not None and not known.workspace.manifests and revision is None:
         warn(f'cluster "{options.cluster}": no FlowSchema and no PriorityLevelConfiguration found')
     _warn_about_rejections(loaded, known, warn)
@@ -246,8 +249,31 @@ def _warn_about_rejections(loaded: list[Loaded], known: Effective, warn: Warn) -
     ):
         if group:
             warn(f"{_describe(group)}: {what}; see `apflint check`")
-    if rejected and known.workspace.kept:
-        warn("The cluster keeps fields that the manifests do not set: compare with `apflint diff live`")
+
+
+def _apply_to_cluster(live: LiveConfiguration, manifests: list[Loaded], warn: Warn) -> tuple[list[Loaded], Workspace]:
+    """Return the objects of a running cluster after manifests are applied. Warn about those that cannot be applied."""
+    from apflint.diff.apply import apply_manifests
+
+    applied = apply_manifests(load_inputs(live.files), manifests, live.managers, live.kubernetes, live.served)
+    _warn_about_failures(applied.rejected, warn)
+    rejected = frozenset(rejection.key for rejection in applied.rejected)
+    workspace = build_workspace(applied.loaded, live.kubernetes)
+    return applied.loaded, workspace._replace(kept=applied.kept, rejected=rejected)
+
+
+def _warn_about_failures(rejected: Sequence[Rejection], warn: Warn) -> None:
+    """Warn about manifests that cannot be applied to the running cluster."""
+    for place, (kind, name), reason, kept, is_live in rejected[:_MAX_FAILURES]:
+        where = f"{kind} {quote(name)} ({place.source.name}:{place.span.line})"
+        if kept:
+            fields = join_some(kept, _MAX_FAILURES)
+            reason += f". The object keeps fields that the manifest does not set: {fields}"  # noqa: PLW2901  # the end of the sentence
+        outcome = "the cluster keeps its object" if is_live else "the cluster does not get the object"
+        more = "" if kept else "; see `apflint check`"
+        warn(f"{where}: applying it fails, and {outcome}. The API server rejects it: {reason}{more}")
+    if len(rejected) > _MAX_FAILURES:
+        warn(f"Applying {pluralize(len(rejected) - _MAX_FAILURES, 'other object')} fails, too; see `apflint check`")
 
 
 def _describe(findings: list[Finding]) -> str:

@@ -58,6 +58,8 @@ class LiveConfiguration(NamedTuple):
     `kubectl get flowschemas/batch -o yaml` prints."""
     managers: Managers
     """The managers of the fields of each object."""
+    served: tuple[str, ...]
+    """The API versions that the API server serves, or those of the release that the caller has asked for."""
 
 
 def read_live_configuration(options: KubectlOptions, kubernetes: Release | None = None) -> LiveConfiguration:
@@ -66,14 +68,16 @@ def read_live_configuration(options: KubectlOptions, kubernetes: Release | None 
     If `kubernetes` is None, the release is that of the API server. Raises UserError if kubectl is missing, fails, takes
     longer than `MAX_KUBECTL_SECONDS`, or prints anything else than an answer of an API server.
     """
-    if kubernetes is None:
-        kubernetes = _read_release(options)
-    version = _choose_version(_get(options, _GROUP_PATH))
+    release = kubernetes or _read_release(options)
+    served = _list_versions(_get(options, _GROUP_PATH))
+    version = _choose_version(served)
     managers: dict[tuple[str, str], tuple[FieldManager, ...]] = {}
     files = tuple(file for resource in _RESOURCES for file in _read_objects(options, version, resource, managers))
     if not files:
         raise UserError("The API server has no FlowSchemas and no priority levels, not even the mandatory ones.")
-    return LiveConfiguration(kubernetes, files, managers)
+    if kubernetes is not None:
+        served = (*kubernetes.served, *kubernetes.on_request)
+    return LiveConfiguration(release, files, managers, served)
 
 
 def _read_release(options: KubectlOptions) -> Release:
@@ -84,15 +88,21 @@ def _read_release(options: KubectlOptions) -> Release:
     try:
         return parse_release(version)
     except UserError as error:
-        raise UserError(f"The API server reports the version {error}. Use --kubernetes to choose a release.") from None
+        raise UserError(
+            f"{error}. The API server reports this version. Use --kubernetes to choose a release."
+        ) from None
 
 
-def _choose_version(group: dict[str, Any]) -> str:
-    """Return the newest API version that both the API server and apflint know."""
+def _list_versions(group: dict[str, Any]) -> tuple[str, ...]:
+    """Return the API versions that the API server serves."""
     versions = group.get("versions")
     if not isinstance(versions, list) or not all(isinstance(entry, dict) for entry in versions):
         raise _unexpected(_GROUP_PATH)
-    served = [str(entry.get("version")) for entry in versions]
+    return tuple(str(entry.get("version")) for entry in versions)
+
+
+def _choose_version(served: tuple[str, ...]) -> str:
+    """Return the newest API version that both the API server and apflint know."""
     for known in API_VERSIONS:
         if known.name in served:
             return known.name
@@ -108,9 +118,10 @@ def _read_objects(
     """Yield the name and the YAML of each object of a resource. Add the managers of its fields to `managers`."""
     path, kind = f"{_GROUP_PATH}/{version}/{resource}", _RESOURCES[resource]
     answer = _get(options, path)
-    if answer.get("kind") != f"{kind}List" or not isinstance(answer.get("items"), list):
+    items = answer.get("items")
+    if answer.get("kind") != f"{kind}List" or not isinstance(items, list | None):
         raise _unexpected(path)
-    for item in answer["items"]:
+    for item in items or ():  # Go writes an empty list as null, too
         metadata = item.get("metadata") if isinstance(item, dict) else None
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
             raise _unexpected(path)

@@ -240,16 +240,114 @@ def test_cluster_is_read_once(
     assert calls.count(LEVELS) == calls.count(SCHEMAS) == 1
 
 
-def test_kept_field_that_the_server_rejects_is_noted(
+def test_kept_field_that_the_server_rejects_is_named(
     cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The type becomes Reject, but the queues stay, because another manager has set them."""
     write(tmp_path, builders.priority_level("batch", 20, None))
-    assert run(["diff", "live", "manifests", "--kubeconfig", cluster]) == 1
+    assert run(["diff", "live", "manifests", "--kubeconfig", cluster]) == 0
     captured = capsys.readouterr()
-    assert "batch: spec.limited.limitResponse.queuing.queues 2 (set by load)" in captured.out
-    assert "rejected by the API server, and not used here" in captured.err
-    assert "The cluster keeps fields that the manifests do not set: compare with `apflint diff live`" in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith('apflint: PriorityLevelConfiguration "batch" (manifests/apf.yaml:')
+    assert (
+        "applying it fails, and the cluster keeps its object. The API server rejects it: spec.limited" in captured.err
+    )
+    queuing = "spec.limited.limitResponse.queuing"
+    fields = f"{queuing}.handSize, {queuing}.queueLengthLimit and {queuing}.queues"
+    assert captured.err.endswith(f"The object keeps fields that the manifest does not set: {fields}\n")
+    assert "apflint diff live" not in captured.err
+    assert "PriorityLevelConfiguration batch" not in captured.out
+
+
+@pytest.mark.parametrize("existing", [True, False])
+@pytest.mark.parametrize(
+    ("precedence", "version", "reason"),
+    [
+        (10_001, "v1", "spec.matchingPrecedence: "),
+        (900, "v1beta2", 'it does not serve "flowcontrol.apiserver.k8s.io/v1beta2"'),
+    ],
+)
+def test_rejected_manifest_changes_nothing(
+    existing: bool,
+    precedence: int,
+    version: str,
+    reason: str,
+    cluster: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = "ci-jobs" if existing else "new"
+    write(tmp_path, builders.flow_schema(name, "batch", precedence, version=version))
+    assert run(["diff", "live", "manifests", "--kubeconfig", cluster, "--format", "json"]) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert found["objects"] == []
+    assert name not in {row["name"] for row in found["drift"]["onlyInCluster"]}
+    assert captured.err.count("\n") == 1
+    outcome = "the cluster keeps its object" if existing else "the cluster does not get the object"
+    assert f"applying it fails, and {outcome}. The API server rejects it: {reason}" in captured.err
+    assert run(["limits", "--live", "--kubeconfig", cluster, "-f", "manifests", "--format", "json"]) == 0
+    assert "applying it fails" in capsys.readouterr().err
+    assert run(["explain", "--live", "--kubeconfig", cluster, "get", "/", "--as", "x", "-f", "manifests"]) == 0
+    assert "applying it fails" in capsys.readouterr().err
+
+
+def test_notes_about_rejected_manifests_are_limited(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, *(builders.flow_schema(f"new-{number}", precedence=-1) for number in range(5)))
+    assert run(["diff", "live", "manifests", "--kubeconfig", cluster]) == 0
+    err = capsys.readouterr().err
+    assert err.count("\n") == 4
+    assert err.endswith("Applying 2 other objects fails, too; see `apflint check`\n")
+
+
+@pytest.mark.parametrize(
+    ("version", "git_version", "manager", "kept"),
+    [
+        ("v1beta3", "v1.30.1", None, 7),
+        ("v1beta3", "v1.30.1", None, 0),
+        ("v1beta3", "v1.30.1", "f:nominalConcurrencyShares", None),
+        ("v1beta2", "v1.28.1", None, 7),
+        ("v1beta2", "v1.28.1", "f:nominalConcurrencyShares", None),
+        ("v1beta2", "v1.28.1", "f:assuredConcurrencyShares", None),
+    ],
+)
+def test_objects_are_merged_in_the_version_of_the_manifest(
+    version: str,
+    git_version: str,
+    manager: str | None,
+    kept: int | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The manifest does not set the shares, and the object was read in a newer version."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "manifests").mkdir()
+    read = "v1" if version == "v1beta3" else "v1beta3"
+    served = copy.deepcopy(recorded_answers(read, git_version))
+    served[f"/apis/{GROUP}"][1]["versions"] = [{"version": read}, {"version": version}]
+    levels = f"/apis/{GROUP}/{read}/prioritylevelconfigurations"
+    live = find_item(served, levels, "batch")
+    live["spec"]["limited"]["nominalConcurrencyShares"] = kept if kept is not None else 7
+    live["metadata"]["managedFields"] = []
+    if manager is not None:
+        fields: dict[str, Any] = {"f:spec": {"f:limited": {manager: {}}}}
+        live["metadata"]["managedFields"] = [{"manager": "argo", "operation": "Apply", "fieldsV1": fields}]
+    manifest = builders.priority_level("batch", version=version)
+    write(tmp_path, manifest | {"spec": {"type": "Limited", "limited": {"lendablePercent": 10}}})
+    with serve(served, tmp_path) as kubeconfig:
+        found = compare(capsys, "live", "manifests", "--kubeconfig", kubeconfig)
+    (row,) = found["objects"]
+    assert row["change"] == "changed"
+    details = ["lendablePercent 0 -> 10"]
+    if kept is None:
+        details.insert(0, "shares 7 -> 30")
+    else:
+        field = f"spec.limited.{'nominal' if version == 'v1beta3' else 'assured'}ConcurrencyShares"
+        assert (field, str(kept)) in {(one["field"], one["value"]) for one in found["drift"]["keptFields"]}
+    assert sorted(row["details"]) == sorted(details)
 
 
 @pytest.mark.parametrize(

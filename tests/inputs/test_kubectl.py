@@ -14,7 +14,7 @@ from apflint.effective import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.errors import UserError
 from apflint.inputs.kubectl import KubectlOptions, read_live_configuration
-from apflint.releases import parse_release
+from apflint.releases import NEWEST, parse_release
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -47,6 +47,15 @@ def test_newest_served_version_is_read(version: str, git_version: str, tmp_path:
     assert f"apiVersion: {GROUP}/{version}" in live.files[0][1].decode()
 
 
+@needs_kubectl
+def test_list_of_no_items_is_empty(tmp_path: Path) -> None:
+    empty = {FLOW_SCHEMAS: (200, {"kind": "FlowSchemaList", "items": None})}
+    with serve(recorded_answers() | empty, tmp_path) as kubeconfig:
+        live = read_live_configuration(KubectlOptions(kubeconfig))
+    assert live.files
+    assert {kind for kind, _ in live.managers} == {"PriorityLevelConfiguration"}
+
+
 FORBIDDEN = status(
     403, "Forbidden", f'flowschemas.{GROUP} is forbidden: User "alice" cannot list resource "flowschemas"'
 )
@@ -63,7 +72,10 @@ DEEP = b'{"kind": "FlowSchemaList", "items": [{"metadata": {"name": "a"}, "spec"
         ({f"/apis/{GROUP}": (200, {"versions": [{"version": "v2"}]})}, f"serves v2 of {GROUP}, but apflint knows v1,"),
         ({f"/apis/{GROUP}": (200, {"versions": []})}, "serves no version"),
         ({f"/apis/{GROUP}": (200, {"versions": "v1"})}, "printed something else than the answer of an API server"),
-        ({"/version": (200, {"gitVersion": "v1.99.0"})}, '"v1.99.0" is too new'),
+        (
+            {"/version": (200, {"gitVersion": "v1.99.0"})},
+            f'The nearest is "{NEWEST.name}". The API server reports this version. Use --kubernetes to choose a release.',
+        ),
         ({"/version": (200, {"gitVersion": 7})}, "printed something else"),
         ({"/version": (200, b"<html>")}, "printed something else"),
         ({"/version": (200, b"[" * 100_000)}, "printed something else"),

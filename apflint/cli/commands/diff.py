@@ -176,7 +176,8 @@ def _read(name: str, common: tuple[str, ...], options: ClusterOptions) -> tuple[
     if name.startswith(GIT_PREFIX):
         paths = (name,)
     known = read_configuration((*paths, *common), options, print_note)
-    is_empty = all(document.source.is_live for document in known.workspace.documents())
+    workspace = known.workspace
+    is_empty = not workspace.rejected and all(document.source.is_live for document in workspace.documents())
     for path in (*paths, *common) if is_empty else ():
         if path == "-" or os.path.isdir(path) or path.startswith(GIT_PREFIX):
             print_note(f"{_shown(path)}: no FlowSchema and no PriorityLevelConfiguration found")
