@@ -34,16 +34,39 @@ class ClusterChecker:
         `others` are further context files of the manifests that belong to no cluster.
         """
         inputs, added = self._inputs, dict(others)
-        contents = dict(file.content for file in inputs.files.values()) | {**edited, **added}
-        for name, data in contents.items():
-            if name not in self._loaded or self._loaded[name][0] != data:
-                self._loaded[name] = data, load_inputs([(name, data)], helm=self._options.helm)
         clusters = [
             cluster if cluster.name else cluster._replace(context=(*cluster.context, *added))
             for cluster in inputs.clusters
         ]
-        loaded = {name: self._loaded[name][1] for name in contents}
+        loaded = self._load({**edited, **added})
         return check_clusters(loaded, clusters, self._options, inputs.reported, inputs.elsewhere)
+
+    def check_in_all_clusters(self, edited: Mapping[str, bytes]) -> Report:
+        """Return the report on all files of all clusters that contain one of the files to report on.
+
+        Fixes must not cause findings in clusters that `--cluster` leaves out. Findings that only these clusters have, and
+        findings in other files, have no fix here.
+        """
+        inputs = self._inputs
+        clusters = (*inputs.clusters, *inputs.left_out)
+        members = {name for cluster in clusters for name in cluster.members}
+        report = check_clusters(self._load(edited), clusters, self._options, members)
+        selected = {cluster.name for cluster in inputs.clusters}
+        findings = (
+            finding
+            if finding.file in inputs.reported and not selected.isdisjoint(finding.clusters)
+            else finding._replace(fix=None)
+            for finding in report.findings
+        )
+        return report._replace(findings=tuple(findings))
+
+    def _load(self, edited: Mapping[str, bytes]) -> dict[str, Sequence[Loaded]]:
+        """Return all loaded files by name, with the contents in `edited`."""
+        contents = dict(file.content for file in self._inputs.files.values()) | {**edited}
+        for name, data in contents.items():
+            if name not in self._loaded or self._loaded[name][0] != data:
+                self._loaded[name] = data, load_inputs([(name, data)], helm=self._options.helm)
+        return {name: self._loaded[name][1] for name in contents}
 
 
 def check_selected_clusters(

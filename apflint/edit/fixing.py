@@ -309,13 +309,16 @@ def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
 
 def _describe(suspects: tuple[Finding, ...], regressions: list[Finding]) -> str:
     """Return the reason why the fixes of `suspects` are refused: a clause without its final period."""
-    fixed = {(finding.rule, finding.file, finding.field) for finding in suspects}
+    fixed = {(finding.rule, finding.file, finding.field): finding.clusters for finding in suspects}
     for finding in regressions:
-        if (finding.rule, finding.file, finding.field) in fixed:
+        clusters = fixed.get((finding.rule, finding.file, finding.field))
+        if clusters is not None and not (clusters and set(clusters).isdisjoint(finding.clusters)):
             return f"{finding.rule} would remain: {finding.message}"
     new = min(regressions, key=lambda finding: SEVERITIES.index(finding.severity))
     is_elsewhere = {new.file} != {finding.file for finding in suspects}
     place = f"{new.file}:{new.span.line}" if is_elsewhere else f"line {new.span.line}"
+    if new.clusters and all(set(new.clusters).isdisjoint(finding.clusters) for finding in suspects):
+        place += f" in cluster {new.clusters[0]}"
     return f"it would cause {new.rule} in {place}: {new.message}"
 
 

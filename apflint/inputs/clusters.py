@@ -39,6 +39,8 @@ class ClusterInputs(NamedTuple):
     """All files by name, including files of clusters that the user did not name."""
     clusters: tuple[Cluster, ...]
     """The clusters that contain a file to report on, and the files to report on that belong to no cluster."""
+    left_out: tuple[Cluster, ...]
+    """Other clusters that contain a file to report on. They are read only if `read_cluster_inputs` is asked to."""
     reported: tuple[str, ...]
     """Names of the files to report on."""
     elsewhere: frozenset[str]
@@ -65,12 +67,13 @@ def read_cluster_inputs(
     track: Callable[[Sequence[FoundFile]], Iterable[FoundFile]] = iter,
     *,
     is_strict: bool = True,
+    reads_left_out: bool = False,
 ) -> ClusterInputs:
     """Read the selected files, and the other files of the clusters that contain them.
 
     Messages about unreadable files are appended to `errors`, and skipped files to `skipped`. Raises UserError, with the
     name of the cluster, for a cluster with a missing path or without manifests. If `is_strict` is false, the message is
-    appended to `errors` instead.
+    appended to `errors` instead. `reads_left_out` is whether to read also the clusters that `--cluster` leaves out.
     """
     finder = _Finder(selection)
     clusters = [finder.find_cluster(cluster, chosen.settings) for cluster in chosen.settings.cluster]
@@ -102,16 +105,28 @@ def read_cluster_inputs(
             is_context = key in known and key not in members
             skipped.append(Skipped(file.name, CONTEXT_REASON if is_context else OUTSIDE_REASON))
     reported = [key for key in files if key in checked]
-    others = {key: file for cluster in selected for key, file in {**cluster.members, **cluster.context}.items()}
+    names = {cluster.settings.name for cluster in selected}
+    left_out = [
+        cluster
+        for cluster in clusters
+        if cluster.settings.name not in names and not cluster.members.keys().isdisjoint(reported)
+    ]
+    elsewhere = frozenset(key for key in reported if any(key in cluster.members for cluster in left_out))
+    if not reads_left_out:
+        left_out = []
+    for problem in _find_problems(left_out, files, ()):
+        raise UserError(problem)
+    read_clusters = (*selected, *left_out)
+    others = {key: file for cluster in read_clusters for key, file in {**cluster.members, **cluster.context}.items()}
     unread = [file for key, file in others.items() if key not in files]
     for file in read_files(unread, lambda file, reason: errors.append(f"{file.name}: {reason}"), []):
         files[finder.key(file.path)] = file
-    left_out = [cluster for cluster in clusters if chosen.names and cluster.settings.name not in chosen.names]
     return ClusterInputs(
         {files[key].name: files[key] for key in (*reported, *others) if key in files},
         tuple(_to_cluster(cluster, files, chosen.settings) for cluster in selected),
+        tuple(_to_cluster(cluster, files, chosen.settings) for cluster in left_out),
         tuple(files[key].name for key in reported),
-        frozenset(files[key].name for key in reported if any(key in cluster.members for cluster in left_out)),
+        frozenset(files[key].name for key in elsewhere),
         known,
     )
 

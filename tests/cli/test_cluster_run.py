@@ -315,3 +315,43 @@ def test_hook_checks_a_file_of_a_base_in_every_cluster(project: Path, capsys: py
     assert "APF401" in capsys.readouterr().out
     write(project, "other/level.yaml", LEVEL)
     assert run(["check", "--force-exclude", "--fail-on", "warning", "--ignore", "APF505", "other/flow.yaml"]) == 0
+
+
+@pytest.mark.parametrize("command", [("fix",), ("check", "--fix", "--fail-on", "warning")])
+def test_fix_must_not_break_a_cluster_that_is_not_selected(
+    project: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    """The fix for prod renames the priority level of a shared FlowSchema, which has the old name in staging."""
+    for cluster in ("prod", "staging"):
+        (project / f"clusters/{cluster}/flow.yaml").unlink()
+    write(project, "base/level.yaml", shared := SCHEMA.replace("{name: batch}", "{name: batchs}"))
+    write(project, "clusters/prod/level.yaml", LEVEL)
+    write(project, "clusters/staging/level.yaml", LEVEL.replace("name: batch", "name: batchs"))
+    arguments = (*command, "--unsafe-fixes", "--select", "APF401", "--cluster", "prod")
+    assert run([*arguments]) == 1
+    assert (
+        'it would cause APF401 in line 6 in cluster staging: unknown priority level "batch"\n'
+        in capsys.readouterr().err
+    )
+    assert (project / "base/level.yaml").read_text("utf-8") == shared
+    write(project, "clusters/staging/more.yaml", LEVEL)
+    assert run([*arguments]) == 0
+    assert (project / "base/level.yaml").read_text("utf-8") == SCHEMA
+
+
+def test_fix_of_a_cluster_leaves_findings_of_other_clusters(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    misspelled = LEVEL.replace("queueLengthLimit", "queueLengthLimt")
+    write(project, "base/level.yaml", misspelled)
+    write(project, "clusters/staging/more.yaml", misspelled.replace("name: batch", "name: more"))
+    assert run(["fix", "--select", "APF101", "--cluster", "prod"]) == 0
+    assert "fixed 1 finding in 1 file\n" in capsys.readouterr().err
+    assert (project / "base/level.yaml").read_text("utf-8") == LEVEL
+    assert "queueLengthLimt" in (project / "clusters/staging/more.yaml").read_text("utf-8")
+
+
+def test_fix_reports_a_problem_of_a_cluster_with_shared_files(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project, "apflint.toml", SETTINGS.replace("clusters/staging", "missing"))
+    assert run(["fix", "--cluster", "prod"]) == 2
+    assert capsys.readouterr().err == 'apflint: cluster "staging": missing: No such file or directory.\n'

@@ -146,11 +146,14 @@ def _fix_files(run: CheckRun, *, diff: bool, unsafe: bool) -> _Outcome:
     errors: list[str] = []
     skipped: list[Skipped] = []
     with show_progress("Fixing") as progress:
-        files, check_files = _read_files(run, errors, skipped, progress.track)
+        files, check_files, verify_files = _read_files(run, errors, skipped, progress.track)
         check = _checker(run, check_files, skipped)
         before = dict(file.content for file in files.values())
         first = check(before)
-        result = apply_fixes(before, check, unsafe=unsafe, first=first)
+        if verify_files is None:
+            result = apply_fixes(before, check, unsafe=unsafe, first=first)
+        else:
+            result = apply_fixes(before, _checker(run, verify_files, skipped), unsafe=unsafe)
     contents = dict(result.inputs)
     for name, file in files.items():
         after = contents[name] if file.may_hold_apf else file.data
@@ -160,7 +163,8 @@ def _fix_files(run: CheckRun, *, diff: bool, unsafe: bool) -> _Outcome:
     all_written = contents == result.inputs
     fixed = [finding for finding in result.fixed if contents[finding.file] == result.inputs[finding.file]]
     named = [file.name for file in files.values() if file.path in selection.paths and file.path != "-"]
-    return _Outcome(first, fixed, result.refused, result.report if all_written else check(contents), errors, named)
+    report = result.report if all_written and verify_files is None else check(contents)
+    return _Outcome(first, fixed, result.refused, report, errors, named)
 
 
 def _read_files(
@@ -168,8 +172,11 @@ def _read_files(
     errors: list[str],
     skipped: list[Skipped],
     track: Callable[[Sequence[FoundFile]], Iterable[FoundFile]],
-) -> tuple[dict[str, InputFile], Check]:
-    """Read the selected files. Return them by name, and the function that checks them in memory."""
+) -> tuple[dict[str, InputFile], Check, Check | None]:
+    """Read the selected files. Return them by name, and the function that checks them in memory.
+
+    The last item is the function that verifies fixes, if other clusters than those of --cluster contain the files.
+    """
     selection = run.selection
     # Findings must refer to the text of standard input, not to the templates of a rendered chart.
     options = run.options._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
@@ -177,14 +184,16 @@ def _read_files(
         from apflint.cli.cluster_run import ClusterChecker
         from apflint.inputs.clusters import read_cluster_inputs
 
-        inputs = read_cluster_inputs(selection, selection.clusters, errors, skipped, track)
-        return {name: inputs.files[name] for name in inputs.reported}, ClusterChecker(inputs, options).check
+        inputs = read_cluster_inputs(selection, selection.clusters, errors, skipped, track, reads_left_out=True)
+        checker = ClusterChecker(inputs, options)
+        verify = checker.check_in_all_clusters if inputs.left_out else None
+        return {name: inputs.files[name] for name in inputs.reported}, checker.check, verify
     context = [file.content for file in read_context(selection, errors)]
     files: dict[str, InputFile] = {}
     for file in read_selection(selection, errors, skipped, track):
         if files.setdefault(file.name, file) is not file:
             raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
-    return files, lambda contents: engine.check(contents.items(), options, context)
+    return files, lambda contents: engine.check(contents.items(), options, context), None
 
 
 def _checker(run: CheckRun, check_files: Check, skipped: list[Skipped]) -> Check:
