@@ -7,6 +7,7 @@ api/resource/origin.go (`Origin`), and the reference of `buildMetadata`.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +20,7 @@ from apflint.inputs.reading import Unreadable, read_file
 from apflint.load import load
 from apflint.load.source import RENDERED_SUFFIX
 from apflint.location import field_path
+from apflint.wording import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
     from apflint.location import Path
 
 _ORIGIN = "config.kubernetes.io/origin"
+_SEPARATOR = re.compile(rb"^(?:---|\.\.\.)(?=\s|$)", re.MULTILINE)
+_CONTENT = re.compile(rb"^(?![ \t\r]*(?:#|$)).+", re.MULTILINE)
+_KIND = re.compile(rb"""^[ \t]*(?:\{.*)?["']?kind["']?\s*:""", re.MULTILINE)
+"""The key that each built object has. kustomize rejects objects without a kind."""
 _COMMANDS = (("kustomize", "build"), ("kubectl", "kustomize"))
 
 
@@ -51,8 +57,8 @@ def name_rendered(directory: str) -> str:
 def build_kustomization(directory: str) -> tuple[str, bytes]:
     """Return the name and the YAML of the objects that a kustomization builds.
 
-    Raises UserError if neither kustomize nor kubectl is installed, and if the program fails or takes longer than
-    `MAX_KUSTOMIZE_SECONDS`.
+    Raises UserError if neither kustomize nor kubectl is installed, and if the program fails, takes longer than
+    `MAX_KUSTOMIZE_SECONDS` or prints something other than objects.
     """
     command = next((command for command in _COMMANDS if shutil.which(command[0])), None)
     if command is None:
@@ -61,6 +67,10 @@ def build_kustomization(directory: str) -> tuple[str, bytes]:
     done = run_program((*command, path), MAX_KUSTOMIZE_SECONDS)
     if done.status != 0:
         raise UserError(f"{' '.join(command)} {directory}: {done.message}")
+    for text in _SEPARATOR.split(done.stdout):
+        if (found := _CONTENT.search(text)) and not _KIND.search(text):
+            shown = quote(found[0].decode("utf-8", "replace"))
+            raise UserError(f"{' '.join(command)} {directory}: expected Kubernetes objects, but it printed {shown}.")
     return name_rendered(directory), done.stdout
 
 

@@ -194,6 +194,10 @@ def test_any_annotation_is_handled(
         ("kustomize", "echo 'Error:  no\nluck' >&2; exit 1", "kustomize build overlay: Error: no luck"),
         ("kubectl", "exit 3", "kubectl kustomize overlay: exit code 3"),
         ("kubectl", 'echo \'E1122 1:2.3 7 run.go:72] "command failed" err="x"\' >&2; exit 1', 'overlay: "x"'),
+        ("kubectl", "echo; echo '<html>login</html>'", 'but it printed "<html>login</html>".'),
+        ("kustomize", "echo 'kind: FlowSchema'; echo ---; echo garbage", 'but it printed "garbage".'),
+        ("kustomize", "echo '--- garbage'", 'but it printed " garbage".'),
+        ("kustomize", "echo '- a: 1'", 'overlay: expected Kubernetes objects, but it printed "- a: 1".'),
     ],
 )
 @pytest.mark.parametrize("command", ["check", "limits"])
@@ -213,6 +217,16 @@ def test_failures_are_one_sentence(
     notes = capsys.readouterr().err
     assert notes.endswith(f"{message}\n")
     assert notes.count("\n") == 1
+
+
+@pytest.mark.parametrize("output", ["", "\n---\n# nothing\n---\n", '{"kind": "List"}\n', "kind: ConfigMap\n...\n"])
+def test_output_without_apf_objects(
+    output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "built.txt").write_text(output, encoding="utf-8")
+    use_program(tmp_path, "kustomize", f"cat {tmp_path}/built.txt", monkeypatch)
+    assert run(["check", "--isolated", "-k", "overlay"]) == 0
+    assert "expected" not in capsys.readouterr().err
 
 
 def test_garbage_is_a_finding(
