@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,8 @@ from apflint.inputs.manifests import collect_named, describe_files_without_objec
 from apflint.inputs.patches import REASON
 from apflint.releases import parse_release
 from apflint.settings.clusters import MAX_NAMED_CLUSTERS, apply_cluster, find_cluster
+from apflint.settings.discovery import find_git_root
+from apflint.settings.file import has_same_settings
 from apflint.settings.resolution import resolve_settings
 from apflint.wording import join_some, pluralize, quote
 from apflint.workspace import build_workspace
@@ -153,6 +156,8 @@ def _read_cluster(
         files, named = chain(read.files, files), (revision, *named)
         for note in read.notes:
             warn(note)
+        if options.cluster is not None:
+            _warn_about_other_settings(settings.path, revision, warn)
     loaded: list[Loaded] = []
     for file in collect_named(files, named, named_files):
         if file.may_hold_apf:
@@ -185,6 +190,20 @@ def _read_cluster(
         warn(f'cluster "{options.cluster}": no FlowSchema and no PriorityLevelConfiguration found')
     _warn_about_rejections(loaded, known, warn)
     return known
+
+
+def _warn_about_other_settings(path: str | None, revision: str, warn: Warn) -> None:
+    """Warn if a revision has another version of the settings file, or none. Files outside of the repository are ignored."""
+    here = os.path.realpath(".")
+    root = find_git_root(here)
+    real = os.path.realpath(path or "")
+    if path is None or root is None or not os.path.isfile(path) or not real.startswith(os.path.join(root, "")):
+        return
+    from apflint.inputs.git import read_revision_file
+
+    data = read_revision_file(revision, os.path.relpath(real, here))
+    if data is None or not has_same_settings(path, data):
+        warn(f"{revision}: {path} differs in the revision; using the current settings")
 
 
 def read_clusters(names: Iterable[str], options: ClusterOptions, warn: Warn) -> Iterator[tuple[str, Effective]]:

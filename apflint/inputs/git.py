@@ -84,6 +84,24 @@ def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> Revisio
         raise UserError(f"{name}: git printed something unexpected.") from None
 
 
+def read_revision_file(name: str, path: str) -> bytes | None:
+    """Return the bytes of a file in `git:REVISION`, or None if the revision has no such file of at most `MAX_FILE_BYTES`.
+
+    `path` is relative to the current directory. Raises UserError as `read_revision` does.
+    """
+    revision = name.removeprefix(_PREFIX)
+    _check_name(name, revision, path, ())
+    git = _Git(name)
+    prefix = os.fsdecode(git.run("rev-parse", "--show-prefix")).removesuffix("\n")
+    try:
+        (header,) = git.resolve(f"{revision}:{_normalize(name, prefix, path)}")
+        if header is None or header.type != "blob" or header.size + _REPLY_BYTES > MAX_FILE_BYTES:
+            return None
+        return next(data for _, data in git.read_entries([_Entry(path, header.object_id, header.size)]))
+    except ValueError:
+        raise UserError(f"{name}: git printed something unexpected.") from None
+
+
 def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, is_optional: bool) -> RevisionFiles:
     git = _Git(name)
     prefix, is_shallow = os.fsdecode(git.run("rev-parse", "--show-prefix", "--is-shallow-repository")).split("\n")[:2]

@@ -54,7 +54,7 @@ def read_toml(path: str) -> dict[str, object]:
     if data is None:
         raise UserError(f"{path}: a settings file must not be larger than {MAX_SETTINGS_BYTES >> 10} KiB.")
     try:
-        return _parse_toml(data)
+        return parse_toml(data)
     except UserError as error:
         raise UserError(f"{path}: invalid TOML: {error}") from None
 
@@ -74,7 +74,7 @@ def _has_apflint_table(path: str) -> bool:
     if data is None or len(data) > MAX_SETTINGS_BYTES:
         return True
     try:
-        tool = _parse_toml(data).get("tool")
+        tool = parse_toml(data).get("tool")
     except UserError:
         return True
     return isinstance(tool, dict) and "apflint" in tool
@@ -96,7 +96,7 @@ def _read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes 
     return data if len(data) <= maximum else None
 
 
-def _parse_toml(data: bytes) -> dict[str, object]:
+def parse_toml(data: bytes) -> dict[str, object]:
     """Parse TOML. Raises UserError if the text is invalid or nested too deeply, or if a key has too many parts."""
     import tomllib  # most runs have no settings file
 

@@ -9,7 +9,7 @@ from apflint.errors import UserError
 from apflint.finding import SEVERITIES
 from apflint.output.findings import FORMATS
 from apflint.settings.clusters import parse_clusters
-from apflint.settings.discovery import read_toml
+from apflint.settings.discovery import parse_toml, read_toml
 from apflint.settings.model import KEYS
 from apflint.settings.values import (
     choose,
@@ -48,6 +48,18 @@ def read_settings_file(path: str) -> dict[str, object]:
             raise UserError(f"{where}{key}: unknown key.{suggest(key, KEYS)} `apflint config` lists all keys.")
         values[KEYS[key]] = _PARSERS[key](value, f"{where}{key}", directory)
     return values
+
+
+def has_same_settings(path: str, data: bytes) -> bool:
+    """Return whether a settings file has the same settings as another version of the file. Comments may differ."""
+    try:
+        tables: list[Any] = [read_toml(path), parse_toml(data)]
+    except UserError:
+        return False
+    if os.path.basename(path) == "pyproject.toml":
+        tools = (table.get("tool") for table in tables)
+        tables = [tool.get("apflint") if isinstance(tool, dict) else None for tool in tools]
+    return bool(tables[0] == tables[1])
 
 
 _PARSERS: dict[str, Parser] = {

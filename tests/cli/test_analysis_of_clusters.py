@@ -253,8 +253,40 @@ def test_cluster_that_the_revision_does_not_have_yet(project: Path, capsys: pyte
         subprocess.run(["git", *arguments], check=True)
     (project / "vendor/other.yaml").write_text("", encoding="utf-8")
     status, out, err = run_command(capsys, "diff", "--cluster", "staging", "git:main", ".")
-    assert (status, err) == (1, 'apflint: git:main: "main" has no file or directory "clusters/staging"\n')
+    assert status == 1
+    assert err.splitlines() == [
+        'apflint: git:main: "main" has no file or directory "clusters/staging"',
+        "apflint: git:main: apflint.toml differs in the revision; using the current settings",
+    ]
     assert "slow (added)" in out
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_other_settings_of_the_revision_are_noted(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = ("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "x")
+    for arguments in (("init", "-q", "-b", "main"), ("add", "."), commit):
+        subprocess.run(["git", *arguments], check=True)
+    command = ("diff", "--cluster", "staging", "git:main", ".")
+    text = (project / "apflint.toml").read_text(encoding="utf-8")
+    (project / "apflint.toml").write_text(f"# a comment\n{text}", encoding="utf-8", newline="\r\n")
+    assert run_command(capsys, *command)[2] == ""
+    (project / "apflint.toml").write_text(f'{text}\n[[cluster]]\nname = "c"\npaths = ["base"]\n', encoding="utf-8")
+    note = "apflint: git:main: apflint.toml differs in the revision; using the current settings\n"
+    assert run_command(capsys, *command)[2] == note
+    assert run_command(capsys, "diff", "git:main:base", "base")[2] == ""
+    monkeypatch.chdir(project / "clusters")
+    assert run_command(capsys, *command)[2] == note.replace("apflint.toml", "../apflint.toml")
+    pyproject = '[project]\nversion = "{}"\n[[tool.apflint.cluster]]\nname = "staging"\npaths = ["base"]\n'
+    (project / "apflint.toml").unlink()
+    (project / "pyproject.toml").write_text(pyproject.format(1), encoding="utf-8")
+    for arguments in (("add", ".."), commit):
+        subprocess.run(["git", *arguments], check=True)
+    (project / "pyproject.toml").write_text(pyproject.format(2), encoding="utf-8")
+    assert run_command(capsys, *command)[2] == ""
+    (project / "pyproject.toml").write_text(pyproject.format(2).replace("base", "vendor"), encoding="utf-8")
+    assert "../pyproject.toml differs in the revision" in run_command(capsys, *command)[2]
 
 
 # Policy tests
