@@ -89,11 +89,11 @@ OPTIONS = [
 def simplest_example(command: Any) -> str:
     """Return the arguments of the example with the fewest options in the help of a command.
 
-    Examples that need a git repository, or clusters in the settings, are left out.
+    Examples that need a git repository, clusters in the settings, or a running cluster are left out.
     """
     lines = re.findall(r"^[^#\n]*\bapflint ([^|<>)\n]*)", command.epilog, re.MULTILINE)
     line: str = min(
-        (line for line in lines if not re.search(r"\bgit:|\bcluster\b", line)),
+        (line for line in lines if not re.search(r"\bgit:|\b(cluster|live)\b", line)),
         key=lambda arguments: arguments.count(" -"),
     )
     return f"{line} -q" if any("-q" in parameter.opts for parameter in command.params) else line
