@@ -136,7 +136,7 @@ def _read_cluster(
     if options.cluster is not None:
         cluster = find_cluster(settings, options.cluster)
         settings = apply_cluster(settings, cluster)
-        members = (*cluster.paths, *settings.context)
+        members = (*cluster.included_paths(settings.exclude), *settings.context)
     if revision is None:
         named = (*members, *named)
 

@@ -56,7 +56,7 @@ class _Found(NamedTuple):
     members: dict[str, FoundFile]
     context: dict[str, FoundFile]
     problem: str
-    """A sentence about a path that cannot be read or has no manifests, or "" if there is none."""
+    """A sentence with the name of the cluster about a path that cannot be read or has no manifests, or ""."""
 
 
 def read_cluster_inputs(
@@ -163,7 +163,7 @@ def _find_problems(clusters: Iterable[_Found], files: Container[str], paths: Ite
             or any(key in files for key in cluster.members)
             or any(is_below(os.path.realpath(path), directories) for path in cluster.settings.paths)
         ):
-            yield f"cluster {quote(cluster.settings.name)}: {cluster.problem}"
+            yield cluster.problem
 
 
 class _Finder:
@@ -187,17 +187,22 @@ class _Finder:
 
     def find_cluster(self, cluster: ClusterSettings, settings: Settings) -> _Found:
         """Find the manifests and the context of a cluster."""
-        members, problem = self.find(cluster.paths)
+        try:
+            members, problem = self.find(cluster.included_paths(self._selection.exclude))
+        except UserError as error:
+            return _Found(cluster, {}, {}, str(error))
         context, context_problem = self.find(apply_cluster(settings, cluster).context)
-        if not members and not problem:
+        if problem := problem or context_problem:
+            problem = f"cluster {quote(cluster.name)}: {problem}"
+        elif not members:
             paths = join_some(cluster.paths, _MAX_PATHS)
-            problem = f"there is no file named *.yaml, *.yml or *.json in {paths}."
+            problem = f"cluster {quote(cluster.name)}: there is no file named *.yaml, *.yml or *.json in {paths}."
         # As for `Selection.context`, a file of both is context.
         return _Found(
             cluster,
             {key: file for key, file in members.items() if key not in context},
             context,
-            problem or context_problem,
+            problem,
         )
 
     def find(self, paths: Iterable[str]) -> tuple[dict[str, FoundFile], str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.budgets import MAX_CLUSTERS, MAX_PATTERNS
 from apflint.errors import UserError
 from apflint.record import NamedTuple
+from apflint.settings.patterns import PathMatcher
 from apflint.settings.values import (
     expect,
     find_projects,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from apflint.releases import Release
     from apflint.settings.model import Settings
+    from apflint.settings.patterns import Patterns
     from apflint.settings.values import Parser
 
 MAX_NAMED_CLUSTERS = 20
@@ -47,6 +49,14 @@ class ClusterSettings(NamedTuple):
     complete: bool | None = None
     """Whether `paths` and `context` are all manifests of the cluster."""
 
+    def included_paths(self, exclude: Patterns) -> tuple[str, ...]:
+        """Return the paths that `exclude` does not match. Raises UserError, with the name of the cluster, if there are none."""
+        excluded = PathMatcher(exclude)
+        paths = tuple(path for path in self.paths if not excluded.matches_or_parent(path))
+        if not paths:
+            raise UserError(f"cluster {quote(self.name)}: `exclude` matches all paths of the cluster.")
+        return paths
+
 
 class ClusterSelection(NamedTuple):
     """The clusters of a project, and those that a run selects."""
@@ -57,9 +67,11 @@ class ClusterSelection(NamedTuple):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of the clusters with these names."""
+        """The paths of the clusters with these names, except excluded paths."""
         clusters = (find_cluster(self.settings, name) for name in self.names)
-        return tuple(dict.fromkeys(path for cluster in clusters for path in cluster.paths))
+        return tuple(
+            dict.fromkeys(path for cluster in clusters for path in cluster.included_paths(self.settings.exclude))
+        )
 
 
 def select_clusters(settings: Settings, names: Iterable[str] = ()) -> ClusterSelection | None:

@@ -355,3 +355,23 @@ def test_fix_reports_a_problem_of_a_cluster_with_shared_files(
     write(project, "apflint.toml", SETTINGS.replace("clusters/staging", "missing"))
     assert run(["fix", "--cluster", "prod"]) == 2
     assert capsys.readouterr().err == 'apflint: cluster "staging": missing: No such file or directory.\n'
+
+
+@pytest.mark.parametrize(
+    "command", [["check"], ["check", "--cluster", "a"], ["fix", "--cluster", "a"], ["limits", "--cluster", "a"]]
+)
+def test_cluster_whose_paths_are_excluded(
+    project: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    write(project, "apflint.toml", 'exclude = ["base"]\n[[cluster]]\nname = "a"\npaths = ["base"]')
+    assert run(command) == 2
+    assert capsys.readouterr().err == 'apflint: cluster "a": `exclude` matches all paths of the cluster.\n'
+
+
+def test_exclude_applies_to_paths_of_clusters_everywhere(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, "apflint.toml", f'exclude = ["base"]\n{SETTINGS}')
+    missing = [("APF401", f"clusters/{name}/flow.yaml", [name]) for name in ("prod", "staging")]
+    assert found(capsys) == missing
+    assert found(capsys, "--cluster", "prod") == missing[:1]
+    assert run(["limits", "--cluster", "prod", "--format", "json"]) == 0
+    assert "batch" not in {level["name"] for level in json.loads(capsys.readouterr().out)["levels"]}
