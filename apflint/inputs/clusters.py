@@ -88,10 +88,10 @@ def read_cluster_inputs(
     members = frozenset(key for cluster in clusters for key in cluster.members)
     known = members.union(*(cluster.context for cluster in clusters))
     if chosen.names:
-        if len(selected) == 1:
-            streams = {
-                key: file.to_found_file() for key, file in files.items() if key not in known and _is_stream(file)
-            }
+        streams = {key: file.to_found_file() for key, file in files.items() if key not in known and _is_stream(file)}
+        if streams and len(selected) > 1:
+            raise UserError("standard input belongs to one cluster: give --cluster once, or not at all")
+        if streams:
             selected = [selected[0]._replace(members=selected[0].members | streams)]
     else:
         context, _ = finder.find(chosen.settings.context)
@@ -100,11 +100,11 @@ def read_cluster_inputs(
         selected.append(_Found(ClusterSettings("", ()), rest, context, ""))
     selected = [cluster for cluster in selected if not cluster.members.keys().isdisjoint(files)]
     checked = frozenset(key for cluster in selected for key in cluster.members)
+    reported = [key for key in files if key in checked]
     for key, file in files.items():
-        if key not in checked and file.may_hold_apf:
+        if key not in checked and (file.may_hold_apf or not reported):
             is_context = key in known and key not in members
             skipped.append(Skipped(file.name, CONTEXT_REASON if is_context else OUTSIDE_REASON))
-    reported = [key for key in files if key in checked]
     names = {cluster.settings.name for cluster in selected}
     left_out = [
         cluster

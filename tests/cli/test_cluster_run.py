@@ -375,3 +375,34 @@ def test_exclude_applies_to_paths_of_clusters_everywhere(project: Path, capsys: 
     assert found(capsys, "--cluster", "prod") == missing[:1]
     assert run(["limits", "--cluster", "prod", "--format", "json"]) == 0
     assert "batch" not in {level["name"] for level in json.loads(capsys.readouterr().out)["levels"]}
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("command", ["check", "fix"])
+def test_standard_input_belongs_to_one_cluster(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SCHEMA.encode())))
+    assert run([command, "-", "--cluster", "prod", "--cluster", "staging"]) == 2
+    message = "apflint: standard input belongs to one cluster: give --cluster once, or not at all\n"
+    assert capsys.readouterr().err == message
+
+
+@pytest.mark.parametrize("text", [SCHEMA, "kind: Pod"])
+def test_named_file_outside_the_selected_cluster(project: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    write(project, "other/o.yaml", text)
+    assert run(["check", "--cluster", "prod", "other/o.yaml"]) == 0
+    assert capsys.readouterr().err == (
+        "Nothing to check: all files found are outside the selected clusters.\n"
+        "Not checked: 1 file outside the selected clusters: other/o.yaml\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "settings", ['context = ["base"]', '[[cluster]]\nname = "a"\npaths = ["a"]\ncontext = ["base"]']
+)
+def test_named_file_is_context(project: Path, capsys: pytest.CaptureFixture[str], settings: str) -> None:
+    write(project, "apflint.toml", settings)
+    write(project, "a/flow.yaml", SCHEMA)
+    assert run(["check", "base/level.yaml"]) == 0
+    assert "Nothing to check: all files found are context.\n" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from apflint.budgets import MAX_FINDINGS_PER_RULE
 from apflint.finding import SEVERITIES
 from apflint.output.console import Style, count_cells, hang
 from apflint.output.sanitize import sanitize, sanitize_path
-from apflint.wording import pluralize
+from apflint.wording import join_words, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +45,8 @@ _FILES = {
     "directory of installed packages": ("directory of installed packages", "directories of installed packages"),
 }
 """Descriptions of skipped files and directories, by reason: singular and plural."""
+_UNREPORTED = {"context", "outside the selected clusters"}
+"""Reasons for skipping a file that belongs to something else than the checked manifests."""
 _VERBOSE_ONLY = ("hidden directory", "directory of installed packages")
 """Reasons that are only printed with `-v`, because users do not expect apflint to read these directories."""
 
@@ -90,6 +92,8 @@ def _outcome(report: Report, style: Style) -> Iterator[str]:
     elif report.objects:
         start, painted = "All good:", style.paint("All good:", "good")
         text = f" {objects} in {files}, checked for Kubernetes {release}.{suppressed}"
+    elif not report.files and (reasons := _UNREPORTED & {skipped.reason for skipped in report.skipped}):
+        text = f" all files found are {join_words(sorted(reasons), 'or')}."
     elif not report.files:
         text = (
             " there is no file named *.yaml, *.yml or *.json. To check the objects of a running cluster:"
