@@ -59,9 +59,9 @@ def _describe_unserved(version: str, release: Release) -> tuple[str, str]:
             f"start kube-apiserver with --runtime-config={GROUP}/{release.on_request[0]}=true, or remove the file"
         )
     elif life is not None and life.introduced < release.minor:
-        suggestion = _suggest_migration(release.served[0])
+        suggestion = _suggest_migration(release.served[0], release.name)
     else:
-        suggestion = f"use {join_words(f'{GROUP}/{served}' for served in release.served)}"
+        suggestion = f"use {join_words(f'{GROUP}/{served}' for served in release.served)} for Kubernetes {release.name}"
     if not version:
         return f"apiVersion has no version after {quote(GROUP)}", suggestion
     if life is None:
@@ -72,8 +72,16 @@ def _describe_unserved(version: str, release: Release) -> tuple[str, str]:
     return f"Kubernetes {release.name} does not serve {version}: it was {changed}", suggestion
 
 
-def _suggest_migration(version: str) -> str:
-    return f"use {GROUP}/{version}: apflint migrate --to {version}"
+def _suggest_migration(version: str, releases: str) -> str:
+    # The file may be in clusters of other releases, for which the advice is another one.
+    return f"use {GROUP}/{version} for Kubernetes {releases}: apflint migrate --to {version}"
+
+
+def _describe_life(version: str) -> str:
+    """Return the releases that serve a version."""
+    life = api_version(version)
+    assert life is not None, "a replacement is a known version"
+    return f"1.{life.introduced} {'and later' if life.removed is None else f'to 1.{life.removed - 1}'}"
 
 
 def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
@@ -86,7 +94,7 @@ def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
             yield Problem(
                 Place(document, ("apiVersion",)),
                 f"{version} is deprecated since Kubernetes {deprecation.since} and removed in {deprecation.removed_in}",
-                help=_suggest_migration(deprecation.replacement),
+                help=_suggest_migration(deprecation.replacement, _describe_life(deprecation.replacement)),
             )
 
 

@@ -11,37 +11,50 @@ GROUP = "flowcontrol.apiserver.k8s.io"
 @pytest.mark.parametrize(
     ("version", "kubernetes", "message", "help_text"),
     [
-        ("", "1.36", f'apiVersion has no version after "{GROUP}"', f"use {GROUP}/v1"),
-        ("v9", "1.36", f'unknown version "v9" of {GROUP}', f"use {GROUP}/v1"),
+        ("", "1.36", f'apiVersion has no version after "{GROUP}"', f"use {GROUP}/v1 for Kubernetes 1.36"),
+        ("v9", "1.36", f'unknown version "v9" of {GROUP}', f"use {GROUP}/v1 for Kubernetes 1.36"),
         (
             "v1alpha1",
             "1.36",
             "Kubernetes 1.36 does not serve v1alpha1: it was removed in 1.21",
-            f"use {GROUP}/v1: apflint migrate --to v1",
+            f"use {GROUP}/v1 for Kubernetes 1.36: apflint migrate --to v1",
         ),
         (
             "v1beta2",
             "1.36",
             "Kubernetes 1.36 does not serve v1beta2: it was removed in 1.29",
-            f"use {GROUP}/v1: apflint migrate --to v1",
+            f"use {GROUP}/v1 for Kubernetes 1.36: apflint migrate --to v1",
         ),
         (
             "v1",
             "1.28",
             "Kubernetes 1.28 does not serve v1: it was added in 1.29",
-            f"use {GROUP}/v1beta3 or {GROUP}/v1beta2",
+            f"use {GROUP}/v1beta3 or {GROUP}/v1beta2 for Kubernetes 1.28",
         ),
         (
             "v1alpha1",
             "1.20",
             "Kubernetes 1.20 serves v1alpha1 only with --runtime-config",
-            f"use {GROUP}/v1beta1: apflint migrate --to v1beta1",
+            f"use {GROUP}/v1beta1 for Kubernetes 1.20: apflint migrate --to v1beta1",
         ),
     ],
 )
 def test_version_that_is_not_served(version: str, kubernetes: str, message: str, help_text: str) -> None:
     (finding,) = findings(flow_schema("x", version=version), only="APF701", kubernetes=kubernetes)
     assert finding.message == message
+    assert finding.help == help_text
+
+
+@pytest.mark.parametrize(
+    ("version", "kubernetes", "help_text"),
+    [
+        ("v1beta1", "1.23", f"use {GROUP}/v1beta2 for Kubernetes 1.23 to 1.28: apflint migrate --to v1beta2"),
+        ("v1beta3", "1.31", f"use {GROUP}/v1 for Kubernetes 1.29 and later: apflint migrate --to v1"),
+    ],
+)
+def test_help_for_a_deprecated_version_names_the_releases(version: str, kubernetes: str, help_text: str) -> None:
+    """A file can be in clusters of several releases, for which the advice differs."""
+    (finding,) = findings(flow_schema("x", version=version), only="APF702", kubernetes=kubernetes)
     assert finding.help == help_text
 
 

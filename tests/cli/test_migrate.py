@@ -148,3 +148,37 @@ def test_settings_of_the_project_apply(
     (tmp_path / "apflint.toml").write_text('exclud = ["vendor"]\n')
     assert run(["migrate"]) == 2
     assert "apflint.toml: exclud: unknown key" in capsys.readouterr().err
+
+
+def test_version_fits_all_clusters_that_contain_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("both", "new", "three", "none"):
+        (tmp_path / f"{name}.yaml").write_text(level("", "v1beta2"))
+    clusters = {"1.28": ("both", "three"), "1.31": ("both", "new", "three"), "1.34": ("three",)}
+    (tmp_path / "apflint.toml").write_text(
+        'kubernetes = "1.26"\n'
+        + "".join(
+            f'[[cluster]]\nname = "c{release}"\nkubernetes = "{release}"\n'
+            f"paths = {[f'{name}.yaml' for name in names]}\n"
+            for release, names in clusters.items()
+        )
+    )
+    assert run(["migrate", "."]) == 2
+    versions = {name: (tmp_path / f"{name}.yaml").read_text().split()[1] for name in ("both", "new", "three", "none")}
+    assert {name: version.rpartition("/")[2] for name, version in versions.items()} == {
+        "both": "v1beta3",
+        "new": "v1",
+        "three": "v1beta2",
+        "none": "v1beta3",
+    }
+    notes = capsys.readouterr().err
+    assert (
+        "apflint: three.yaml: No version of flowcontrol.apiserver.k8s.io is served by all of Kubernetes 1.28 to 1.34."
+        in notes
+    )
+    assert "apflint: 1 object moved to v1beta3 for Kubernetes 1.28 to 1.31\n" in notes
+    assert "apflint: 1 object moved to v1 for Kubernetes 1.31\n" in notes
+    assert run(["migrate", "--to", "v1", "three.yaml"]) == 0
+    assert " v1" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import completers, options
@@ -19,12 +21,20 @@ from apflint.inputs.manifests import InputFile, Selection, describe_files_withou
 from apflint.inputs.patches import REASON
 from apflint.load.source import Source
 from apflint.releases import parse_api_version
+from apflint.settings.clusters import apply_cluster
+from apflint.settings.values import is_below
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from apflint.edit.migrate import Migration
     from apflint.edit.migration_target import Target
     from apflint.releases import Release
+    from apflint.settings.model import Settings
+
+    _Cluster = tuple[Release, list[str]]
+    """A release, and the files and directories of a cluster with this release."""
 
 
 @app.command(
@@ -76,20 +86,26 @@ def migrate(
         raise UserError("--kubernetes and --range cannot be combined")
     version = parse_api_version(to) if to is not None else None
     target_releases: tuple[Release, ...] = ()
+    clusters: list[_Cluster] = []
     if releases is not None:
         target_releases = parse_release_range(releases)
     elif kubernetes is not None or version is None:
         target_releases = (settings.kubernetes,)
-    target = choose_target(version, target_releases)
+        clusters = _list_clusters(settings) if kubernetes is None else []
+    default = choose_target(version, target_releases)
     selection = Selection(options.join_paths(paths, filename), settings.exclude, force_exclude)
-    exit_code, moved, migrated_files = 0, 0, 0
+    exit_code, moved = 0, Counter[str]()
     errors, skipped, empty = list[str](), list[Skipped](), list[str]()
     for file in read_selection(selection, errors, skipped):
         if file.may_hold_apf or file.path == "-":
+            try:
+                target = _choose_for_clusters(file, clusters) or default
+            except UserError as error:
+                errors.append(f"{file.name}: {error}")
+                continue
             code, count = _migrate_file(file, target, selection.paths, accept_changes=accept_changes, diff=diff)
             exit_code = max(exit_code, code)
-            moved += count
-            migrated_files += 1
+            moved[f"{target.version} for Kubernetes {describe_releases(target.releases)}"] += count
         elif Skipped(file.name, REASON) in skipped:
             print_remark(f"{file.name}: not migrated: {REASON}")
         elif file.path in selection.paths and not force_exclude:
@@ -98,14 +114,30 @@ def migrate(
         print_note(note)
     if errors:
         exit_code = ExitCode.ERROR
-    if migrated_files:
-        verb = "would be moved" if diff else "moved"
-        print_note(
-            f"{pluralize(moved, 'object')} {verb} to {target.version} for Kubernetes {describe_releases(target.releases)}"
-        )
-    elif not exit_code:
+    for what, count in moved.items():
+        print_note(f"{pluralize(count, 'object')} {'would be moved' if diff else 'moved'} to {what}")
+    if not moved and not exit_code:
         print_note("no FlowSchema and no PriorityLevelConfiguration found")
     return ExitCode.OK if exit_zero and exit_code == ExitCode.FINDINGS else exit_code
+
+
+def _list_clusters(settings: Settings) -> list[_Cluster]:
+    """Return the releases and the real paths of the clusters."""
+    applied = [(cluster, apply_cluster(settings, cluster)) for cluster in settings.cluster]
+    return [
+        (effective.kubernetes, [os.path.realpath(path) for path in (*cluster.paths, *effective.context)])
+        for cluster, effective in applied
+    ]
+
+
+def _choose_for_clusters(file: InputFile, clusters: Iterable[_Cluster]) -> Target | None:
+    """Return the target for the releases of all clusters that contain a file, or None if no cluster contains the file.
+
+    Raises UserError if no version is served by all of these releases.
+    """
+    real = os.path.realpath(file.path)
+    releases = {release.minor: release for release, paths in clusters if is_below(real, paths)}
+    return choose_target(None, [releases[minor] for minor in sorted(releases)]) if releases else None
 
 
 def _migrate_file(
