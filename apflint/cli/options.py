@@ -130,6 +130,14 @@ def join_settings(config: str | None, isolated: bool, **options: object) -> Sett
     return resolve_settings(given, config, isolated=isolated)
 
 
+def reject_combinations(first: dict[str, object], second: dict[str, object]) -> None:
+    """Raise UserError if an option of `first` and an option of `second` are given. Absent options are None, false or empty."""
+    for name, value in first.items():
+        for other, other_value in second.items():
+            if value and other_value:
+                raise UserError(f"{name} and {other} cannot be combined")
+
+
 def parse_live(
     live: bool, kubeconfig: str | None, kube_context: str | None, *, no_defaults: bool = False
 ) -> KubectlOptions | None:

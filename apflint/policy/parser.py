@@ -29,7 +29,7 @@ from apflint.record import NamedTuple
 from apflint.releases import Release, parse_release
 from apflint.requests.words import parse_command_line
 from apflint.spelling import suggest
-from apflint.wording import join_words
+from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -160,7 +160,13 @@ def _parse_clusters(fields: Fields) -> dict[Path, str]:
     path: Path = ("clusters",)
     if fields.has(path) and fields.has(("manifests",)):
         fields.reject(path, "a cluster has its own manifests: remove `manifests`, or `clusters`", key=True)
-    return fields.strings(path)
+    names = fields.strings(path)
+    seen: set[str] = set()
+    for place, name in names.items():
+        if name in seen:
+            fields.reject(place, f"the cluster {quote(name)} is already in the list: remove it")
+        seen.add(name)
+    return names
 
 
 def _parse_release(fields: Fields) -> Release | None:

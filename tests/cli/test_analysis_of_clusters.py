@@ -333,8 +333,9 @@ def test_selected_cluster_of_a_suite(project: Path, capsys: pytest.CaptureFixtur
     status, out, err = run_command(capsys, "test", suite, "--cluster", "prod")
     assert (status, out.count("[prod]"), err) == (0, 2, "2 expectations in 1 file and 1 cluster: 2 passed, 0 failed.\n")
     status, out, err = run_command(capsys, "test", suite, "--cluster", "staging")
-    assert (status, out) == (0, "")
-    assert 'suite.yaml: not run, because it does not name the cluster "staging"' in err
+    assert (status, out) == (2, "")
+    assert 'suite.yaml: not run, because it does not name the cluster "staging"\n' in err
+    assert "apflint: no suite was run: none of them names this cluster\n" in err
     suite = write_suite(project, manifests="vendor")
     assert "[prod]" in run_command(capsys, "test", suite, "--cluster", "prod")[1]
     assert "pass: fast\n" in run_command(capsys, "test", suite)[1]
@@ -365,6 +366,7 @@ def test_suite_without_manifests_has_the_only_cluster(project: Path, capsys: pyt
         ({"clusters": ["prod"], "manifests": ["base"]}, 1, "a cluster has its own manifests: remove `manifests`, or `clusters`"),
         ({"clusters": []}, 1, "the list is empty"),
         ({"clusters": [7]}, 2, "quote it"),
+        ({"clusters": ["prod", "prod"]}, 3, 'the cluster "prod" is already in the list: remove it'),
     ],
 )  # fmt: skip
 def test_mistakes_about_clusters_have_positions(
@@ -388,3 +390,13 @@ def test_cluster_that_cannot_be_read_is_a_mistake_of_the_suite(
     assert status == 2
     assert "pass: fast [prod]" in out
     assert "clusters/staging: No such file or directory." in err
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("command", ["check", "explain list pods --as alice", "graph", "limits", "test suite.yaml"])
+@pytest.mark.parametrize(("option", "name"), [("-k vendor", "--kustomize"), ("--live", "--live")])
+def test_cluster_of_the_settings_is_no_other_cluster(
+    command: str, option: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = run_command(capsys, *command.split(), *option.split(), "--cluster", "prod")
+    assert answer == (2, "", f"apflint: {name} and --cluster cannot be combined\n")

@@ -161,9 +161,9 @@ def check(
     _reject_conflicts({"--write-baseline": write_baseline, "--fix": fix, "--diff": diff, "--report": bool(report)})
     # Entries of findings that only other clusters have would be lost.
     _reject_conflicts({"--write-baseline": write_baseline, "--cluster": bool(cluster)})
-    for name, is_given in (("--live", live), ("--kustomize", bool(kustomize))):
-        for other, is_other_given in (("--cluster", bool(cluster)), ("--fix", fix), ("--diff", diff)):
-            _reject_conflicts({name: is_given, other: is_other_given})
+    options.reject_combinations(
+        {"--live": live, "--kustomize": kustomize}, {"--cluster": cluster, "--fix": fix, "--diff": diff}
+    )
     if write_baseline and baseline is None:
         raise UserError("--write-baseline requires --baseline FILE, the file to write")
     if unsafe_fixes and not (fix or diff):

@@ -152,6 +152,7 @@ def explain(
     if not given and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):  # None if closed
         raise UserError("no request given. For example: apflint explain list pods -n team-a --as alice")
     kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
+    options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
     paths = options.chain_paths(filename)
     if "-" in paths and "-" in (event, requests):
         raise UserError("standard input cannot be both the manifests and the requests")

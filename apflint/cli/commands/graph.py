@@ -42,6 +42,7 @@ def graph(
 ) -> None:
     """Draw FlowSchemas in matching order, and the seats of their priority levels."""
     kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
+    options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
     settings = ClusterOptions(
         kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
     )

@@ -44,6 +44,7 @@ def limits(
     manifests define them or --no-defaults is given.
     """
     kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
+    options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
     settings = ClusterOptions(
         kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
     )

@@ -69,12 +69,15 @@ def test(
         raise UserError("standard input cannot be both the suite and the manifests")
     effective = resolve_settings(config=config, isolated=isolated)  # reports a mistake once, not for each suite
     kubectl = options.parse_live(live, kubeconfig, kube_context)
+    options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
     directories = tuple(kustomize or ())
     settings = ClusterOptions(kubernetes, server_concurrency, True, config, isolated, kubectl, cluster, directories)
     if cluster is not None:
         find_cluster(effective, cluster)
     with show_progress("Testing"):
         result = Run(tuple(file for path in suites for file in run_suite_file(path, manifests, settings, print_note)))
+    if not result.files:
+        raise UserError("no suite was run: none of them names this cluster")
     for file in result.files:
         sys.stderr.write(policy.render_mistakes(file, style(color, sys.stderr)))
     if output_format == "json":
