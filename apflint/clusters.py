@@ -12,6 +12,7 @@ from apflint.engine import Found, build_report, find_problems
 from apflint.record import NamedTuple
 from apflint.releases import NEWEST, Release
 from apflint.suppressions import UNUSED
+from apflint.wording import join_words
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -73,7 +74,13 @@ def check_clusters(
         (rule, problem._replace(clusters=tuple(sorted(problem.clusters, key=position.__getitem__))))
         for rule, problem in merge_problems(found)
     ]
-    releases = " and ".join(release.name for release in sorted(by_release)) or options.kubernetes.name
+    # The release of the project does not matter if no object is outside of clusters.
+    used = {
+        cluster.kubernetes
+        for cluster in clusters
+        if cluster.name or any(part.documents for name in cluster.members for part in inputs[name])
+    }
+    releases = join_words((release.name for release in sorted(used)), "and") or options.kubernetes.name
     report = build_report(loaded, Found(problems, is_complete), options, releases)
     containing: defaultdict[str, list[str]] = defaultdict(list)
     for cluster in clusters:

@@ -142,7 +142,8 @@ def _read_cluster(
 
     def report_error(file: FoundFile, reason: str) -> None:
         if file.path in named or not is_dangling(file.path):
-            raise UserError(f"{file.name}: {reason}")
+            owner = f"cluster {quote(options.cluster)}: " if options.cluster and file.path in members else ""
+            raise UserError(f"{owner}{file.name}: {reason}")
         warn(f"{file.name}: {reason} It is not used")
 
     patches: list[Skipped] = []

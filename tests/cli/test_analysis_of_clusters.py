@@ -195,7 +195,7 @@ def test_each_mistake_is_a_sentence(
 def test_missing_and_empty_paths_of_a_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(project / "clusters/staging")
     status, _, err = run_command(capsys, "limits", "--cluster", "staging")
-    assert (status, err) == (2, "apflint: clusters/staging: No such file or directory.\n")
+    assert (status, err) == (2, 'apflint: cluster "staging": clusters/staging: No such file or directory.\n')
     shutil.rmtree(project / "base")
     (project / "base").mkdir()
     (project / "clusters/staging").mkdir()

@@ -406,3 +406,11 @@ def test_named_file_is_context(project: Path, capsys: pytest.CaptureFixture[str]
     write(project, "a/flow.yaml", SCHEMA)
     assert run(["check", "base/level.yaml"]) == 0
     assert "Nothing to check: all files found are context.\n" in capsys.readouterr().err
+
+
+def test_releases_of_checked_objects(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, "apflint.toml", f'{SETTINGS}\n[[cluster]]\nname = "old"\nkubernetes = "1.30"\npaths = ["base"]')
+    write(project, "other/pod.yaml", "kind: Pod")
+    assert check(capsys)["kubernetes"] == "1.30, 1.33 and 1.36"
+    write(project, "other/level.yaml", LEVEL)
+    assert check(capsys)["kubernetes"] == "1.30, 1.33, 1.36 and 1.37"
