@@ -307,11 +307,11 @@ def test_container_build_needs_no_more_than_it_copies(tmp_path: Path) -> None:
             shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(ROOT / name, source / name)
-    (build,) = (rest for word, rest in instructions() if word == "RUN")
+    build = "\n".join(rest for word, rest in instructions() if word == "RUN")
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "python").symlink_to(sys.executable)
-    script = build.replace("/opt/apflint", str(home)).replace("python -m venv", f"{sys.executable} -m venv")
+    script = re.sub(r"/(?=opt/|wheel\b)", f"{tmp_path}/", build).replace("python -m venv", f"{sys.executable} -m venv")
     subprocess.run(["bash", "-ec", script], cwd=source, env=environment(), check=True, capture_output=True, text=True)
     (tmp_path / "bad.yaml").write_text(BAD, encoding="utf-8")
     done = subprocess.run([home / "bin" / "apflint", "check", "bad.yaml"], cwd=tmp_path, check=False, env=environment())
