@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _LEVEL: Path = ("spec", "priorityLevelConfiguration", "name")
 _NAME: Path = ("metadata", "name")
-_IF_ELSEWHERE = "; if another file has such a FlowSchema, add that file with --context"
 MAX_COMPARISONS = 10_000
 """Maximum number of comparisons of an unknown name with the name of a priority level. Each comparison takes 0.05 ms. If more are
 necessary, no names are compared."""
@@ -74,7 +73,7 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
         if lifetime:
             releases = f"from Kubernetes {lifetime[0].name} to {lifetime[1].name}"
             notes.append(f"{quote(name)} is built in {releases}; the checked release is {effective.release.name}.")
-        context = None if is_certain else f"if another file defines {quote(name)}, add that file with --context"
+        context = None if is_certain else f"if another file defines {quote(name)}, {_add_file(effective)}"
         intended = [level for level in find_similar(name, candidates, 2) if not lifetime and _is_typo(name, level)]
         yield Problem(
             Place(schema.document, _LEVEL),
@@ -91,6 +90,13 @@ def _manifests(effective: Effective, kind: str) -> Iterator[Manifest]:
     for manifest in (*effective.workspace.context, *effective.workspace.manifests):
         if manifest.document.kind == kind:
             yield manifest
+
+
+def _add_file(effective: Effective) -> str:
+    """Return what makes a file with other objects of the cluster part of the analysis."""
+    if effective.assumptions.one_cluster:
+        return "add that file to the paths of the cluster in the settings"
+    return "add that file with --context"
 
 
 def _is_typo(name: str, other: str) -> bool:
@@ -120,6 +126,7 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
     seats = {level.name: level.nominal for level in effective.limits.levels} if unused else {}
     total = effective.assumptions.server_concurrency
     complete = effective.assumptions.complete
+    elsewhere = "" if complete else f"; if another file has such a FlowSchema, {_add_file(effective)}"
     for level in unused:
         taken = seats.get(level.name, 0)
         note = f"The priority level still takes {taken} of {pluralize(total, 'seat')} from the other priority levels."
@@ -127,7 +134,7 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
             Place(level.document, _NAME),
             f"priority level {quote(level.name)} is not referenced by any FlowSchema",
             notes=(note,) if taken else (),
-            help=f"remove the priority level, or reference it in a FlowSchema{'' if complete else _IF_ELSEWHERE}",
+            help=f"remove the priority level, or reference it in a FlowSchema{elsewhere}",
             severity="warning" if complete else None,
         )
 

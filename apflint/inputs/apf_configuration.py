@@ -14,6 +14,7 @@ from apflint.finding import Skipped
 from apflint.inputs.discovery import discover_files, is_dangling
 from apflint.inputs.manifests import collect_named, describe_files_without_objects, read_files
 from apflint.inputs.patches import REASON
+from apflint.load.source import GIT_PREFIX
 from apflint.releases import parse_release
 from apflint.settings.clusters import MAX_NAMED_CLUSTERS, apply_cluster, find_cluster
 from apflint.settings.discovery import find_git_root
@@ -41,8 +42,6 @@ BUILT_IN_PREFIX = "defaults:"
 """Prefix of a name for built-in objects: `defaults:1.33` means the built-in objects of Kubernetes 1.33."""
 CLUSTER_PREFIX = "cluster:"
 """Prefix of a name for a cluster of the settings: `cluster:prod`."""
-GIT_PREFIX = "git:"
-"""Prefix of a name for manifests of a git revision: `git:main` or `git:v1.2:clusters/prod`."""
 LIVE = "live"
 """Name of the running cluster, as a side of `apflint diff`."""
 _DUPLICATE = "APF402"

@@ -17,6 +17,7 @@ from apflint.inputs.manifests import InputFile
 from apflint.inputs.patches import KUSTOMIZATIONS, list_patch_files
 from apflint.inputs.programs import run_program
 from apflint.inputs.reading import may_hold_apf
+from apflint.load.source import GIT_PREFIX
 from apflint.settings.patterns import PathMatcher
 from apflint.wording import pluralize
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from apflint.settings.patterns import Patterns
 
-_PREFIX = "git:"
 _COMMAND = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false")
 # GIT_ALLOW_PROTOCOL overrides the settings of a repository; the empty list allows no protocol, so that old releases of
 # git, which do not know GIT_NO_LAZY_FETCH, cannot fetch missing objects either.
@@ -76,7 +76,7 @@ def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> Revisio
     Raises UserError if git is missing, fails or takes too long, if the revision or PATH does not exist, and if the
     clone does not have all files.
     """
-    revision, _, path = name.removeprefix(_PREFIX).partition(":")
+    revision, _, path = name.removeprefix(GIT_PREFIX).partition(":")
     _check_name(name, revision, path, paths)
     try:
         return _read(name, revision, paths or (path or ".",), exclude, is_optional=bool(paths))
@@ -89,7 +89,7 @@ def read_revision_file(name: str, path: str) -> bytes | None:
 
     `path` is relative to the current directory. Raises UserError as `read_revision` does.
     """
-    revision = name.removeprefix(_PREFIX)
+    revision = name.removeprefix(GIT_PREFIX)
     _check_name(name, revision, path, ())
     git = _Git(name)
     prefix = os.fsdecode(git.run("rev-parse", "--show-prefix")).removesuffix("\n")
@@ -133,12 +133,12 @@ def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, 
             entries[path] = _Entry(path, header.object_id, header.size)
     files = {}
     if any(entry.is_link for entry in entries.values()):
-        entries = _follow_links(entries, prefix, _LinkedTree(git, root.object_id), f"{_PREFIX}{revision}:", notes)
+        entries = _follow_links(entries, prefix, _LinkedTree(git, root.object_id), f"{GIT_PREFIX}{revision}:", notes)
     for entry, data in git.read_entries(entries.values()):
         is_manifest = may_hold_apf(data)
         path = name if entry.path in named else ""
         files[entry.path] = InputFile(
-            f"{_PREFIX}{revision}:{entry.path}", path, data if is_manifest else b"", is_manifest
+            f"{GIT_PREFIX}{revision}:{entry.path}", path, data if is_manifest else b"", is_manifest
         )
     held = [posixpath.join(prefix, path) for path, file in files.items() if file.may_hold_apf]
     patches = {posixpath.relpath(patch, prefix or ".") for patch in git.list_patches(root.object_id, held)}
@@ -160,11 +160,11 @@ def _normalize(name: str, prefix: str, path: str) -> str:
 def _check_name(name: str, revision: str, path: str, paths: Sequence[str]) -> None:
     """Raise UserError for names that git could read as options, or that do not fit in a line of its input."""
     if not revision:
-        raise UserError(f"{name}: name a revision, as in {_PREFIX}main or {_PREFIX}v1.2:manifests.")
+        raise UserError(f"{name}: name a revision, as in {GIT_PREFIX}main or {GIT_PREFIX}v1.2:manifests.")
     if revision.startswith("-") or not revision.isprintable() or any("\n" in path for path in (path, *paths)):
         raise UserError(f"{name}: this is not a valid name of a git revision.")
     if path and paths:
-        raise UserError(f"{name}: a cluster has its own paths, so name only the revision: {_PREFIX}{revision}.")
+        raise UserError(f"{name}: a cluster has its own paths, so name only the revision: {GIT_PREFIX}{revision}.")
 
 
 def _select(

@@ -10,6 +10,8 @@ from apflint.location import Span
 
 STDIN = "<stdin>"
 """Name of standard input."""
+GIT_PREFIX = "git:"
+"""Start of the names of a git revision and of its manifests: `git:main`, or `git:v1.2:clusters/prod`."""
 LIVE_PREFIX = "live:"
 """Start of the names of objects that kubectl has read from a cluster, such as `live:flowschemas/batch`."""
 RENDERED_SUFFIX = " (rendered)"

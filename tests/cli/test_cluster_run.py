@@ -71,6 +71,20 @@ def test_objects_of_different_clusters_never_meet(project: Path, capsys: pytest.
     assert found(capsys) == [("APF402", "clusters/prod/flow.yaml", ["prod"])]
 
 
+def test_help_names_the_paths_of_the_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--context would add the file to all clusters."""
+    write(project, "apflint.toml", SETTINGS.replace('"base", ', ""))
+    helps = {finding["rule"]: finding["help"] for finding in check(capsys, "clusters/prod", "base")["findings"]}
+    assert (
+        helps["APF401"] == 'if another file defines "batch", add that file to the paths of the cluster in the settings'
+    )
+    assert helps["APF403"].endswith("add that file with --context")  # the level belongs to no cluster
+    write(project, "apflint.toml", SETTINGS)
+    (project / "clusters/prod/flow.yaml").write_text(SCHEMA.replace("name: batch}", "name: exempt}"), encoding="utf-8")
+    helps = {finding["rule"]: finding["help"] for finding in check(capsys, "--cluster", "prod")["findings"]}
+    assert helps["APF403"].endswith("add that file to the paths of the cluster in the settings")
+
+
 def test_finding_of_several_clusters_is_reported_once(
     project: Path, capsys: pytest.CaptureFixture[str], root: Path
 ) -> None:

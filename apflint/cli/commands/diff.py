@@ -21,12 +21,12 @@ from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
 from apflint.inputs.apf_configuration import (
     BUILT_IN_PREFIX,
-    GIT_PREFIX,
     LIVE,
     ClusterOptions,
     read_configuration,
     select_cluster,
 )
+from apflint.load.source import GIT_PREFIX
 from apflint.output.diff import Sides, diff_json, render_markdown, render_text
 from apflint.output.json_text import to_json
 
