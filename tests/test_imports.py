@@ -23,7 +23,7 @@ ROOT = Path(apflint.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "cli", "lsp"),
-    ("baseline", "diff", "edit", "graph", "inputs", "output", "policy", "settings"),
+    ("baseline", "diff", "edit", "graph", "inputs", "output", "policy", "replay", "settings"),
     ("clusters", "engine", "explainer"),
     ("checks", "fixes", "rule_selection", "suppressions"),
     ("effective",),

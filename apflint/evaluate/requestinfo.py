@@ -128,6 +128,11 @@ def parse_request_info(method: str, url: str) -> RequestInfo:
     )
 
 
+def parse_path(url: str) -> str:
+    """Return the path of a URL, percent-decoded. Raises UserError if the server cannot parse the URL."""
+    return _target(url)[0]
+
+
 def is_long_running(info: RequestInfo) -> bool:
     """Return whether the server sets no deadline for a request, such as a watch, a log, a port-forward or a profile."""
     if info.verb in LONG_RUNNING_VERBS:

@@ -16,7 +16,8 @@ from apflint.errors import UserError
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.output.explain import REPEATED_FIELDS, reasons_json, request_json
 from apflint.output.sanitize import sanitize_json
-from apflint.requests.json_lines import describe_json_error, read_json_values, strip_timestamp, unwrap_list
+from apflint.requests.envelopes import strip_timestamp, unwrap_list
+from apflint.requests.json_lines import describe_json_error, read_json_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

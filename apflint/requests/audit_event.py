@@ -1,13 +1,15 @@
-"""Parser of requests in events of the audit log. Audit events contain all groups of the user."""
+"""Parser of requests in events of the audit log. Audit events contain all groups of the user, except on GKE."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from apflint.errors import UserError
+from apflint.evaluate.authentication import complete_groups, parse_service_account
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.requestinfo import parse_request_info
-from apflint.requests.json_lines import get_string, get_strings, require_object, unwrap_event
+from apflint.requests.envelopes import unwrap_event
+from apflint.requests.json_lines import get_string, get_strings, require_object
 from apflint.requests.request import METHOD_OF_VERB, Request, make_resource_info
 
 if TYPE_CHECKING:
@@ -57,9 +59,22 @@ def _parse_user(event: dict[str, Any]) -> tuple[UserInfo, tuple[str, ...]]:
     impersonated = require_object(event.get("impersonatedUser") or {}, '"impersonatedUser"')
     fields = impersonated or authenticated
     user = UserInfo(get_string(fields, "username", required=True), get_strings(fields, "groups"))
+    notes: tuple[str, ...] = ()
+    if fields.get("groups") is None:
+        notes = (f'The event has no groups of "{user.name}": {_describe_known_groups(user.name)}.',)
+        user = user._replace(groups=complete_groups(user.name, ())[0])
     if not impersonated:
-        return user, ()
-    return user, (f'"{get_string(authenticated, "username")}" impersonates "{user.name}", whose request this is.',)
+        return user, notes
+    return user, (
+        *notes,
+        f'"{get_string(authenticated, "username")}" impersonates "{user.name}", whose request this is.',
+    )
+
+
+def _describe_known_groups(user: str) -> str:
+    if parse_service_account(user) is not None:
+        return "the groups of service accounts are used"
+    return "only the groups that authentication always adds are used, so the answer may be wrong"
 
 
 def _parse_uri(verb: str, uri: str) -> RequestInfo:

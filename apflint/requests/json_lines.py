@@ -1,13 +1,8 @@
-"""Parser of requests in JSON: one value, a list, or one value per line, also in log records of hosted control planes.
-
-Azure (AKS) puts an audit event as a string into `properties.log`. Amazon (EKS) uses `message`, or the field `@message` of a
-query result. Google (GKE) records requests in its own format, without the groups of the user.
-"""
+"""Parser of requests in JSON: one value, a list, or one value per line, also in log records of hosted control planes."""
 
 from __future__ import annotations
 
 import json
-import re
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +12,13 @@ from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.evaluate.resources import find_resources
 from apflint.record import NamedTuple
+from apflint.requests.envelopes import is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.request import Request, describe_group, make_resource_info
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _JSON_TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
-_LIST_KEYS = ("items", "records", "events", "results")
-"""Keys of the lists in Kubernetes lists, Azure event hubs, `aws logs filter-log-events` and `aws logs get-query-results`."""
-_AKS_CATEGORIES = ("kube-audit", "kube-audit-admin")
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?=\{)", re.ASCII)
-_GKE_TYPE = "google.cloud.audit.AuditLog"
 
 
 class JsonValue(NamedTuple):
@@ -135,9 +126,7 @@ def _split_list(value: JsonValue) -> Iterator[JsonValue]:
         yield value
         return
     for item in items:
-        is_azure = isinstance(item, dict) and "properties" in item
-        # Azure event hubs mix audit events with other log records, which are omitted.
-        if not is_azure or item.get("category") in (None, *_AKS_CATEGORIES):
+        if not is_other_log(item):  # Azure event hubs mix audit events with other log records, which are omitted
             yield JsonValue(value.line, item)
 
 
@@ -171,61 +160,3 @@ def get_strings(fields: Mapping[str, object], key: str) -> tuple[str, ...]:
 
 def _describe_type(value: object) -> str:
     return _JSON_TYPES.get(type(value), "a number")
-
-
-def strip_timestamp(line: str) -> str:
-    """Return the line without its leading timestamp. Exports from CloudWatch to object storage have timestamps."""
-    match = _TIMESTAMP.match(line)
-    return line[match.end() :] if match else line
-
-
-def unwrap_list(value: object) -> object:
-    """Return the list in a Kubernetes list or a batch of log records. Return other values unchanged."""
-    if isinstance(value, dict):
-        return next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), value)
-    return value
-
-
-def unwrap_event(value: object) -> object:
-    """Return the audit event in a log record. Return values that are not log records unchanged.
-
-    Raises UserError for log records without a readable audit event.
-    """
-    if isinstance(value, list):  # possibly a row of CloudWatch Logs Insights, which is a list of fields
-        for field in value:
-            if isinstance(field, dict) and field.get("field") == "@message" and isinstance(field.get("value"), str):
-                return _parse_wrapped_event(field["value"], "@message")
-        return value
-    if not isinstance(value, dict):
-        return value
-    properties = value.get("properties")
-    if isinstance(properties, dict) and "log" in properties:
-        category, log = value.get("category"), properties["log"]
-        if category is not None and category not in _AKS_CATEGORIES:
-            raise UserError(f'this Azure log record has the category "{category}", which is not an audit log')
-        return _parse_wrapped_event(log, "properties.log") if isinstance(log, str) else log
-    payload = value.get("protoPayload")
-    if isinstance(payload, dict) and str(payload.get("@type", "")).endswith(_GKE_TYPE):
-        raise UserError(_describe_google_record(payload))
-    message = value.get("message")
-    if isinstance(message, str) and "requestURI" not in value and "kind" not in value:
-        return _parse_wrapped_event(message, "message")
-    return value
-
-
-def _parse_wrapped_event(text: str, field: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise UserError(f'"{field}" of this log record is not an audit event in JSON') from None
-
-
-def _describe_google_record(payload: dict[str, Any]) -> str:
-    """Return why a record of Google's audit log cannot be classified, with an `apflint explain` command to use instead."""
-    authentication, method = payload.get("authenticationInfo"), payload.get("methodName")
-    user = authentication.get("principalEmail") if isinstance(authentication, dict) else None
-    verb = method.rpartition(".")[2] if isinstance(method, str) else ""
-    return (
-        "this is a Cloud Audit Logs record (GKE), which lacks the groups of the user that decide about the FlowSchema."
-        f" Try: apflint explain {verb or 'VERB'} RESOURCE -n NAMESPACE --as {user or 'USER'} --as-group GROUP"
-    )

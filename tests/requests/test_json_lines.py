@@ -263,10 +263,9 @@ def test_explain_reads_log_records(
     ("value", "message"),
     [
         (
-            GOOGLE,
-            r"GKE.*lacks the groups of the user.*apflint explain list RESOURCE -n NAMESPACE --as alice@example\.com",
+            {"protoPayload": {"@type": "x/google.cloud.audit.AuditLog", "methodName": "google.container.v1.Get"}},
+            "not a request to a Kubernetes API server: google.container.v1.Get",
         ),
-        ({"protoPayload": {"@type": "x/google.cloud.audit.AuditLog"}}, "apflint explain VERB RESOURCE"),
         (OTHER, 'category "kube-scheduler", which is not an audit log'),
         ({"properties": {"log": "I1122"}}, '"properties.log" of this log record is not an audit event'),
         ({"message": "I1122"}, '"message" of this log record is not an audit event'),
@@ -280,8 +279,28 @@ def test_log_record_without_event_is_rejected(value: Any, message: str) -> None:
 
 
 def test_google_record_is_rejected_as_a_request() -> None:
-    with pytest.raises(UserError, match="GKE"):
+    with pytest.raises(UserError, match="audit event in a log record: read it with --event"):
         parse_record(GOOGLE)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "attributes"),
+    [
+        ("io.k8s.core.v1.pods.list", "core/v1/namespaces/team-a/pods", ("list", "", "pods", "", "team-a", "")),
+        ("io.k8s.core.v1.nodes.get", "core/v1/nodes/n", ("get", "", "nodes", "", "", "n")),
+        ("io.k8s.core.v1.namespaces.get", "core/v1/namespaces/a", ("get", "", "namespaces", "", "a", "a")),
+        ("io.k8s.core.v1.namespaces.finalize.update", "core/v1/namespaces/a/finalize", ("update", "", "namespaces", "finalize", "a", "a")),
+        ("io.k8s.apps.v1.deployments.scale.patch", "apps/v1/namespaces/a/deployments/d/scale", ("patch", "apps", "deployments", "scale", "a", "d")),
+        ("io.k8s.io.example.v1.things.deletecollection", "example.io/v1/things", ("deletecollection", "example.io", "things", "", "", "")),
+    ],
+)  # fmt: skip
+def test_google_record_is_read_without_groups(method: str, path: str, attributes: tuple[str, ...]) -> None:
+    record = {"protoPayload": {**GOOGLE["protoPayload"], "methodName": method, "resourceName": path}}
+    request = parse_event(record)
+    info = request.info
+    assert (info.verb, info.api_group, info.resource, info.subresource, info.namespace, info.name) == attributes
+    assert request.user.groups == ("system:authenticated",)
+    assert request.notes[0].startswith('The event has no groups of "alice@example.com": only the groups')
 
 
 @pytest.mark.parametrize(
@@ -289,8 +308,10 @@ def test_google_record_is_rejected_as_a_request() -> None:
     [
         "aks-eventhub.jsonl",
         "aks-storage.jsonl",
+        "bare.jsonl",
         "eks-filter-log-events.json",
         "eks-s3-export.log",
+        "eventlist.json",
         "webhook-batches.jsonl",
     ],
 )

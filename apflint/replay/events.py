@@ -1,0 +1,147 @@
+"""Fields of audit events that a replay needs, and the reasons why a value is not an audit event.
+
+An event has one of four stages. `RequestReceived` is written before impersonation, so its user may be wrong, and a later
+event of the request follows. Source: staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit.go.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+from apflint.errors import UserError
+from apflint.record import NamedTuple
+from apflint.requests.json_lines import get_string, get_strings, require_object
+from apflint.wording import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+RECEIVED, STARTED, COMPLETE, PANIC = "RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"
+STAGES = (RECEIVED, STARTED, COMPLETE, PANIC)
+LATER_STAGES = frozenset(STAGES) - {RECEIVED}
+DECISION = "authorization.k8s.io/decision"
+"""Annotation of requests that reached authorization, which API Priority and Fairness precedes.
+
+Recorded on 1.36.2: all requests that API Priority and Fairness let through have the annotation, and no others.
+"""
+QUEUE_WAIT = "apiserver.latency.k8s.io/apf-queue-wait"
+"""Annotation with the time in the queue, a Go duration. Only requests that took more than 500 ms have the annotation.
+
+Source: `writeLatencyToAnnotation` in staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit.go.
+"""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_DURATION_PART = re.compile(r"([0-9.]+)(h|ms|m|s|[uµμ]s|ns)", re.ASCII)
+_MICROSECONDS = {"h": 3600e6, "m": 60e6, "s": 1e6, "ms": 1e3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ns": 1e-3}
+
+
+class AttributeTuple(NamedTuple):
+    """The attributes of a request from which its FlowSchema follows. Many requests have equal tuples."""
+
+    user: str | None
+    """None if the event has no user, such as an event with status 401."""
+    groups: tuple[str, ...] | None
+    """None if the event does not contain groups, as on GKE."""
+    verb: str
+    api_group: str
+    resource: str
+    subresource: str
+    namespace: str
+    """The namespace if the configuration names it, else `OTHER_NAMESPACE`. Empty for requests without a namespace."""
+    path: str
+    """The percent-encoded path of a non-resource request. Empty for resource requests.
+
+    Recorded: events of resource requests have an `objectRef`, even if the resource is empty, as in `/api/v1//pods`."""
+
+
+OTHER_NAMESPACE = "\x00"
+"""Stands for all namespaces that the configuration does not name. FlowSchemas cannot tell these namespaces apart."""
+
+
+def read_attributes(event: dict[str, Any]) -> Hashable:
+    """Return the values of the fields of `AttributeTuple` in an event, with the unreduced namespace.
+
+    Raises AttributeError or TypeError if the event does not have the types of an audit event. `find_problem` then returns
+    the reason. Strings are not checked here, because this function runs for every event.
+    """
+    user = event.get("impersonatedUser") or event.get("user") or _NOTHING
+    reference = event.get("objectRef") or _NOTHING
+    groups = user.get("groups")
+    if type(groups) is list:
+        groups = tuple(groups)
+    return (
+        user.get("username"),
+        groups,
+        event["verb"],
+        reference.get("apiGroup"),
+        reference.get("resource"),
+        reference.get("subresource"),
+        reference.get("namespace"),
+        None if reference else event["requestURI"].partition("?")[0],
+    )
+
+
+_NOTHING: dict[str, Any] = {}
+
+
+def find_problem(value: object) -> str | None:
+    """Return why a JSON value is not an audit event that a replay can read, as a clause, or None if it is one."""
+    try:
+        event = require_object(value, "an audit event")
+        kind, version = get_string(event, "kind"), get_string(event, "apiVersion")
+        if kind not in ("", "Event") or not (version or "audit.k8s.io/").startswith("audit.k8s.io/"):
+            return f"this is {version} {kind or 'without a kind'}, not an audit.k8s.io Event"
+        stage = get_string(event, "stage")
+        if stage not in STAGES:
+            return f"unknown stage {quote(stage)}" if stage else "the event has no stage"
+        if stage == RECEIVED:
+            return None
+        get_string(event, "verb", required=True)
+        get_string(event, "auditID")
+        for key in ("impersonatedUser", "user"):
+            user = require_object(event.get(key) or {}, f'"{key}"')
+            get_string(user, "username")
+            get_strings(user, "groups")
+        reference = require_object(event.get("objectRef") or {}, '"objectRef"')
+        for key in ("resource", "subresource", "apiGroup", "namespace"):
+            get_string(reference, key)
+        if not reference:
+            get_string(event, "requestURI", required=True)
+        for key in ("requestReceivedTimestamp", "stageTimestamp"):
+            if get_string(event, key) and parse_time(event[key]) is None:
+                return f'"{key}" is not a time: {quote(event[key])}'
+        if not (event.get("requestReceivedTimestamp") or event.get("stageTimestamp")):
+            return "the event has no time"
+        require_object(event.get("responseStatus") or {}, '"responseStatus"')
+        require_object(event.get("annotations") or {}, '"annotations"')
+    except UserError as error:
+        return str(error)
+    return None
+
+
+def parse_time(text: object) -> int | None:
+    """Return a time in RFC 3339 as microseconds since 1970, or None if `text` is not a time."""
+    try:
+        time = datetime.fromisoformat(text)  # type: ignore[arg-type]  # TypeError is expected
+    except (TypeError, ValueError):
+        return None
+    return None if time.tzinfo is None else (time - _EPOCH) // _MICROSECOND
+
+
+def parse_wait(text: object) -> int | None:
+    """Return a Go duration in microseconds, rounded down, or None if `text` is not a duration.
+
+    The SQL of other engines adds the parts in the same order, so the results are equal.
+    """
+    parts = dict.fromkeys(_MICROSECONDS, 0.0)
+    if not isinstance(text, str) or not (found := _DURATION_PART.findall(text)):
+        return None
+    try:
+        parts.update({unit: float(number) * _MICROSECONDS[unit] for number, unit in found})
+    except ValueError:
+        return None
+    return floor(sum(parts.values()))

@@ -1,0 +1,81 @@
+"""A log that an engine has read: the database with its requests, its attribute tuples, and what was not read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from apflint.effective import Effective
+    from apflint.replay.classification import Assignment
+    from apflint.replay.events import AttributeTuple
+    from apflint.replay.tables import Database
+
+
+class Wanted(NamedTuple):
+    """Texts of each request that a report needs. They take most of the memory, so they are omitted if possible."""
+
+    namespace: bool = False
+    agent: bool = False
+    audit_id: bool = False
+
+
+class Unreadable(NamedTuple):
+    """A line that is not an audit event."""
+
+    file: str
+    line: int
+    reason: str
+
+
+@dataclass
+class Coverage:
+    """What a log contains, and what could not be read."""
+
+    files: int = 0
+    stages: Counter[str] = field(default_factory=Counter)
+    """Number of events by stage."""
+    unreadable: int = 0
+    """Number of lines, and of items in lists, that are not audit events."""
+    first_unreadable: Unreadable | None = None
+    other_records: int = 0
+    """Number of log records of hosted control planes that are not about audit events."""
+    damaged: list[Unreadable] = field(default_factory=list)
+    """Files of which only the lines before a place were read, or nothing."""
+    interrupted: bool = False
+    """Whether the user interrupted reading, so that only a part was read."""
+
+    def reject(self, file: str, line: int, reason: str) -> None:
+        """Count an unreadable line, and keep the first one."""
+        self.unreadable += 1
+        if self.first_unreadable is None:
+            self.first_unreadable = Unreadable(file, line, reason)
+
+
+@dataclass
+class Log:
+    """A log that an engine has read."""
+
+    database: Database
+    tuples: list[AttributeTuple]
+    """The distinct attribute tuples. Their indices are in the column `tuple` of the table `request`."""
+    servers: list[str]
+    """Names of API servers. Their indices are in the column `server`."""
+    coverage: Coverage
+    engine: str
+
+
+class Replay(NamedTuple):
+    """A log whose requests are classified."""
+
+    log: Log
+    known: Effective
+    assignments: list[Assignment]
+    """For each of `Log.tuples`."""
+    levels: list[str]
+    """Names of priority levels. Their indices are in the column `level` of the table `apf`."""
+    copies: int
+    """Number of events that the log contains twice."""

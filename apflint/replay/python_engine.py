@@ -1,0 +1,384 @@
+"""The engine without dependencies: reads events with `json`, and keeps requests in SQLite. The other engines must agree with it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from apflint.budgets import MAX_AUDIT_VALUE_BYTES
+from apflint.errors import UserError
+from apflint.inputs.audit_logs import read_blocks
+from apflint.replay.events import (
+    DECISION,
+    LATER_STAGES,
+    OTHER_NAMESPACE,
+    QUEUE_WAIT,
+    RECEIVED,
+    STARTED,
+    AttributeTuple,
+    find_problem,
+    parse_time,
+    parse_wait,
+    read_attributes,
+)
+from apflint.replay.log import Coverage, Log, Unreadable
+from apflint.replay.tables import REQUEST_COLUMNS
+from apflint.requests.envelopes import find_server, is_other_log, strip_timestamp, unwrap_event, unwrap_list
+from apflint.requests.json_lines import describe_json_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+
+    from apflint.inputs.audit_logs import AuditLogFile, Block
+    from apflint.replay.log import Wanted
+    from apflint.replay.tables import Row
+
+_ROWS_PER_INSERT = 10_000
+_MAX_REMEMBERED_SECONDS = 1_000_000
+_NO_TEXTS = None, None, None
+_CACHE_KIBIBYTES = 65_536
+_scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder())["scan_once"]
+"""Parses a value at an index of a string. It is faster than `json.loads`, which searches for spaces around the value."""
+
+
+class SqliteDatabase:
+    """A temporary SQLite database. SQLite writes it to a file that it deletes, if it exceeds the cache."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect("", isolation_level=None)
+        self.query(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
+        self.query("PRAGMA synchronous = OFF")
+        self.query("PRAGMA journal_mode = OFF")
+
+    def query(self, sql: str) -> list[tuple[object, ...]]:
+        """Run a statement, and return its rows."""
+        return self._connection.execute(sql).fetchall()
+
+    def stream(self, sql: str) -> Iterator[tuple[object, ...]]:
+        """Run a statement, and yield its rows."""
+        yield from self._connection.execute(sql)
+
+    def insert(self, table: str, rows: Iterable[Row]) -> None:
+        """Append rows to a table."""
+        rows = list(rows)
+        if rows:
+            self._connection.execute("BEGIN")
+            self._connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+            self._connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Delete the database."""
+        self._connection.close()
+
+
+class EventReader:
+    """Reads audit events from files. `store` receives the rows of the table `request`."""
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        namespaces: Collection[str],
+        store: Callable[[list[Row]], object],
+        hash_id: Callable[[str], object] = hash,
+    ) -> None:
+        """Create a reader. `namespaces` are the namespaces that FlowSchemas name. `hash_id` converts audit IDs."""
+        self.coverage = Coverage()
+        self.tuples: list[AttributeTuple] = []
+        self.servers: list[str] = []
+        self._wanted = wanted
+        self._wants_texts = any(wanted)
+        self._counts = self.coverage.stages
+        self.namespaces = namespaces
+        self._hash_id = hash_id
+        self._store = store
+        self._rows: list[Row] = []
+        self._numbers: dict[Hashable, int] = {}
+        """Index in `tuples` for each result of `read_attributes`."""
+        self._known_tuples: dict[AttributeTuple, int] = {}
+        self._server_numbers: dict[str, int] = {}
+        self._seconds: dict[str, int] = {}
+        self._versions: set[tuple[object, object]] = set()
+        """Values of `kind` and `apiVersion` that events may have."""
+        self._file, self._line = "", 0
+
+    def read_file(self, file: AuditLogFile, report: Callable[[int], object] = lambda _: None) -> None:
+        """Read the events of a file. `report` is called with the number of bytes read since the previous call."""
+        self._file = file.name
+        self.coverage.files += 1
+        server = self.server_number(file.server)
+        blocks = self._join_value(read_blocks(file), server)
+        for block in blocks:
+            if block.is_file_problem:
+                self.coverage.damaged.append(Unreadable(file.name, block.line, block.problem))
+            elif block.problem:
+                self.coverage.reject(file.name, block.line, block.problem)
+            else:
+                self._read_lines(block, server)
+                report(len(block.data))
+        self.flush()
+
+    def flush(self) -> None:
+        """Store the rows that are not stored yet."""
+        if self._rows:
+            rows, self._rows = self._rows, []
+            self._store(rows)
+
+    def server_number(self, name: str) -> int:
+        """Return the index of an API server in `servers`. Append the server if it is new."""
+        number = self._server_numbers.setdefault(name, len(self.servers))
+        if number == len(self.servers):
+            self.servers.append(name)
+        return number
+
+    def _join_value(self, blocks: Iterator[Block], server: int) -> Iterator[Block]:
+        """Read a file that is one JSON value over several lines, or yield the blocks of another file."""
+        head: list[Block] = []
+        size = 0
+        for block in blocks:
+            head.append(block)
+            size += len(block.data)
+            if (len(head) == 1 and not _is_beginning(block.data)) or block.problem or size > MAX_AUDIT_VALUE_BYTES:
+                break
+        else:
+            if head:
+                try:
+                    value = json.loads(b"".join(block.data for block in head))
+                except (ValueError, RecursionError):
+                    pass
+                else:
+                    self._line = head[0].line
+                    self._read_value(value, server)
+                    return
+        yield from chain(head, blocks)
+
+    def _read_lines(self, block: Block, server: int) -> None:
+        """Read the events of complete lines. This loop takes most of the time of a replay."""
+        try:
+            lines = block.data.decode().split("\n")
+        except UnicodeDecodeError:
+            for number, data in enumerate(block.data.split(b"\n"), block.line):
+                self._read_line(number, data, server)
+            return
+        # Strings with a lone surrogate are not text. They are so rare that only lines with escaped surrogates are checked.
+        has_surrogates = b"\\ud" in block.data or b"\\uD" in block.data
+        versions, stages, count = self._versions, self.coverage.stages, 0
+        add = self._add
+        for number, line in enumerate(lines, block.line):
+            try:
+                event, end = _scan(line, 0)
+                if (
+                    end != len(line)
+                    or (event.get("kind"), event.get("apiVersion")) not in versions
+                    or (has_surrogates and "\\u" in line)
+                ):
+                    self._read_line(number, line, server)
+                    continue
+                stage = event["stage"]
+                if stage == "RequestReceived":
+                    count += 1
+                    continue
+                if stage in LATER_STAGES:
+                    add(event, stage, server)
+                else:
+                    self._read_line(number, line, server)
+            except (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError):
+                self._read_line(number, line, server)
+        if count:
+            stages[RECEIVED] += count
+
+    def _read_line(self, number: int, line: str | bytes, server: int) -> None:
+        """Read a line that may be anything: a blank line, an event in an envelope, a list, or not an event."""
+        self._line = number
+        try:
+            value = parse_line(line)
+        except UserError as error:
+            self._reject(str(error))
+        else:
+            if value is not None:
+                self._read_value(value[0], server)
+
+    def _read_value(self, value: object, server: int) -> None:
+        """Read an event, or a list or log record that contains events."""
+        items = unwrap_list(value)
+        if isinstance(items, list) and not _is_row(items):
+            for item in items:
+                self._read_value(item, server)
+            return
+        if is_other_log(value):
+            self.coverage.other_records += 1
+            return
+        name = find_server(value)
+        try:
+            event: Any = unwrap_event(value)
+        except UserError as error:
+            self._reject(str(error))
+            return
+        if event is not value and isinstance(unwrap_list(event), list):  # a batch inside a log record
+            self._read_value(event, self.server_number(name) if name else server)
+            return
+        problem = find_problem(event)
+        if problem is not None:
+            self._reject(problem)
+            return
+        stage = event["stage"]
+        if stage == RECEIVED:
+            self.coverage.stages[RECEIVED] += 1
+            return
+        try:
+            self._add(event, stage, self.server_number(name) if name else server)
+        except UserError as error:
+            self._reject(str(error))
+            return
+        if isinstance(value, dict) and event is value:
+            self._versions.add((value.get("kind"), value.get("apiVersion")))
+
+    def _reject(self, reason: str) -> None:
+        self.coverage.reject(self._file, self._line, reason)
+
+    def _add(self, event: dict[str, Any], stage: str, server: int) -> None:
+        """Add the row of an event. Raises an exception for events that `find_problem` rejects.
+
+        This method runs for every event, so it does without calls where it can.
+        """
+        get = event.get
+        key = read_attributes(event)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._number_tuple(event, key)
+        received, ended = get("requestReceivedTimestamp"), get("stageTimestamp")
+        ended = self._time(ended) if ended else None
+        received = self._time(received) if received else ended
+        if received is None:
+            raise ValueError("the event has no time")
+        status, annotations = get("responseStatus"), get("annotations")
+        code = status.get("code") if status else None
+        wait, is_decided = None, 0
+        if annotations:
+            if annotations.get(DECISION) is not None:
+                is_decided = 1
+            if QUEUE_WAIT in annotations:
+                wait = parse_wait(annotations[QUEUE_WAIT])
+        audit_id = get("auditID")
+        if audit_id is not None and type(audit_id) is not str:
+            raise TypeError("the audit ID is not a string")
+        rows = self._rows
+        rows.append(
+            (
+                number,
+                server,
+                self._hash_id(audit_id) if audit_id else None,
+                1 if stage == STARTED else 0,
+                received,
+                ended,
+                code if type(code) is int else None,
+                is_decided,
+                wait,
+                *(self._read_texts(event) if self._wants_texts else _NO_TEXTS),
+            )
+        )
+        self._counts[stage] += 1
+        if len(rows) >= _ROWS_PER_INSERT:
+            self.flush()
+
+    def _read_texts(self, event: dict[str, Any]) -> list[str | None]:
+        reference = event.get("objectRef") or {}
+        texts = reference.get("namespace"), event.get("userAgent"), event.get("auditID")
+        return [
+            text if is_wanted and isinstance(text, str) else None
+            for text, is_wanted in zip(texts, self._wanted, strict=True)
+        ]
+
+    def _number_tuple(self, event: dict[str, Any], key: Hashable) -> int:
+        """Return the index of a tuple that is seen for the first time. Raises UserError if the event is not valid."""
+        problem = find_problem(event)
+        if problem is not None:
+            raise UserError(problem)
+        number = self._numbers[key] = self.number_attributes(reduce_attributes(key, self.namespaces))
+        return number
+
+    def number_attributes(self, attributes: AttributeTuple) -> int:
+        """Return the index of an attribute tuple in `tuples`. Append the tuple if it is new."""
+        number = self._known_tuples.setdefault(attributes, len(self.tuples))
+        if number == len(self.tuples):
+            self.tuples.append(attributes)
+        return number
+
+    def _time(self, text: Any) -> int:
+        """Return the microseconds since 1970 of a time. Times in the form that kube-apiserver writes are fast."""
+        if len(text) == 27 and text[26] == "Z" and text[19] == "." and text[20:26].isdigit():
+            second = self._seconds.get(text[:19])
+            if second is None:
+                start = parse_time(f"{text[:19]}Z")
+                if start is None:
+                    raise ValueError(text)
+                if len(self._seconds) > _MAX_REMEMBERED_SECONDS:
+                    self._seconds.clear()
+                second = self._seconds[text[:19]] = start
+            return second + int(text[20:26])
+        time = parse_time(text)
+        if time is None:
+            raise ValueError(text)
+        return time
+
+
+def parse_line(line: str | bytes) -> tuple[object] | None:
+    """Return the JSON value in a line as a tuple, or None for a blank line. Raises UserError if the line is not JSON."""
+    try:
+        text = line if isinstance(line, str) else line.decode()
+        if not text.strip():
+            return None
+        value = json.loads(strip_timestamp(text))
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeError:
+        raise UserError("this is not UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(describe_json_error(error)) from None
+    return (value,)
+
+
+def reduce_attributes(key: Any, namespaces: Collection[str]) -> AttributeTuple:
+    """Return the attribute tuple of a result of `read_attributes`. Namespaces that are not in `namespaces` become equal."""
+    user, groups, verb, api_group, resource, subresource, namespace, path = key
+    if namespace and namespace not in namespaces:
+        namespace = OTHER_NAMESPACE
+    return AttributeTuple(
+        user, groups, verb, api_group or "", resource or "", subresource or "", namespace or "", path or ""
+    )
+
+
+def _is_row(items: list[Any]) -> bool:
+    """Return whether a list is a row of CloudWatch Logs Insights, which is a list of fields."""
+    return bool(items) and all(isinstance(item, dict) and {*item} == {"field", "value"} for item in items)
+
+
+def _is_beginning(data: bytes) -> bool:
+    """Return whether the first line of a block is only the beginning of a JSON value."""
+    line = next((line for line in data.split(b"\n", 100) if line.strip()), b"").decode("utf-8", "replace").strip()
+    try:
+        json.loads(line)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(line)
+    except (ValueError, RecursionError):
+        pass
+    return False
+
+
+def read_log(
+    files: Iterable[AuditLogFile],
+    wanted: Wanted,
+    namespaces: Collection[str],
+    report: Callable[[int], object] = lambda _: None,
+) -> Log:
+    """Read files into SQLite. If the user interrupts, the result has the events that were read before."""
+    database = SqliteDatabase()
+    database.query(f"CREATE TABLE request ({REQUEST_COLUMNS})")
+    reader = EventReader(wanted, namespaces, lambda rows: database.insert("request", rows))
+    try:
+        for file in files:
+            reader.read_file(file, report)
+    except KeyboardInterrupt:
+        reader.coverage.interrupted = True
+        reader.flush()
+    return Log(database, reader.tuples, reader.servers, reader.coverage, "python")

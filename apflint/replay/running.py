@@ -1,0 +1,82 @@
+"""Runs a replay: reads a log with an engine, classifies its attribute tuples, and computes the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from apflint.errors import UserError
+from apflint.record import NamedTuple
+from apflint.replay.classification import TupleClassifier
+from apflint.replay.log import Replay, Wanted
+from apflint.replay.statistics import limit_period
+from apflint.replay.tables import clean, store_assignments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from apflint.effective import Effective
+    from apflint.inputs.audit_logs import AuditLogFile
+
+Engine = Literal["auto", "duckdb", "python"]
+SMALL_LOG_BYTES = 50_000_000
+"""Up to this size, `auto` chooses the Python engine, which needs less memory and starts faster."""
+
+
+class ReplayOptions(NamedTuple):
+    """Options of a replay."""
+
+    engine: Engine = "auto"
+    memory: str = "256MB"
+    """Memory that DuckDB may use. The process needs about 100 MB more."""
+    by: tuple[str, ...] = ()
+    since: int | None = None
+    until: int | None = None
+    each: bool = False
+    """Whether single requests are printed, which needs their audit IDs."""
+
+
+def replay(
+    files: Sequence[AuditLogFile],
+    known: Effective,
+    options: ReplayOptions,
+    report: Callable[[int], object] = lambda _: None,
+) -> Replay:
+    """Read the files, and classify their requests. `report` is called with the numbers of bytes read meanwhile.
+
+    Raises UserError if the engine is not installed.
+    """
+    classifier = TupleClassifier(known)
+    wanted = Wanted(
+        namespace=options.each or bool({"namespace", "flow"}.intersection(options.by)),
+        agent="userAgent" in options.by,
+        audit_id=options.each,
+    )
+    if choose_engine(files, options.engine) == "duckdb":
+        from apflint.replay import duckdb_engine
+
+        log = duckdb_engine.read_log(files, wanted, classifier.namespaces, report, memory=options.memory)
+    else:
+        from apflint.replay import python_engine
+
+        log = python_engine.read_log(files, wanted, classifier.namespaces, report)
+    copies = clean(log.database)
+    limit_period(log.database, options.since, options.until)
+    assignments = [classifier.assign(attributes) for attributes in log.tuples]
+    levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True))
+    return Replay(log, known, assignments, levels, copies)
+
+
+def choose_engine(files: Sequence[AuditLogFile], engine: Engine) -> Literal["duckdb", "python"]:
+    """Return the engine to use. Raises UserError if DuckDB is requested but not installed."""
+    if engine == "python":
+        return engine
+    is_small = sum(file.size for file in files) <= SMALL_LOG_BYTES or any(file.inode is None for file in files)
+    if engine == "auto" and is_small:
+        return "python"
+    try:
+        import duckdb  # noqa: F401  # only whether it is installed
+    except ImportError:
+        if engine == "duckdb":
+            raise UserError("DuckDB is not installed. Install it with: pip install 'apflint[replay]'") from None
+        return "python"
+    return "duckdb"

@@ -1,0 +1,323 @@
+"""Statistics of replayed requests, computed with SQL that SQLite and DuckDB both execute.
+
+Percentiles are by nearest rank: p99 is the smallest logged value that at least 99% of the values do not exceed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from apflint.errors import UserError
+from apflint.record import NamedTuple
+from apflint.replay.tables import DISTINGUISHER
+from apflint.wording import join_words, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from apflint.evaluate.limits import LevelLimits, Limits
+    from apflint.replay.classification import Assignment
+    from apflint.replay.events import AttributeTuple
+    from apflint.replay.log import Coverage, Log, Replay
+    from apflint.replay.tables import Database
+
+SERIES_LENGTH = 40
+"""Number of equal parts of the period of a log for which requests are counted."""
+DIMENSIONS = {
+    "user": '"user"',
+    "group": '"group"',
+    "userAgent": "agent",
+    "verb": "verb",
+    "resource": "resource",
+    "namespace": "coalesce(namespace, '')",
+    "flowSchema": "flow_schema",
+    "priorityLevel": "priority_level",
+    "flow": f"flow_schema || CASE WHEN distinguished_by IS NULL THEN '' ELSE ' ' || {DISTINGUISHER} END",
+    "status": "coalesce(code, 0)",
+    "server": "server",
+}
+"""SQL expression for each value of `--by`."""
+
+
+class Distribution(NamedTuple):
+    """Some values in microseconds."""
+
+    number: int
+    p50: int
+    p99: int
+    max: int
+
+
+class Peak(NamedTuple):
+    """The most seats that a priority level of one API server had in use at the same time."""
+
+    server: str
+    seats: int
+    time: int
+    """Microseconds since 1970."""
+
+
+class LevelTraffic(NamedTuple):
+    """The requests of one priority level."""
+
+    name: str
+    limits: LevelLimits
+    flow_schemas: tuple[tuple[str, int], ...]
+    """FlowSchemas with requests and their numbers, the most first."""
+    requests: int
+    rejected: int
+    """Requests that API Priority and Fairness answered with 429."""
+    waits: Distribution | None
+    """Times in the queue that the log contains: of requests that took more than 500 ms."""
+    durations: Distribution | None
+    """Durations of executed requests, with their wait. Without watches, whose duration is no work."""
+    seat_microseconds: int
+    """Sum over executed requests, without watches: seats, multiplied by the duration after the wait."""
+    peaks: tuple[Peak, ...]
+    """For each API server, the highest number of seats in use. Empty without durations."""
+    users: tuple[tuple[str, int], ...]
+    """The users with the most requests, and their numbers."""
+    series: tuple[int, ...]
+    """Number of requests in each of `SERIES_LENGTH` equal parts of the period."""
+
+
+class Group(NamedTuple):
+    """The requests with equal values of the dimensions of `--by`."""
+
+    values: tuple[str, ...]
+    requests: int
+    rejected: int
+    seat_microseconds: int
+
+
+class Breakdown(NamedTuple):
+    """The groups with the most requests, by some dimensions."""
+
+    dimensions: tuple[str, ...]
+    groups: tuple[Group, ...]
+    total: int
+    """Number of all groups."""
+
+
+class ReplayReport(NamedTuple):
+    """The result of a replay."""
+
+    coverage: Coverage
+    copies: int
+    """Number of events that the log contains twice."""
+    servers: tuple[str, ...]
+    start: int | None
+    """When the first request was received, in microseconds since 1970. None without requests."""
+    end: int | None
+    """When the last request was received or ended."""
+    outcomes: dict[str, int]
+    """Number of requests by outcome: `classified`, or why API Priority and Fairness did not classify them."""
+    uncertain: int
+    """Number of classified requests whose FlowSchema depends on groups that the log does not contain."""
+    without_groups: int
+    """Number of classified requests whose groups the log does not contain."""
+    backwards: int
+    """Number of requests that end before they are received, because the clock was changed."""
+    watches: int
+    """Number of classified watches."""
+    verbs: frozenset[str]
+    """Verbs of all requests."""
+    limits: Limits
+    levels: tuple[LevelTraffic, ...]
+    """Priority levels with requests, the most requests first."""
+    breakdown: Breakdown | None
+    engine: str
+
+
+def parse_dimensions(text: str) -> tuple[str, ...]:
+    """Parse dimensions of `--by`, separated by commas. Raises UserError for an unknown dimension."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in DIMENSIONS:
+            raise UserError(f"unknown dimension {quote(name)} in --by: use {join_words(DIMENSIONS)}")
+    return tuple(dict.fromkeys(names))
+
+
+def limit_period(database: Database, since: int | None, until: int | None) -> None:
+    """Delete the requests that were received before `since`, or at `until` or later, in microseconds since 1970."""
+    if since is not None:
+        database.query(f"DELETE FROM request WHERE received < {since:d}")
+    if until is not None:
+        database.query(f"DELETE FROM request WHERE received >= {until:d}")
+
+
+def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3, top: int = 10) -> ReplayReport:
+    """Compute the report of a replay, with at most `top_users` users of each level, and `top` groups of `by`."""
+    log, database = replay.log, replay.log.database
+    ((start, last, end, backwards),) = _query(
+        database,
+        "SELECT min(received), max(received), max(ended), coalesce(sum(CASE WHEN ended < received THEN 1 ELSE 0 END), 0)"
+        " FROM request",
+    )
+    outcomes = dict(_query(database, "SELECT outcome, count(*) FROM logged GROUP BY outcome ORDER BY outcome"))
+    verbs = frozenset(log.tuples[number].verb for (number,) in _query(database, "SELECT DISTINCT tuple FROM request"))
+    totals = [
+        _TupleTotal(log.tuples[number], replay.assignments[number], requests, rejected, int(busy))
+        for number, requests, rejected, busy in _query(
+            database, "SELECT tuple, count(*), sum(rejected), coalesce(sum(seats * busy), 0) FROM apf GROUP BY tuple"
+        )
+    ]
+    return ReplayReport(
+        log.coverage,
+        replay.copies,
+        tuple(log.servers),
+        start,
+        None if last is None else max(last, end or 0),
+        outcomes,
+        uncertain=sum(total.requests for total in totals if not total.assignment.certain),
+        without_groups=sum(total.requests for total in totals if total.attributes.groups is None),
+        backwards=backwards,
+        watches=sum(total.requests for total in totals if not total.assignment.has_seats_at_end),
+        verbs=verbs,
+        limits=replay.known.limits,
+        levels=tuple(_compute_levels(replay, totals, start, last, top_users)),
+        breakdown=_break_down(log, by, top) if by else None,
+        engine=log.engine,
+    )
+
+
+class _TupleTotal(NamedTuple):
+    """The requests of one attribute tuple."""
+
+    attributes: AttributeTuple
+    assignment: Assignment
+    requests: int
+    rejected: int
+    seat_microseconds: int
+
+
+def _query(database: Database, sql: str) -> list[Any]:
+    return database.query(sql)
+
+
+def _compute_levels(
+    replay: Replay, totals: list[_TupleTotal], start: int | None, last: int | None, top: int
+) -> Iterator[LevelTraffic]:
+    log, database, names = replay.log, replay.log.database, replay.levels
+    by_level: dict[str, list[_TupleTotal]] = {}
+    for total in totals:
+        by_level.setdefault(str(total.assignment.priority_level), []).append(total)
+    waits = _distributions(database, "wait", "wait IS NOT NULL")
+    durations = _distributions(database, "ended - received", "busy IS NOT NULL")
+    peaks: dict[str, list[Peak]] = {}
+    for level, server, seats, time in _query(database, _PEAKS):
+        peaks.setdefault(names[level], []).append(Peak(log.servers[server], int(seats), time))
+    series: dict[str, list[int]] = {}
+    if start is not None and last is not None:
+        span = last - start + 1
+        # The quotient of a multiple is exact, whether `/` divides integers or not.
+        scaled = f"(received - {start}) * {SERIES_LENGTH}"
+        part = f"CAST(({scaled} - ({scaled}) % {span}) / {span} AS INTEGER)"
+        for level, position, count in _query(database, f"SELECT level, {part}, count(*) FROM apf GROUP BY 1, 2"):
+            series.setdefault(names[level], [0] * SERIES_LENGTH)[position] = count
+    for name, parts in sorted(by_level.items(), key=lambda item: (-sum(part.requests for part in item[1]), item[0])):
+        limits = replay.known.limits.level(name)
+        assert limits is not None
+        number = names.index(name)
+        yield LevelTraffic(
+            name,
+            limits,
+            _count(parts, lambda part: str(part.assignment.flow_schema)),
+            sum(part.requests for part in parts),
+            sum(part.rejected for part in parts),
+            waits.get(number),
+            durations.get(number),
+            sum(part.seat_microseconds for part in parts),
+            tuple(peaks.get(name, ())),
+            _count(parts, lambda part: str(part.attributes.user))[:top],
+            tuple(series[name]),
+        )
+
+
+def _count(parts: list[_TupleTotal], key: Callable[[_TupleTotal], str]) -> tuple[tuple[str, int], ...]:
+    """Count requests by key. The keys with the most requests come first."""
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts[key(part)] += part.requests
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+# Requests that end at the time at which others start free their seats first.
+_PEAKS = """
+    SELECT level, server, taken, time FROM (
+        SELECT level, server, taken, time,
+            row_number() OVER (PARTITION BY level, server ORDER BY taken DESC, time) AS position
+        FROM (
+            SELECT level, server, time,
+                sum(change) OVER (PARTITION BY level, server ORDER BY time, change
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS taken
+            FROM (
+                SELECT level, server, ended - busy AS time, seats AS change FROM apf WHERE busy IS NOT NULL
+                UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL
+            ) AS changes
+        ) AS sums
+    ) AS positions WHERE position = 1 ORDER BY level, server
+"""
+
+
+def _distributions(database: Database, value: str, condition: str) -> dict[int, Distribution]:
+    """Return the distribution of an SQL expression by the index of the level."""
+    rows = _query(
+        database,
+        "SELECT level, count(*), min(CASE WHEN 100 * position >= 50 * number THEN value END),"
+        " min(CASE WHEN 100 * position >= 99 * number THEN value END), max(value) FROM ("
+        f"SELECT level, {value} AS value, row_number() OVER (PARTITION BY level ORDER BY {value}) AS position,"
+        f" count(*) OVER (PARTITION BY level) AS number FROM apf WHERE {condition}) AS numbered GROUP BY level",
+    )
+    return {level: Distribution(*figures) for level, *figures in rows}
+
+
+def _break_down(log: Log, by: Sequence[str], top: int) -> Breakdown:
+    columns = [DIMENSIONS[name] for name in by]
+    source = "apf JOIN attributes ON apf.tuple = attributes.tuple"
+    if "group" in by:
+        source += " JOIN member ON apf.tuple = member.tuple"
+    keys = ", ".join(map(str, range(1, len(columns) + 1)))
+    grouped = f"SELECT {', '.join(columns)}, count(*), sum(rejected), coalesce(sum(apf.seats * busy), 0) FROM {source} GROUP BY {keys}"
+    ((total,),) = _query(log.database, f"SELECT count(*) FROM ({grouped}) AS groups")
+    rows = _query(log.database, f"{grouped} ORDER BY {len(columns) + 1} DESC, {keys} LIMIT {top:d}")
+    groups = []
+    for row in rows:
+        values = [
+            log.servers[value] if name == "server" else "" if value is None else str(value)
+            for name, value in zip(by, row[:-3], strict=True)
+        ]
+        groups.append(Group(tuple(values), row[-3], row[-2], int(row[-1])))
+    return Breakdown(tuple(by), tuple(groups), total)
+
+
+class RequestAnswer(NamedTuple):
+    """One request of `--each`."""
+
+    audit_id: str | None
+    outcome: str
+    flow_schema: str | None
+    priority_level: str | None
+    distinguisher: str | None
+    seats: int | None
+    wait: int | None
+    """Time in the queue in microseconds, or None if the log does not contain it."""
+    rejected: bool
+
+
+def stream_requests(log: Log) -> Iterator[RequestAnswer]:
+    """Yield the requests of a log, in the order in which they ended."""
+    sql = (
+        f"SELECT audit_id, outcome, flow_schema, priority_level, {DISTINGUISHER}, seats, wait, rejected FROM logged"
+        " ORDER BY coalesce(ended, received), received, audit_id, tuple"
+    )
+    for row in log.database.stream(sql):
+        audit_id, outcome, schema, level, distinguisher, seats, wait, rejected = row
+        is_classified = outcome == "classified"
+        answer: Any = (
+            (audit_id, outcome, schema, level, distinguisher, seats, wait, bool(rejected))
+            if is_classified
+            else (audit_id, outcome, None, None, None, None, None, False)
+        )
+        yield RequestAnswer(*answer)

@@ -1,0 +1,132 @@
+"""The tables of a replay, and the interface of the databases that hold them: SQLite or DuckDB.
+
+`request` has a row for each request. `attributes` has a row for each attribute tuple, with its assignment. The view `logged`
+joins both. `apf` has the requests that API Priority and Fairness classified.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from apflint.replay.classification import Assignment
+    from apflint.replay.events import AttributeTuple
+
+    Row = Sequence[object]
+
+REQUEST_COLUMNS = """
+    tuple INTEGER, server INTEGER, id BIGINT, started INTEGER, received BIGINT, ended BIGINT, code INTEGER,
+    decided INTEGER, wait BIGINT, namespace TEXT, agent TEXT, audit_id TEXT
+"""
+"""Columns of `request`: indices of the attribute tuple and the server, a hash of the audit ID, whether the event is
+`ResponseStarted`, times and the queue wait in microseconds, the HTTP status, whether authorization decided, and texts that
+only some reports need."""
+
+_ATTRIBUTE_COLUMNS = """
+    tuple INTEGER, "user" TEXT, verb TEXT, resource TEXT, outcome TEXT, flow_schema TEXT, priority_level TEXT, level INTEGER,
+    distinguished_by TEXT, seats INTEGER, holds INTEGER
+"""
+
+_DROP_COPIES = """
+    DELETE FROM request WHERE id IS NOT NULL AND rowid NOT IN (
+        SELECT min(rowid) FROM request WHERE id IS NOT NULL GROUP BY id, started, received, ended)
+"""
+_COUNT_COPIES = """
+    SELECT (SELECT count(*) FROM request WHERE id IS NOT NULL)
+        - (SELECT count(*) FROM (SELECT DISTINCT id, started, received, ended FROM request WHERE id IS NOT NULL) AS copies)
+"""
+_DROP_STARTED = """
+    DELETE FROM request WHERE started = 1 AND id IN (SELECT id FROM request WHERE started = 0)
+"""
+
+_REQUEST_VIEW = """
+    CREATE VIEW logged AS SELECT request.*, "user", flow_schema, priority_level, level, distinguished_by, seats, holds,
+        CASE WHEN decided = 0 AND code = 401 THEN 'no user'
+             WHEN outcome <> 'classified' THEN outcome
+             WHEN decided = 0 AND code = 403 THEN 'no impersonation'
+             ELSE 'classified' END AS outcome,
+        CASE WHEN decided = 0 AND code = 429 THEN 1 ELSE 0 END AS rejected
+    FROM request JOIN attributes ON request.tuple = attributes.tuple
+"""
+# Requests hold seats from the end of the queue wait to the end of the response. The log does not show the end of watches'
+# initialization, so their seats are unknown. A table is faster than a view: several queries read it.
+_APF_TABLE = """
+    CREATE TABLE apf AS SELECT tuple, server, level, received, ended, code, wait, rejected, seats, namespace, agent,
+        CASE WHEN rejected = 0 AND holds = 1 AND ended > received + coalesce(wait, 0)
+             THEN ended - received - coalesce(wait, 0) END AS busy
+    FROM logged WHERE outcome = 'classified'
+"""
+DISTINGUISHER = """
+    CASE WHEN distinguished_by = 'ByUser' THEN "user" WHEN distinguished_by = 'ByNamespace' THEN coalesce(namespace, '')
+    ELSE '' END
+"""
+"""SQL expression of the flow distinguisher of a request in `logged`, or in `apf` joined with `attributes`."""
+
+
+class Database(Protocol):
+    """A database with the table `request`."""
+
+    def query(self, sql: str) -> list[tuple[object, ...]]:
+        """Run a statement, and return its rows."""
+
+    def stream(self, sql: str) -> Iterator[tuple[object, ...]]:
+        """Run a statement, and yield its rows, which may not fit into memory."""
+
+    def insert(self, table: str, rows: Iterable[Row]) -> None:
+        """Append rows to a table."""
+
+    def close(self) -> None:
+        """Delete the database."""
+
+
+def clean(database: Database) -> int:
+    """Delete copies of events, and `ResponseStarted` events of requests that have a later event. Return the number of copies.
+
+    Copies have the same audit ID, stage and times. Requests with the same audit ID but other times are different requests,
+    because clients may choose audit IDs (header `Audit-ID`).
+    """
+    ((copies,),) = database.query(_COUNT_COPIES)
+    if copies:
+        database.query(_DROP_COPIES)
+    database.query(_DROP_STARTED)
+    database.query("UPDATE request SET ended = NULL WHERE started = 1")
+    return int(str(copies))
+
+
+def store_assignments(database: Database, assigned: Iterable[tuple[AttributeTuple, Assignment]]) -> list[str]:
+    """Create the tables `attributes` and `apf` and the view `logged`. Tuples are numbered from 0 in order.
+
+    Return the names of the priority levels. Their indices are in the column `level`.
+    """
+    levels: dict[str, int] = {}
+    database.query(f"CREATE TABLE attributes ({_ATTRIBUTE_COLUMNS})")
+    database.query('CREATE TABLE member (tuple INTEGER, "group" TEXT)')
+    rows: list[Row] = []
+    members: list[Row] = []
+    for number, (attributes, assignment) in enumerate(assigned):
+        resource = "/".join(filter(None, (attributes.resource, attributes.subresource)))
+        if attributes.api_group:
+            resource += f" ({attributes.api_group})"
+        rows.append(
+            (
+                number,
+                attributes.user or "",
+                attributes.verb,
+                resource or attributes.path,
+                assignment.outcome,
+                assignment.flow_schema,
+                assignment.priority_level,
+                assignment.priority_level and levels.setdefault(assignment.priority_level, len(levels)),
+                assignment.distinguished_by,
+                assignment.seats,
+                int(assignment.has_seats_at_end),
+            )
+        )
+        members += ((number, group) for group in attributes.groups or ())
+    database.insert("attributes", rows)
+    database.insert("member", members)
+    database.query(_REQUEST_VIEW)
+    database.query(_APF_TABLE)
+    return list(levels)

@@ -1,0 +1,369 @@
+"""`apflint replay`: its report, its options, and audit logs that are damaged, mixed or not audit logs."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.audit_logs import ENGINES, FIXTURES, event, needs_duckdb, replay_each, replay_json, write_log
+
+from apflint.budgets import MAX_FILE_BYTES
+from apflint.cli.app import run
+from apflint.inputs import audit_logs
+from apflint.replay import python_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+LIVE = FIXTURES / "live"
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_report(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(LIVE)
+    command = [
+        "replay",
+        "audit.log.gz",
+        "-f",
+        "objects-begin.json",
+        "--server-concurrency",
+        "20+10",
+        "--by",
+        "flow,verb",
+    ]
+    assert run([*command, "--kubernetes", "1.36", "--top", "2", "--isolated"]) == 0
+    assert capsys.readouterr().out == snapshot
+
+
+def at(second: float) -> str:
+    return datetime.fromtimestamp(1795326560 + second, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def request(number: int, start: float, end: float, **changes: Any) -> dict[str, Any]:
+    audit_id = f"{number:08}-0000-0000-0000-000000000000"
+    return event(auditID=audit_id, requestReceivedTimestamp=at(start), stageTimestamp=at(end), **changes)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_numbers_of_a_level(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wait = {"authorization.k8s.io/decision": "allow", "apiserver.latency.k8s.io/apf-queue-wait": "1.5s"}
+    log = write_log(
+        tmp_path / "audit.log",
+        [
+            request(1, 0, 10),
+            request(2, 5, 7.5, annotations=wait),
+            request(3, 10, 11),  # starts when 1 ends
+            request(4, 6, 6.5, responseStatus={"code": 429}, annotations=None),
+            request(5, 0, 20, verb="watch", requestURI="/api/v1/namespaces/team-a/pods?watch=1"),
+            request(6, 6, 6.1, verb="create", responseStatus={"code": 429}),  # an eviction: authorized
+        ],
+    )
+    (level,) = replay_json(capsys, log, "--engine", engine)["levels"]
+    assert level["name"] == "global-default"
+    assert (level["requests"], level["rejected"]) == (6, 1)
+    assert level["waits"] == {"count": 1, "p50": 1.5, "p99": 1.5, "max": 1.5}
+    assert level["durations"] == {"count": 4, "p50": 1.0, "p99": 10.0, "max": 10.0}
+    assert level["seatSeconds"] == pytest.approx(10 + 1 + 1 + 0.1)
+    assert level["peaks"] == [{"server": str(tmp_path / "audit"), "seats": 2, "time": at(6)}]
+    assert level["topUsers"] == [{"user": "alice", "requests": 6}]
+    assert sum(level["requestsOverTime"]) == 6
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_open_watch_counts_once(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watch = {"verb": "watch", "requestURI": "/api/v1/namespaces/team-a/pods?watch=1"}
+    log = write_log(
+        tmp_path / "audit.log",
+        [
+            *(request(1, 0, 1, stage=stage, **watch) for stage in ("RequestReceived", "ResponseStarted")),
+            *(
+                request(2, 0, end, stage=stage, **watch)
+                for end, stage in ((1, "ResponseStarted"), (9, "ResponseComplete"))
+            ),
+        ],
+    )
+    report = replay_json(capsys, log, "--engine", engine)
+    assert (report["events"], report["requests"], report["watches"]) == (4, 2, 2)
+    assert report["levels"][0]["peaks"] == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_since_and_until(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = write_log(tmp_path / "audit.log", [request(number, number, number + 0.5) for number in range(10)])
+    report = replay_json(capsys, log, "--since", at(3), "--until", at(5), "--engine", engine)
+    assert (report["requests"], report["start"], report["end"]) == (2, at(3), at(4.5))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        ("user", {("alice",): 2, ("bob",): 1}),
+        ("group", {("dev",): 2, ("system:authenticated",): 3, ("ops",): 1}),
+        ("userAgent,verb", {("kubectl/v1.36.0", "list"): 2, ("x", "list"): 1}),
+        ("resource,namespace", {("pods", "team-a"): 2, ("pods", "team-b"): 1}),
+        ("flowSchema,priorityLevel,status", {("global-default", "global-default", "200"): 3}),
+        ("flow", {("global-default alice",): 2, ("global-default bob",): 1}),
+    ],
+)
+def test_breakdown(
+    by: str, expected: dict[tuple[str, ...], int], engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bob = {
+        "user": {"username": "bob", "groups": ["ops", "system:authenticated"]},
+        "userAgent": "x",
+        "objectRef": {"resource": "pods", "namespace": "team-b", "apiVersion": "v1"},
+    }
+    log = write_log(tmp_path / "audit.log", [request(1, 0, 1), request(2, 0, 1), request(3, 0, 1, **bob)])
+    breakdown = replay_json(capsys, log, "--by", by, "--engine", engine)["by"]
+    names = by.split(",")
+    assert {tuple(group[name] for name in names): group["requests"] for group in breakdown["groups"]} == expected
+    assert breakdown["total"] == len(expected)
+
+
+# Damaged and odd logs
+
+
+GOOD = json.dumps(event(), separators=(",", ":"))
+BAD_LINES = [
+    ("", None),
+    ("   ", None),
+    ('{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"Respo', "this is not JSON"),
+    ("\x00\x01\x02", "this is not JSON"),
+    ("2026-11-22 05:49:20 GET /healthz 200", "this is not JSON"),
+    ('{"kind":"Pod","apiVersion":"v1"}', "this is v1 Pod, not an audit.k8s.io Event"),
+    ("[1, 2]", "an audit event must be a JSON object, not a number"),
+    ('"text"', "an audit event must be a JSON object, not a string"),
+    (json.dumps(event(stage=None)), "the event has no stage"),
+    (json.dumps(event(stage="Sent")), 'unknown stage "Sent"'),
+    (json.dumps(event(verb=5)), '"verb" must be a string, not a number'),
+    (json.dumps(event(verb=None)), '"verb" is missing'),
+    (json.dumps(event(user="alice")), '"user" must be a JSON object, not a string'),
+    (json.dumps(event(user={"username": "a", "groups": "b"})), '"groups" must be a list of strings'),
+    (json.dumps(event(user={"username": "a", "groups": [1]})), '"groups" must be a list of strings'),
+    (json.dumps(event(objectRef=[1])), '"objectRef" must be a JSON object, not a list'),
+    (json.dumps(event(objectRef={"resource": {}})), '"resource" must be a string, not an object'),
+    (json.dumps(event(objectRef=None, requestURI=None)), '"requestURI" is missing'),
+    (json.dumps(event(annotations="x")), '"annotations" must be a JSON object, not a string'),
+    (json.dumps(event(responseStatus=[1])), '"responseStatus" must be a JSON object, not a list'),
+    (json.dumps(event(auditID={"a": 1})), '"auditID" must be a string, not an object'),
+    (json.dumps(event(requestReceivedTimestamp="yesterday")), '"requestReceivedTimestamp" is not a time: "yesterday"'),
+    (json.dumps(event(requestReceivedTimestamp=None, stageTimestamp=None)), "the event has no time"),
+    ('{"category":"kube-audit","properties":{"log":"I1122"}}', '"properties.log" of this log record is not'),
+    ('{"kind":"Event","stage":"\\ud800"}', "this is not UTF-8"),
+    ('{"a":' * 100_000, "this JSON is nested too deeply"),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("line", "reason"), BAD_LINES)
+def test_bad_line_is_counted_and_shown(
+    line: str, reason: str | None, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "audit.log"
+    log.write_text(f"{GOOD}\n{line}\n{GOOD.replace('1111', '2222')}\n", encoding="utf-8")
+    report = replay_json(capsys, log, "--engine", engine)
+    assert report["classified"] == 2
+    if reason is None:
+        assert (report["unreadable"], report["firstUnreadable"]) == (0, None)
+        return
+    first = report["firstUnreadable"]
+    assert report["unreadable"] == (2 if line == "[1, 2]" else 1)
+    assert (first["file"], first["line"]) == (str(log), 2)
+    assert first["reason"].startswith(reason)
+    assert run(["replay", str(log), "--engine", engine]) == 0
+    assert f"First: {log}:2: {reason}"[:60] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_binary_file_has_no_events(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.log").write_bytes(bytes(range(256)) * 100)
+    report = replay_json(capsys, "x.log", "--engine", engine, code=2)
+    assert report["requests"] == 0
+    assert report["unreadable"] == 101
+    assert report["firstUnreadable"]["line"] == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf"])
+def test_empty_log_is_an_error(content: bytes, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "audit.log").write_bytes(content)
+    assert run(["replay", "audit.log", "--engine", engine]) == 2
+    printed = capsys.readouterr()
+    assert printed.err == "apflint: no audit event in the log\n"
+    assert printed.out.startswith("1 file, 1 API server: 0 events of 0 requests\n")
+
+
+def compressed(suffix: str, data: bytes) -> bytes:
+    if suffix == "gz":
+        return gzip.compress(data)
+    return bytes(pytest.importorskip("zstandard").compress(data))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+@pytest.mark.parametrize("damage", ["truncated", "changed"])
+def test_damaged_compressed_log(
+    damage: str, suffix: str, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = b"".join(f"{GOOD.replace('11111111', os.urandom(4).hex())}\n".encode() for _ in range(20_000))
+    data = bytearray(compressed(suffix, lines))
+    if damage == "truncated":
+        del data[len(data) * 3 // 4 :]
+    else:
+        data[len(data) * 3 // 4 : len(data) * 3 // 4 + 200] = bytes(200)
+    (tmp_path / f"audit.log.{suffix}").write_bytes(data)
+    report = replay_json(capsys, f"audit.log.{suffix}", "--engine", engine, code=2)
+    (place,) = report["damagedFiles"]
+    assert place["file"] == f"audit.log.{suffix}"
+    assert ("ends too early" if damage == "truncated" else "damaged") in place["reason"]
+    assert 5_000 < place["line"] < 20_000
+    assert 5_000 < report["classified"] < 20_000
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_concatenated_compressed_logs(
+    suffix: str, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = [write_log(tmp_path / "x", [request(number, 0, 1)]).read_bytes() for number in range(3)]
+    (tmp_path / "unusual-name").write_bytes(b"".join(compressed(suffix, part) for part in parts))
+    assert replay_json(capsys, "unusual-name", "--engine", engine)["classified"] == 3
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_very_long_line_is_skipped(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    long = json.dumps(event(requestObject="x" * (MAX_FILE_BYTES + 1)))
+    medium = json.dumps(event(auditID="a", requestObject="x" * (MAX_FILE_BYTES // 2)))
+    (tmp_path / "audit.log").write_text(f"{GOOD}\n{long}\n{medium}\n{long}", encoding="utf-8")
+    report = replay_json(capsys, "audit.log", "--engine", engine)
+    assert (report["classified"], report["unreadable"]) == (2, 2)
+    assert report["firstUnreadable"] == {"file": "audit.log", "line": 2, "reason": "the line is longer than 32 MiB"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_time_that_runs_backwards(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_log(tmp_path / "audit.log", [request(1, 5, 6), request(2, 3, 1), request(3, 0, 1)])
+    report = replay_json(capsys, "audit.log", "--engine", engine)
+    assert (report["endBeforeStart"], report["start"], report["end"]) == (1, at(0), at(6))
+    assert report["levels"][0]["durations"]["count"] == 2
+    assert run(["replay", "audit.log", "--engine", engine]) == 0
+    assert "1 requests end before they start" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_copies_of_events_are_omitted(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same_id = request(1, 5, 6)  # a client chose the ID of another request
+    write_log(tmp_path / "audit.log", [request(1, 0, 1), same_id])
+    write_log(tmp_path / "audit-2026-11-22T05-49-20.098.log", [request(1, 0, 1), request(2, 0, 1)])
+    report = replay_json(capsys, ".", "--engine", engine)
+    assert (report["files"], report["classified"], report["duplicateEvents"]) == (2, 3, 1)
+    assert len(report["servers"]) == 1
+
+
+def test_rotated_file_is_found_by_its_inode(tmp_path: Path) -> None:
+    write_log(tmp_path / "audit.log", [request(1, 0, 1)])
+    (file,) = audit_logs.find_audit_logs(["audit.log"])
+    os.rename("audit.log", "audit-2026-11-22T05-49-20.098.log")
+    write_log(tmp_path / "audit.log", [request(2, 0, 1)])
+    (block,) = audit_logs.read_blocks(file)
+    assert b"00000001-" in block.data
+    os.unlink("audit-2026-11-22T05-49-20.098.log")
+    (block,) = audit_logs.read_blocks(file)
+    assert block.is_file_problem
+    assert block.problem == "The file was removed, probably by log rotation."
+
+
+def test_directories_patterns_and_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, name in enumerate(("a.log", "b.log.1", "c-2026-11-22T05-49-20.098.log", "notes.md", ".d.log")):
+        write_log(tmp_path / name, [request(number, 0, 1)])
+    os.link("a.log", "e.log")
+    assert replay_json(capsys, ".")["files"] == 3
+    assert replay_json(capsys, "*.log", "a.log")["files"] == 2
+    (tmp_path / "[x].log").write_text(GOOD, encoding="utf-8")
+    assert replay_json(capsys, "[x].log")["files"] == 1
+
+
+@needs_duckdb
+def test_names_with_patterns_are_read_literally_by_duckdb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_log(tmp_path / "a'*.log", [request(1, 0, 1)])
+    write_log(tmp_path / "a'b.log", [request(2, 0, 1)])
+    assert replay_json(capsys, "a'*.log", "--engine", "duckdb")["classified"] == 1
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(f"{GOOD}\n".encode()))))
+    (line,) = replay_each(capsys, "-")
+    assert line == {
+        "auditID": "11111111-0000-0000-0000-000000000000",
+        "flowSchema": "global-default",
+        "priorityLevel": "global-default",
+        "distinguisher": "alice",
+        "seats": 1,
+        "wait": None,
+        "rejected": False,
+        "notClassified": None,
+    }
+
+
+def test_interrupted_reading_gives_a_partial_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read_blocks(file: audit_logs.AuditLogFile) -> Iterator[audit_logs.Block]:
+        yield next(audit_logs.read_blocks(file))
+        raise KeyboardInterrupt
+
+    write_log(tmp_path / "audit.log", [request(1, 0, 1)])
+    monkeypatch.setattr(python_engine, "read_blocks", read_blocks)
+    assert run(["replay", "audit.log"]) == 130
+    printed = capsys.readouterr()
+    assert printed.out.startswith("PARTIAL RESULT: reading was interrupted.\n1 file")
+    assert "global-default" in printed.out
+    assert printed.err == "apflint: interrupted: the result is partial\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.log"], "missing.log: No such file or directory."),
+        (["*.none"], "*.none: no file matches this pattern"),
+        (["."], ".: no file of an audit log, such as audit.log or audit.log.gz, in this directory"),
+        (["/dev/null"], "/dev/null: not a regular file. To read the output of a command, pipe it to `-`."),
+        (["x", "--by", "users"], 'unknown dimension "users" in --by: use user, group'),
+        (["x", "--by", "user", "--each"], "--each and --by cannot be combined"),
+        (["x", "--since", "yesterday"], '--since: "yesterday" is not a time with a time zone, such as 2026-'),
+        (["x", "--until", "2026-11-22T05:49:20"], '--until: "2026-11-22T05:49:20" is not a time with a time zone'),
+        (["-", "-f", "-"], "standard input cannot be both the manifests and the audit log"),
+        (["x", "--top", "-1"], "--top must be at least 1"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"apflint: {message}")
+    assert printed.err.count("\n") == 1
+
+
+@needs_duckdb
+def test_wrong_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_log(tmp_path / "audit.log", [event()])
+    assert run(["replay", "audit.log", "--engine", "duckdb", "--memory", "much"]) == 2
+    assert capsys.readouterr().err == 'apflint: --memory: "much" is not a size such as 256MB or 4GB\n'
