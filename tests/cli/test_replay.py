@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import random
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -223,7 +224,8 @@ def compressed(suffix: str, data: bytes) -> bytes:
 def test_damaged_compressed_log(
     damage: str, suffix: str, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = b"".join(f"{GOOD.replace('11111111', os.urandom(4).hex())}\n".encode() for _ in range(20_000))
+    numbers = random.Random(1)
+    lines = b"".join(f"{GOOD.replace('11111111', numbers.randbytes(4).hex())}\n".encode() for _ in range(20_000))
     data = bytearray(compressed(suffix, lines))
     if damage == "truncated":
         del data[len(data) * 3 // 4 :]
@@ -234,7 +236,7 @@ def test_damaged_compressed_log(
     (place,) = report["damagedFiles"]
     assert place["file"] == f"audit.log.{suffix}"
     assert ("ends too early" if damage == "truncated" else "damaged") in place["reason"]
-    assert 5_000 < place["line"] < 20_000
+    assert place["line"] > 5_000  # the damaged part may contain any number of line ends
     assert 5_000 < report["classified"] < 20_000
 
 
