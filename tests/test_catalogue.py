@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
+ROOT = Path(__file__).resolve().parent.parent
 PAGE = """\
 ---
 id: APF305
@@ -167,6 +168,14 @@ def test_wrong_example_is_an_error_with_its_line(old: str, new: str, message: st
 def test_bad_example_without_marker_is_an_error() -> None:
     with pytest.raises(ValueError, match="a bad example marks its findings"):
         parse_examples(catalogue.parse_page(re.sub("# ~.*", "", FINE)))
+
+
+def test_new_rules_belong_to_the_next_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    unreleased = changelog.partition("## [Unreleased]\n")[2].partition("\n## [")[0]
+    added = set(re.findall(r"^ *- (APF\d+) `[a-z-]+`", unreleased, re.MULTILINE))
+    released = re.findall(r"^## \[([\d.]+)\]", changelog, re.MULTILINE)
+    assert added == {rule.id for rule in catalogue.read_rules() if rule.since not in released}
 
 
 @pytest.mark.usefixtures("folder")
