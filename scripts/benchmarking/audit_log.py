@@ -1,0 +1,387 @@
+"""Generates synthetic audit logs of a large cluster from a seed, in the shape of recorded ones (`fixtures/replay/live/`).
+
+500 nodes, 240 service accounts, 300 people and 400 namespaces at the level `Metadata`. Some clients overload their priority
+level from time to time, and are rejected or wait then. The numbers are invented: no cluster was measured.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+from datetime import UTC, datetime
+from itertools import accumulate
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+NODES, OPERATORS, PIPELINES, PEOPLE, NAMESPACES = 500, 180, 60, 300, 400
+_START = int(datetime(2026, 11, 16, 8, tzinfo=UTC).timestamp()) * 1_000_000
+_REQUESTS_PER_SECOND = 600
+_BURST_SECONDS, _BURST_PERIOD_SECONDS, _BURST_FACTOR = range(2, 22), 180, 2.5
+"""Each period has a burst in these seconds."""
+_SLOW_MICROSECONDS = 500_000
+"""kube-apiserver annotates latencies of requests that take longer."""
+_NAMESPACE, _NAME = "\x01", "\x02"
+"""Stand for the namespace and the name of the object in a template."""
+
+
+class _Action(NamedTuple):
+    """Something that clients of a kind do."""
+
+    weight: float
+    verb: str
+    path: str
+    """With `_NAMESPACE` and `_NAME`, and the query."""
+    group: str = ""
+    resource: str = ""
+    """With the subresource. Empty for non-resource requests."""
+    milliseconds: float = 5
+    """Mean time."""
+    code: int = 200
+
+
+class _Client(NamedTuple):
+    user: dict[str, Any]
+    agent: str
+    reason: str
+    """Why authorization allows its requests."""
+    is_greedy: bool = False
+    """Whether its requests are rejected and wait during bursts."""
+    impersonated: dict[str, Any] | None = None
+
+
+class _Template(NamedTuple):
+    """What the events of all equal requests of a client have in common, as JSON without braces."""
+
+    received: str
+    """Before impersonation."""
+    answered: str
+    action: _Action
+    annotations: str
+    is_greedy: bool
+
+
+def write_audit_log(path: Path, size: int, seed: int, server: str = "") -> None:
+    """Write a log of at least `size` bytes, and less than one event more. Equal arguments give equal bytes."""
+    written = 0
+    with path.open("wb") as file:
+        for line in events(seed, server):
+            written += file.write(line.encode())
+            if written >= size:
+                return
+
+
+def events(seed: int, server: str = "") -> Iterator[str]:
+    """Yield the lines of an endless log of one server in the order in which the server writes them."""
+    chance = Random(f"{seed} {server}")
+    templates, weights = _list_templates()
+    cumulated = list(accumulate(weights))
+    clock = _Clock()
+    answers: list[tuple[int, str]] = []
+    """Events to write later, by time."""
+    now = _START
+    while True:
+        for template in chance.choices(templates, cum_weights=cumulated, k=1000):
+            is_burst = now // 1_000_000 % _BURST_PERIOD_SECONDS in _BURST_SECONDS
+            rate = _REQUESTS_PER_SECOND * (_BURST_FACTOR if is_burst else 1)
+            now -= int(math.log(1 - chance.random()) * 1e6 / rate) - 1
+            while answers and answers[0][0] <= now:
+                yield heapq.heappop(answers)[1]
+            number = f"{chance.getrandbits(128):032x}"
+            identity = f"{number[:8]}-{number[8:12]}-4{number[13:16]}-a{number[17:20]}-{number[20:]}"
+            # Few namespaces have most of the requests.
+            namespace = f"team-{int(NAMESPACES * chance.random() ** 3):03}"
+            name = f"app-{number[:2]}-{number[2:7]}"
+            received = template.received.replace(_NAMESPACE, namespace).replace(_NAME, name)
+            answered = received
+            if template.answered is not template.received:
+                answered = template.answered.replace(_NAMESPACE, namespace).replace(_NAME, name)
+            time = clock.show(now)
+            head = f'{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"{identity}","stage":'
+            if template.action.code != 401:
+                yield f'{head}"RequestReceived",{received},"requestReceivedTimestamp":"{time}","stageTimestamp":"{time}"}}\n'
+            for stage, end, status, rest in _answer(chance, template, is_burst=is_burst):
+                line = (
+                    f'{head}"{stage}",{answered},"responseStatus":{status},"requestReceivedTimestamp":"{time}",'
+                    f'"stageTimestamp":"{clock.show(now + end)}"{rest}}}\n'
+                )
+                heapq.heappush(answers, (now + end, line))
+
+
+def _answer(chance: Random, template: _Template, *, is_burst: bool) -> Iterator[tuple[str, int, str, str]]:
+    """Yield stage, microseconds after the request, status and annotations of the events of an answer."""
+    action = template.action
+    if template.is_greedy and is_burst and chance.random() < 0.1:
+        yield "ResponseComplete", 200 + int(chance.random() * 300), '{"metadata":{},"code":429}', ""
+        return
+    length = 500 - int(math.log(1 - chance.random()) * action.milliseconds * 1000)
+    status = _STATUS[action.code]
+    if action.code == 401:
+        yield "ResponseStarted", length, status, ""
+    elif action.verb == "watch" or action.resource in ("pods/log", "pods/exec"):
+        yield "ResponseStarted", 3000, status, template.annotations
+        yield "ResponseComplete", 3000 + length, status, template.annotations
+    else:
+        wait = int(chance.random() * 4e6) if template.is_greedy and is_burst and chance.random() < 0.3 else 30
+        annotations = template.annotations
+        if length + wait > _SLOW_MICROSECONDS:
+            annotations = (
+                _LATENCIES.format(_duration(wait), _duration(length), _duration(length + wait)) + annotations[16:]
+            )
+        yield "ResponseComplete", length + wait, status, annotations
+
+
+_STATUS = {
+    code: json.dumps({"metadata": {}, **failure, "code": code}, separators=(",", ":"))
+    for code, failure in (
+        (200, {}),
+        (201, {}),
+        (401, {"status": "Failure", "message": "Unauthorized", "reason": "Unauthorized"}),
+        (403, {"status": "Failure", "message": "forbidden: no access", "reason": "Forbidden"}),
+        (404, {"status": "Failure", "message": "not found", "reason": "NotFound"}),
+    )
+}
+_LATENCIES = (
+    ',"annotations":{{"apiserver.latency.k8s.io/apf-queue-wait":"{}","apiserver.latency.k8s.io/etcd":"{}",'
+    '"apiserver.latency.k8s.io/total":"{}",'
+)
+
+
+def _duration(microseconds: int) -> str:
+    """Return a duration as Go prints it."""
+    if microseconds >= 1_000_000:
+        return f"{microseconds / 1e6:.6f}".rstrip("0").rstrip(".") + "s"
+    return f"{microseconds / 1000:g}ms" if microseconds >= 1000 else f"{microseconds}µs"
+
+
+class _Clock:
+    """Formats times, with the second of the last one in memory."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, str] = {}
+
+    def show(self, time: int) -> str:
+        second, rest = divmod(time, 1_000_000)
+        text = self._texts.get(second)
+        if text is None:
+            if len(self._texts) > 10_000:
+                self._texts.clear()
+            text = self._texts[second] = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
+        return f"{text}.{rest:06}Z"
+
+
+def _list_templates() -> tuple[list[_Template], list[float]]:
+    templates, weights = [], []
+    for share, clients, actions in _kinds():
+        of_actions = sum(action.weight for action in actions)
+        # Few clients send most of the requests.
+        ranks = [1 / (10 + number) for number in range(len(clients))]
+        for client, rank in zip(clients, ranks, strict=True):
+            for action in actions:
+                templates.append(_render(client, action))
+                weights.append(share * rank / sum(ranks) * action.weight / of_actions)
+    return templates, weights
+
+
+def _render(client: _Client, action: _Action) -> _Template:
+    # Go's encoder escapes `&`. Source: encoding/json, HTMLEscape.
+    uri = action.path.replace("NODE", client.user.get("username", "").rpartition(":")[2])
+    head = {"requestURI": uri, "verb": action.verb, "user": client.user}
+    rest: dict[str, Any] = {"sourceIPs": ["10.0.7.41"], "userAgent": client.agent}
+    if action.resource:
+        resource, _, subresource = action.resource.partition("/")
+        parts = action.path.partition("?")[0].strip("/").split("/")
+        parts = parts[2:] if parts[0] == "api" else parts[3:]
+        reference = {"resource": resource}
+        if parts[0] == "namespaces" and len(parts) > 2:
+            reference["namespace"] = parts[1]
+            parts = parts[2:]
+        if len(parts) > 1:
+            reference["name"] = parts[1].replace("NODE", client.user.get("username", "").rpartition(":")[2])
+        if action.group:
+            reference["apiGroup"] = action.group
+        reference["apiVersion"] = "v1"
+        if subresource:
+            reference["subresource"] = subresource
+        rest["objectRef"] = reference
+    received = _members({**head, **rest})
+    answered = received
+    if client.impersonated:
+        answered = _members({**head, "impersonatedUser": client.impersonated, **rest})
+    decision = "forbid" if action.code == 403 else "allow"
+    annotations = {
+        "authorization.k8s.io/decision": decision,
+        "authorization.k8s.io/reason": client.reason if decision == "allow" else "",
+    }
+    return _Template(
+        received, answered, action, f",{_members({'annotations': annotations})}", is_greedy=client.is_greedy
+    )
+
+
+def _members(value: dict[str, Any]) -> str:
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True).replace("&", "\\u0026")
+    return text[1:-1].replace("\\u0001", _NAMESPACE).replace("\\u0002", _NAME)
+
+
+def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
+    """Yield kinds of clients: their share of all requests, the clients, and what they do."""
+    one = f"/api/v1/namespaces/{_NAMESPACE}"
+    apps, jobs = f"/apis/apps/v1/namespaces/{_NAMESPACE}", f"/apis/batch/v1/namespaces/{_NAMESPACE}/jobs"
+    leases = "/apis/coordination.k8s.io/v1/namespaces"
+    widgets = f"/apis/example.com/v1/namespaces/{_NAMESPACE}/widgets"
+    watch = "?allowWatchBookmarks=true&resourceVersion=81726354&timeoutSeconds=437&watch=true"
+    yield (
+        0.3,
+        [_node(number) for number in range(NODES)],
+        (
+            _Action(30, "update", f"{leases}/kube-node-lease/leases/NODE?timeout=10s", "coordination.k8s.io", "leases"),
+            _Action(10, "get", "/api/v1/nodes/NODE?resourceVersion=0&timeout=10s", "", "nodes", 1),
+            _Action(5, "patch", "/api/v1/nodes/NODE/status?timeout=10s", "", "nodes/status", 12),
+            _Action(20, "patch", f"{one}/pods/{_NAME}/status", "", "pods/status", 9),
+            _Action(12, "get", f"{one}/pods/{_NAME}", "", "pods", 3),
+            _Action(8, "create", f"{one}/serviceaccounts/{_NAME}/token", "", "serviceaccounts/token", 7, 201),
+            _Action(8, "create", f"{one}/events", "", "events", 6, 201),
+            _Action(
+                5, "watch", f"{one}/configmaps{watch}&fieldSelector=metadata.name%3D{_NAME}", "", "configmaps", 450_000
+            ),
+            _Action(2, "watch", f"{one}/secrets{watch}&fieldSelector=metadata.name%3D{_NAME}", "", "secrets", 450_000),
+        ),
+    )
+    yield (
+        0.15,
+        [_component("kube-controller-manager"), _component("kube-scheduler")],
+        (
+            _Action(20, "update", f"{leases}/kube-system/leases/{_NAME}?timeout=5s", "coordination.k8s.io", "leases"),
+            _Action(15, "create", f"{one}/pods/{_NAME}/binding", "", "pods/binding", 10, 201),
+            _Action(15, "patch", f"{one}/pods/{_NAME}/status", "", "pods/status", 9),
+            _Action(10, "update", f"{apps}/replicasets/{_NAME}/status", "apps", "replicasets/status", 9),
+            _Action(10, "create", f"{one}/pods", "", "pods", 15, 201),
+            _Action(
+                10,
+                "create",
+                "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+                "authorization.k8s.io",
+                "subjectaccessreviews",
+                1,
+                201,
+            ),
+            _Action(2, "watch", f"/apis/apps/v1/deployments{watch}", "apps", "deployments", 450_000),
+        ),
+    )
+    yield (
+        0.33,
+        [_service_account("operators", f"operator-{number:03}") for number in range(OPERATORS)],
+        (
+            _Action(25, "get", f"{widgets}/{_NAME}", "example.com", "widgets", 4),
+            _Action(10, "update", f"{widgets}/{_NAME}/status", "example.com", "widgets/status", 11),
+            _Action(15, "update", f"{leases}/operators/leases/{_NAME}", "coordination.k8s.io", "leases", 7),
+            _Action(10, "get", f"{one}/configmaps/{_NAME}", "", "configmaps", 3),
+            _Action(6, "list", "/api/v1/pods?limit=500&resourceVersion=0", "", "pods", 180),
+            _Action(4, "list", f"{one}/secrets?labelSelector=app%3D{_NAME}", "", "secrets", 60),
+            _Action(4, "watch", f"/apis/example.com/v1/widgets{watch}", "example.com", "widgets", 450_000),
+            _Action(3, "watch", f"/api/v1/pods{watch}", "", "pods", 450_000),
+            _Action(
+                3, "patch", f"{apps}/deployments/{_NAME}?fieldManager=operator&force=true", "apps", "deployments", 14
+            ),
+            _Action(2, "get", f"{apps}/deployments/{_NAME}", "apps", "deployments", 2, 404),
+            _Action(3, "get", "/metrics", milliseconds=90),
+            _Action(2, "get", "/apis/example.com/v1?timeout=32s", milliseconds=1),
+        ),
+    )
+    yield (
+        0.12,
+        [_service_account(f"ci-{number:02}", "pipeline", is_greedy=True) for number in range(PIPELINES)],
+        (
+            _Action(20, "list", f"{one}/pods?labelSelector=job-name%3D{_NAME}", "", "pods", 120),
+            _Action(15, "create", jobs, "batch", "jobs", 20, 201),
+            _Action(25, "get", f"{jobs}/{_NAME}", "batch", "jobs", 4),
+            _Action(10, "delete", f"{jobs}/{_NAME}?propagationPolicy=Background", "batch", "jobs", 18),
+            _Action(5, "get", f"{one}/pods/{_NAME}/log?follow=true", "", "pods/log", 20_000),
+            _Action(2, "deletecollection", f"{one}/pods?labelSelector=app%3D{_NAME}", "", "pods", 400),
+        ),
+    )
+    yield (
+        0.07,
+        [_person(number) for number in range(PEOPLE)],
+        (
+            _Action(30, "get", f"{one}/pods/{_NAME}", "", "pods", 4),
+            _Action(25, "list", f"{one}/pods?limit=500", "", "pods", 40),
+            _Action(10, "list", f"{apps}/deployments?limit=500", "apps", "deployments", 50),
+            _Action(
+                10,
+                "patch",
+                f"{apps}/deployments/{_NAME}?fieldManager=kubectl-client-side-apply",
+                "apps",
+                "deployments",
+                16,
+            ),
+            _Action(5, "list", f"{one}/secrets?limit=500", "", "secrets", 1, 403),
+            _Action(5, "create", f"{one}/pods/{_NAME}/exec?command=sh&stdin=true", "", "pods/exec", 60_000, 200),
+            _Action(10, "get", "/api?timeout=32s", milliseconds=1),
+            _Action(5, "get", "/openapi/v3?timeout=32s", milliseconds=30),
+        ),
+    )
+    anonymous = {"username": "system:anonymous", "groups": ["system:unauthenticated"]}
+    probes = (
+        'RBAC: allowed by ClusterRoleBinding "system:public-info-viewer" of ClusterRole "system:public-info-viewer"'
+    )
+    yield (
+        0.02,
+        [_Client(anonymous, "kube-probe/1.34", f'{probes} to Group "system:unauthenticated"')],
+        (_Action(10, "get", "/livez?verbose", milliseconds=2), _Action(10, "get", "/readyz", milliseconds=2)),
+    )
+    yield 0.01, [_Client({}, "curl/8.5.0", "")], (_Action(1, "list", f"{one}/pods", "", "pods", 1, 401),)
+
+
+def _node(number: int) -> _Client:
+    name = f"ip-10-0-{number // 250}-{number % 250}.example.internal"
+    user = {
+        "username": f"system:node:{name}",
+        "groups": ["system:nodes", "system:authenticated"],
+        "extra": {"authentication.kubernetes.io/credential-id": [f"X509SHA256={number:064x}"]},
+    }
+    return _Client(user, "kubelet/v1.34.1 (linux/amd64) kubernetes/93248f9", "")
+
+
+def _component(name: str) -> _Client:
+    user = {"username": f"system:{name}", "groups": ["system:authenticated"]}
+    reason = (
+        f'RBAC: allowed by ClusterRoleBinding "system:{name}" of ClusterRole "system:{name}" to User "system:{name}"'
+    )
+    return _Client(user, f"{name}/v1.34.1 (linux/amd64) kubernetes/93248f9/leader-election", reason)
+
+
+def _service_account(namespace: str, name: str, *, is_greedy: bool = False) -> _Client:
+    number = f"{Random(f'{namespace}/{name}').getrandbits(128):032x}"
+    identity = f"{number[:8]}-{number[8:12]}-4{number[13:16]}-a{number[17:20]}-{number[20:]}"
+    user = {
+        "username": f"system:serviceaccount:{namespace}:{name}",
+        "uid": identity,
+        "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
+        "extra": {
+            "authentication.kubernetes.io/credential-id": [f"JTI={identity}"],
+            "authentication.kubernetes.io/node-name": ["ip-10-0-0-17.example.internal"],
+            "authentication.kubernetes.io/node-uid": [identity],
+            "authentication.kubernetes.io/pod-name": [f"{name}-{number[:9]}-{number[9:14]}"],
+            "authentication.kubernetes.io/pod-uid": [identity],
+        },
+    }
+    reason = (
+        f'RBAC: allowed by ClusterRoleBinding "{name}" of ClusterRole "{name}" to ServiceAccount "{name}/{namespace}"'
+    )
+    return _Client(user, f"{name}/v2.11.0 (linux/amd64) client-go/v0.34.1", reason, is_greedy)
+
+
+def _person(number: int) -> _Client:
+    team = f"team-{number % 40:03}"
+    user = {"username": f"oidc:person-{number:03}@example.com", "groups": [f"oidc:{team}", "system:authenticated"]}
+    reason = f'RBAC: allowed by RoleBinding "{team}/edit" of ClusterRole "edit" to Group "oidc:{team}"'
+    agent = "kubectl/v1.34.1 (darwin/arm64) kubernetes/93248f9"
+    if number % 15 == 0:  # through a portal
+        portal = {"username": "portal", "groups": ["portals", "system:authenticated"]}
+        return _Client(portal, "Mozilla/5.0 (X11; Linux x86_64)", reason, impersonated=user)
+    return _Client(user, agent, reason)
