@@ -22,14 +22,15 @@ FILES = {
     "runtime": ["pyproject.toml"],
     "dev": [
         "pyproject.toml",
-        "--all-extras",
+        "--extra=lint",
+        "--extra=test",
         "--group=dev",
         "--group=docs",
         "--constraints=requirements/runtime.txt",
     ],
     "release": ["--group=release"],
 }
-"""Name of each file in requirements/, and what it pins. `dev` tests the versions of `runtime`."""
+"""Name of each file in requirements/, and what it pins. `dev` tests the versions of `runtime`, with the extras that `test` names."""
 
 
 def drop_hashes(text: str) -> list[str]:

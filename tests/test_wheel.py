@@ -72,7 +72,7 @@ def test_wheel_holds_what_the_checkout_has(root: Path, wheel: Path) -> None:
     assert "apflint/py.typed" in held
 
 
-def test_installed_wheel_runs_anywhere(wheel: Path, tmp_path: Path) -> None:
+def test_installed_wheel_runs_anywhere(root: Path, wheel: Path, tmp_path: Path) -> None:
     home = tmp_path / "venv"
     run(sys.executable, "-m", "venv", home, cwd=tmp_path)
     programs = home / "bin"
@@ -97,3 +97,13 @@ def test_installed_wheel_runs_anywhere(wheel: Path, tmp_path: Path) -> None:
     # What lies beside the package in a checkout was packed into it.
     assert "hand" in run(apflint, "rule", "APF305", cwd=manifests)
     assert "properties" in json.loads(run(apflint, "schema", "FlowSchema", "--api-version", "v1", cwd=manifests))
+
+    # Without the extra, the Python engine reads logs, and what needs other packages says how to install them.
+    log = root / "fixtures" / "replay" / "live" / "audit.log.gz"
+    (tmp_path / "audit.log.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(100))
+    assert json.loads(run(apflint, "replay", log, "--format", "json", cwd=tmp_path))["engine"] == "python"
+    for arguments, message in (
+        (f"{log} --engine duckdb", "DuckDB is not installed. Install it with: pip install 'apflint[replay]'"),
+        ("audit.log.zst", "to read .zst files, install apflint[replay]"),
+    ):
+        assert message in run("sh", "-c", f"{apflint} replay {arguments} 2>&1", cwd=tmp_path, status=2)
