@@ -18,6 +18,7 @@ import duckdb
 from apflint.errors import UserError
 from apflint.inputs.audit_logs import find_compression, is_complete_zstandard, locate, read_blocks
 from apflint.replay.events import COMPLETE, DECISION, OTHER_NAMESPACE, PANIC, QUEUE_WAIT, RECEIVED, STARTED
+from apflint.replay.list_options import LIST_VERBS, make_sql
 from apflint.replay.log import Log, Unreadable
 from apflint.replay.python_engine import EventReader, parse_line, reduce_attributes
 from apflint.replay.tables import REQUEST_COLUMNS
@@ -47,6 +48,7 @@ _PATHS = {
     "resource": "objectRef.resource",
     "subresource": "objectRef.subresource",
     "namespace": "objectRef.namespace",
+    "name": "objectRef.name",
     "status": "responseStatus",
     "code": "responseStatus.code",
     "annotations": "annotations",
@@ -57,7 +59,7 @@ _PATHS = {
     "agent": "userAgent",
 }
 """JSON path of each field."""
-_TUPLE = ("username", "usergroups", "verb", "apigroup", "resource", "subresource", "namespace", "path")
+_TUPLE = ("username", "usergroups", "verb", "apigroup", "resource", "subresource", "namespace", "path", "options")
 """Columns of the attribute tuple, in the order of `read_attributes`."""
 _TIME = '"____-__-__T__:__:__.______Z"'
 """Pattern of a time in the form of kube-apiserver, in quotes."""
@@ -225,7 +227,18 @@ def _insertion(path: str, compression: str, file: int, server: int, wanted: Want
     )
     strings = " AND ".join(
         f"""({name} IS NULL OR {name}[1] = '"')"""
-        for name in ("username", "asname", "apigroup", "resource", "subresource", "namespace", "audit_id", "agent")
+        for name in (
+            "username",
+            "asname",
+            "apigroup",
+            "resource",
+            "subresource",
+            "namespace",
+            "name",
+            "uri",
+            "audit_id",
+            "agent",
+        )
     )
     groups = " AND ".join(
         f"({name} IS NULL OR regexp_full_match({name}, {_quote(_GROUPS)}))" for name in ("usergroups", "asgroups")
@@ -234,6 +247,8 @@ def _insertion(path: str, compression: str, file: int, server: int, wanted: Want
     named = ", ".join(_quote(_encode(name)) for name in sorted(namespaces)) or "NULL"
     is_self = "impersonated IS NULL OR impersonated = '{}'"
     has_path = "reference IS NULL OR reference = '{}'"
+    verbs = ", ".join(_quote(_encode(verb)) for verb in LIST_VERBS)
+    options = make_sql("coalesce(uri[2:-2], '')", """coalesce(name <> '""', FALSE)""")
     columns = {
         "username": f"CASE WHEN {is_self} THEN username ELSE asname END",
         "usergroups": f"CASE WHEN {is_self} THEN usergroups ELSE asgroups END",
@@ -244,6 +259,7 @@ def _insertion(path: str, compression: str, file: int, server: int, wanted: Want
         "namespace": f"""CASE WHEN namespace IS NULL OR namespace = '""' THEN NULL WHEN namespace IN ({named}) THEN namespace
             ELSE {_quote(_encode(OTHER_NAMESPACE))} END""",
         "path": f"""CASE WHEN {has_path} THEN '"' || split_part(uri[2:-2], '?', 1) || '"' END""",
+        "options": f"CASE WHEN NOT ({has_path}) AND verb IN ({verbs}) THEN '\"' || {options} || '\"' END",
         "id": """CASE WHEN audit_id <> '""' THEN (hash(audit_id) >> 1)::BIGINT END""",
         "received": "epoch_us(received_time)",
         "ended": "epoch_us(ended_time)",

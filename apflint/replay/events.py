@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.errors import UserError
 from apflint.record import NamedTuple
+from apflint.replay.list_options import LIST_VERBS, reduce_list_options
 from apflint.requests.json_lines import get_string, get_strings, require_object
 from apflint.wording import quote
 
@@ -40,7 +41,7 @@ _MICROSECONDS = {"h": 3600e6, "m": 60e6, "s": 1e6, "ms": 1e3, "us": 1.0, "µs": 
 
 
 class AttributeTuple(NamedTuple):
-    """The attributes of a request from which its FlowSchema follows. Many requests have equal tuples."""
+    """The attributes of a request from which its FlowSchema and seats follow. Many requests have equal tuples."""
 
     user: str | None
     """None if the event has no user, such as an event with status 401."""
@@ -56,6 +57,8 @@ class AttributeTuple(NamedTuple):
     """The percent-encoded path of a non-resource request. Empty for resource requests.
 
     Recorded: events of resource requests have an `objectRef`, even if the resource is empty, as in `/api/v1//pods`."""
+    list_options: str = ""
+    """What the options of a list or watch say about its seats, such as `limit=500&resourceVersion=0` (`list_options`)."""
 
 
 OTHER_NAMESPACE = "\x00"
@@ -73,15 +76,19 @@ def read_attributes(event: dict[str, Any]) -> Hashable:
     groups = user.get("groups")
     if type(groups) is list:
         groups = tuple(groups)
+    verb = event["verb"]
     return (
         user.get("username"),
         groups,
-        event["verb"],
+        verb,
         reference.get("apiGroup"),
         reference.get("resource"),
         reference.get("subresource"),
         reference.get("namespace"),
         None if reference else event["requestURI"].partition("?")[0],
+        reduce_list_options(event.get("requestURI") or "", reference.get("name"))
+        if reference and verb in LIST_VERBS
+        else None,
     )
 
 
@@ -107,10 +114,9 @@ def find_problem(value: object) -> str | None:
             get_string(user, "username")
             get_strings(user, "groups")
         reference = require_object(event.get("objectRef") or {}, '"objectRef"')
-        for key in ("resource", "subresource", "apiGroup", "namespace"):
+        for key in ("resource", "subresource", "apiGroup", "namespace", "name"):
             get_string(reference, key)
-        if not reference:
-            get_string(event, "requestURI", required=True)
+        get_string(event, "requestURI", required=not reference)
         for key in ("requestReceivedTimestamp", "stageTimestamp"):
             if get_string(event, key) and parse_time(event[key]) is None:
                 return f'"{key}" is not a time: {quote(event[key])}'

@@ -340,11 +340,19 @@ def parse_line(line: str | bytes) -> tuple[object] | None:
 
 def reduce_attributes(key: Any, namespaces: Collection[str]) -> AttributeTuple:
     """Return the attribute tuple of a result of `read_attributes`. Namespaces that are not in `namespaces` become equal."""
-    user, groups, verb, api_group, resource, subresource, namespace, path = key
+    user, groups, verb, api_group, resource, subresource, namespace, path, options = key
     if namespace and namespace not in namespaces:
         namespace = OTHER_NAMESPACE
     return AttributeTuple(
-        user, groups, verb, api_group or "", resource or "", subresource or "", namespace or "", path or ""
+        user,
+        groups,
+        verb,
+        api_group or "",
+        resource or "",
+        subresource or "",
+        namespace or "",
+        path or "",
+        options[1:] if options else "",
     )
 
 

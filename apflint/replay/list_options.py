@@ -1,0 +1,99 @@
+"""What the URL of a list or watch request says about its seats, reduced to a few different strings.
+
+The patterns are evaluated by Python and by SQL, so they have neither backslashes nor look-around. They see the URL as the
+client encoded it: an escaped name of a parameter, as in `%6Cimit=5`, or a parameter that occurs twice may be misread.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+LIST_VERBS = ("list", "watch")
+MAX_LIMIT = 100_000
+"""Stands for all greater limits. A list of so many objects takes the maximum of seats in any release."""
+SINGLE_OBJECT = "name"
+"""Part for a list of a single object, by `fieldSelector=metadata.name=x`, which audit events show in `objectRef`."""
+
+_LIMIT, _INVALID = "limit=", "invalid"
+_BAD_NUMBER = "(=-?[0-9]*[^-0-9&]|=-?[0-9]+-|=--|=-?&|=-?$|&|$)"
+_OPTIONS = (
+    (
+        "limit",
+        (
+            ("[?&]limit=0*([1-9][0-9]{0,4})(&|$)", _LIMIT),
+            ("[?&](limit)=0*[1-9][0-9]{5}", f"{_LIMIT}{MAX_LIMIT}"),
+            (f"[?&](limit){_BAD_NUMBER}", _INVALID),
+        ),
+    ),
+    ("timeoutSeconds", ((f"[?&](timeoutSeconds){_BAD_NUMBER}", _INVALID),)),
+    (
+        "resourceVersion=",
+        (
+            ("[?&](resourceVersion)=0(&|$)", "resourceVersion=0"),
+            ("[?&](resourceVersion)=[^&]", "resourceVersion=other"),
+        ),
+    ),
+    (
+        "resourceVersionMatch=",
+        (
+            ("[?&](resourceVersionMatch)=Exact(&|$)", "resourceVersionMatch=Exact"),
+            ("[?&](resourceVersionMatch)=NotOlderThan(&|$)", "resourceVersionMatch=NotOlderThan"),
+            ("[?&](resourceVersionMatch)=[^&]", "resourceVersionMatch=other"),
+        ),
+    ),
+    ("continue=", (("[?&](continue)=[^&]", "continue"),)),
+    ("Selector=", (("[?&](labelSelector|fieldSelector)=[^&]", "selector"),)),
+    (
+        "sendInitialEvents",
+        (
+            ("[?&](sendInitialEvents)=(0|[fF][aA][lL][sS][eE])(&|$)", ""),
+            ("[?&](sendInitialEvents)(=|&|$)", "sendInitialEvents"),
+        ),
+    ),
+)
+"""For each word that must be in the URL: patterns, and the part that stands for the first one that matches.
+
+The part `limit=` is followed by the first group of the pattern. An empty part stands for the default. Parameters that are not
+numbers make the options undecodable. Source: `Convert_url_Values_To_v1_ListOptions` in
+staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/zz_generated.conversion.go, and conversion.go in apimachinery/pkg/runtime.
+"""
+_COMPILED = tuple(
+    (word, tuple((re.compile(pattern.replace("$", r"\Z")).search, part) for pattern, part in cases))
+    for word, cases in _OPTIONS
+)
+
+
+def reduce_list_options(url: str, name: Any) -> str:
+    """Return the parts of the options of a list or watch, each after a `&`, such as `&limit=500&resourceVersion=0`.
+
+    `name` is the name in `objectRef`, or None. Raises TypeError if it is not a string.
+    """
+    reduced = ""
+    if name:
+        if type(name) is not str:
+            raise TypeError("the name of the object is not a string")
+        reduced = f"&{SINGLE_OBJECT}"
+    if "?" not in url:
+        return reduced
+    for word, cases in _COMPILED:
+        if word in url:
+            for search, part in cases:
+                if match := search(url):
+                    reduced += f"&{part}{match[1] if part == _LIMIT else ''}" if part else ""
+                    break
+    return reduced
+
+
+def make_sql(url: str, name: str) -> str:
+    """Return `reduce_list_options` as an SQL expression. `url` is an SQL expression, and `name` a condition."""
+    parts = [f"CASE WHEN {name} THEN '&{SINGLE_OBJECT}' ELSE '' END"]
+    for word, cases in _OPTIONS:
+        choices = " ".join(
+            f"WHEN regexp_extract({url}, '{pattern}', 1) <> '' THEN "
+            + (f"'&{part}' || regexp_extract({url}, '{pattern}', 1)" if part == _LIMIT else f"'{part and f'&{part}'}'")
+            for pattern, part in cases
+        )
+        parts.append(f"CASE WHEN {url} LIKE '%{word}%' THEN CASE {choices} ELSE '' END ELSE '' END")
+    options = " || ".join(parts[1:])
+    return f"{parts[0]} || CASE WHEN {url} LIKE '%?%' THEN {options} ELSE '' END"
