@@ -160,12 +160,28 @@ class Release(NamedTuple):
         return self.minor == 32 or self.minor >= 34
 
     @property
+    def estimates_unversioned_watches(self) -> bool:
+        """Whether a watch without resource version, or with resource version 0, takes as many seats as a list request.
+
+        Such a watch begins with the existing objects. Source: kubernetes/kubernetes pull request 134601.
+        """
+        return self.minor >= 35
+
+    @property
+    def estimates_seats_by_size(self) -> bool:
+        """Whether the seats of a list follow from the size of the objects. Earlier releases count the objects.
+
+        Source: feature gate SizeBasedListCostEstimate, on by default since 1.34, which added it.
+        """
+        return self.minor >= 34
+
+    @property
     def max_list_seats(self) -> int:
         """Maximum number of seats of a list request, or of a watch that begins with a list. A priority level may lower the maximum.
 
         Source: feature gate SizeBasedListCostEstimate and `DefaultWorkEstimatorConfig` in util/flowcontrol/request/config.go.
         """
-        return 100 if self.minor >= 34 else 10 if self.estimates_seats else 1
+        return 100 if self.estimates_seats_by_size else 10 if self.estimates_seats else 1
 
     @property
     def max_mutating_seats(self) -> int:

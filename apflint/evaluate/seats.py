@@ -1,16 +1,26 @@
 """Estimates of the seats of one request, from the objects that a list loads or the watchers that a change notifies.
 
-Sources: `util/flowcontrol/request` (list_work_estimator.go, mutating_work_estimator.go, width.go, config.go).
-`max_seats` and `request_bound` apply to every release that limits the seats of a request. The estimates apply to 1.34 and
-later with the feature gate SizeBasedListCostEstimate, which is on by default. Compared with kube-apiserver 1.36.2.
+Sources: `util/flowcontrol/request` (list_work_estimator.go, mutating_work_estimator.go, width.go, config.go), compared between
+the release branches 1.22 to 1.36 of kubernetes/apiserver. Feature gates have their defaults. The estimates for 1.36 were compared
+with kube-apiserver 1.36.2.
+
+| releases | seats of a list | seats of a watch |
+|---|---|---|
+| 1.18 to 1.22 | 1 | 1 |
+| 1.23 to 1.33 | 1 for each 100 objects that the server reads, at most 10 | 1; in 1.32 with `sendInitialEvents`, as a list |
+| 1.34 | 1 for each 100 kB that the server loads, at most 100 | 1; with `sendInitialEvents`, as a list |
+| from 1.35 on | the same | also without `resourceVersion`, or with `resourceVersion=0`, as a list |
 """
 
 from __future__ import annotations
 
 from math import ceil
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from apflint.releases import Release
 
 MINIMUM_SEATS = 1
 MAXIMUM_LIST_SEATS = 100
@@ -22,7 +32,10 @@ For other releases, see `Release.max_mutating_seats`.
 """
 MAX_SEATS_PERCENT = 15
 """Percentage of the nominal limit of a level that one request may take (`priorityLevelMaxSeatsPercent`)."""
+OBJECTS_PER_SEAT = 100
+"""Until 1.33. Source: `ObjectsPerSeat` in config.go, and `seatsBasedOnObjectCount` in list_work_estimator.go."""
 BYTES_PER_SEAT = 100_000
+"""From 1.34 on. Source: `seatsBasedOnObjectSize` in list_work_estimator.go."""
 CACHE_BYTES = 1_000_000
 """Maximum memory in bytes that the server assumes for a list from the watch cache. The response is streamed."""
 UNKNOWN_OBJECT_BYTES = 1_500_000
@@ -33,6 +46,25 @@ EVENT_NANOSECONDS = 5_000_000
 
 Count = int | Literal["stale", "unknown"]
 """Number of objects of a resource. "stale": not counted recently by the server. "unknown": not stored by the server."""
+
+
+class ListOptions(NamedTuple):
+    """The query parameters of a list or watch request that decide about its seats."""
+
+    limit: int = 0
+    """0 if absent."""
+    resource_version: str = ""
+    match: str = ""
+    """The parameter `resourceVersionMatch`."""
+    continued: bool = False
+    """Whether the request has the parameter `continue`."""
+    selector: bool = False
+    """Whether the request has a label or field selector."""
+    single: bool = False
+    """Whether the request is for a single object (`fieldSelector=metadata.name=x`)."""
+    send_initial_events: bool = False
+    is_valid: bool = True
+    """False if the server cannot decode the parameters, as in `limit=abc`."""
 
 
 class Seats(NamedTuple):
@@ -68,68 +100,100 @@ def request_bound(level_max_seats: int, overall: int) -> int:
     return overall if level_max_seats == 0 else min(level_max_seats, overall)
 
 
-def estimate_list_seats(
+def estimate_seats(
+    release: Release,
+    verb: Literal["list", "watch"],
+    options: ListOptions,
     objects: Count,
     object_bytes: int,
     level_max_seats: int,
     *,
-    limit: int = 0,
-    selector: bool = False,
-    from_cache: bool = True,
-    single: bool = False,
-) -> Seats:
-    """Return the seats of a list request, or of a watch request that starts with the existing objects.
+    consistent: bool = True,
+) -> int:
+    """Return the seats of a list or watch request in a release.
 
     `objects` is the number of stored objects of the resource in all namespaces, and `object_bytes` is their average size (0
-    if unknown). `level_max_seats` is the result of `max_seats`, and `from_cache` the result of `is_listed_from_cache`. The
-    other parameters describe the request: `limit` (0 if absent), whether it has a label or field `selector`, and whether it
-    is for a `single` object (`metadata.name=x`).
+    if unknown). `level_max_seats` is the result of `max_seats`. `consistent`: see `is_listed_from_cache`.
     """
-    bound = request_bound(level_max_seats, MAXIMUM_LIST_SEATS)
+    if not release.estimates_seats or (verb == "watch" and not release.estimates_watches):
+        return MINIMUM_SEATS
+    bound = request_bound(level_max_seats, release.max_list_seats)
+    if options.single and not release.estimates_seats_by_size:
+        return MINIMUM_SEATS
+    if not options.is_valid:  # the server answers 400, and assumes the maximum
+        return bound
+    if verb == "watch" and not is_watch_list(release, options):
+        return MINIMUM_SEATS
+    from_cache = verb == "watch" or is_listed_from_cache(release, options, consistent=consistent)
+    if release.estimates_seats_by_size:
+        return estimate_by_size(options, objects, object_bytes, bound, from_cache=from_cache)
+    return estimate_by_count(options, objects, bound, from_cache=from_cache)
+
+
+def estimate_by_count(options: ListOptions, objects: Count, bound: int, *, from_cache: bool) -> int:
+    """Return the seats of a valid list request, at most `bound`, in releases that count objects.
+
+    The watch cache reads all objects of the resource. From etcd, the server reads each object and decodes it. If it has to
+    select objects, it may read all of them.
+    """
+    if objects == "unknown":
+        return MINIMUM_SEATS
+    if isinstance(objects, str):
+        return bound
+    loaded = min(options.limit or objects, objects)
+    read = objects if from_cache else objects + loaded if options.selector else 2 * loaded
+    return min(max(-(-read // OBJECTS_PER_SEAT), MINIMUM_SEATS), bound)
+
+
+def estimate_by_size(
+    options: ListOptions, objects: Count, object_bytes: int, bound: int = MAXIMUM_LIST_SEATS, *, from_cache: bool
+) -> int:
+    """Return the seats of a valid list request, at most `bound`, in releases that estimate the memory for the objects.
+
+    `object_bytes` is the average size of an object, 0 if unknown.
+    """
     if objects == "unknown":  # probably a resource of an aggregated server, which does the work
-        return Seats(MINIMUM_SEATS)
+        return MINIMUM_SEATS
     if isinstance(objects, str):
         objects, object_bytes = 1_000_000_000, UNKNOWN_OBJECT_BYTES
     if object_bytes <= 0 and objects:
         object_bytes = UNKNOWN_OBJECT_BYTES
-    loaded = min(limit, objects) if limit > 0 else objects
-    if single:
+    loaded = min(options.limit or objects, objects)
+    if options.single:
         loaded = 1
-    elif selector and not from_cache:  # etcd cannot select, so the server reads pages until it has enough objects
+    elif options.selector and not from_cache:  # etcd cannot select: the server reads pages until it has enough objects
         loaded = max(loaded, objects // 2)
     size = loaded * object_bytes
     if from_cache:
         size = min(size, CACHE_BYTES)
-    return Seats(min(max(-(-size // BYTES_PER_SEAT), MINIMUM_SEATS), bound))
+    return min(max(-(-size // BYTES_PER_SEAT), MINIMUM_SEATS), bound)
 
 
-def estimate_undecodable_list_seats(level_max_seats: int) -> Seats:
-    """Return the seats of a list or watch with invalid list options (`limit=abc`). The server assumes the maximum."""
-    return Seats(request_bound(level_max_seats, MAXIMUM_LIST_SEATS))
+def is_listed_from_cache(release: Release, options: ListOptions, *, consistent: bool = True) -> bool:
+    """Return whether the server assumes that the watch cache answers a list request.
 
-
-def is_listed_from_cache(
-    resource_version: str = "", match: str = "", *, limit: int = 0, continued: bool = False, consistent: bool = True
-) -> bool:
-    """Return whether the watch cache can answer a list request (`ShouldDelegateListMeta` without snapshots).
-
-    `match` is the parameter `resourceVersionMatch`. `continued` is whether the request has the parameter `continue`.
-    `consistent` is whether the cache can serve the newest state (ConsistentListFromCache, with etcd 3.4.31, 3.5.13 or later).
+    `consistent` is whether the cache can serve the newest state from 1.31 on, which requires etcd 3.4.31, 3.5.13 or later.
+    Sources: `shouldListFromStorage` in list_work_estimator.go, from 1.33 on `ShouldDelegateListMeta` in
+    storage/cacher/delegator/interface.go. The feature gate ConsistentListFromCache is on by default from 1.31 on.
     """
-    if match == "Exact":
-        return False
-    if match == "NotOlderThan":
+    version, match, minor = options.resource_version, options.match, release.minor
+    is_exact = options.limit > 0 and version not in ("", "0")
+    if minor >= 33 and match == "NotOlderThan":
         return True
-    if continued:
+    if options.continued or match == "Exact" or (minor >= 27 and match not in ("", "NotOlderThan")):
         return False
-    if resource_version == "":
-        return consistent
-    return resource_version == "0" or limit == 0
+    if minor >= 31:
+        return consistent if version == "" else not (is_exact and match == "")
+    return version != "" and not is_exact
 
 
-def is_watch_list(resource_version: str = "", *, send_initial_events: bool = False) -> bool:
-    """Return whether a watch starts with the existing objects. Such a watch takes as many seats as a list from the cache."""
-    return send_initial_events or resource_version in ("", "0")
+def is_watch_list(release: Release, options: ListOptions) -> bool:
+    """Return whether a watch takes as many seats as a list from the cache, because it starts with the existing objects.
+
+    Source: `estimate` in list_work_estimator.go (1.35: kubernetes/kubernetes pull request 134601).
+    """
+    is_unversioned = options.resource_version in ("", "0")
+    return options.send_initial_events or (is_unversioned and release.estimates_unversioned_watches)
 
 
 def estimate_mutating_seats(watchers: int, level_max_seats: int) -> Seats:

@@ -7,7 +7,10 @@ client encoded it: an escaped name of a parameter, as in `%6Cimit=5`, or a param
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
+
+from apflint.evaluate.seats import ListOptions
 
 LIST_VERBS = ("list", "watch")
 MAX_LIMIT = 100_000
@@ -97,3 +100,19 @@ def make_sql(url: str, name: str) -> str:
         parts.append(f"CASE WHEN {url} LIKE '%{word}%' THEN CASE {choices} ELSE '' END ELSE '' END")
     options = " || ".join(parts[1:])
     return f"{parts[0]} || CASE WHEN {url} LIKE '%?%' THEN {options} ELSE '' END"
+
+
+@cache
+def parse_list_options(reduced: str) -> ListOptions:
+    """Return the options of a string that `reduce_list_options` returned, with or without the first `&`."""
+    values = {key: value for key, _, value in (part.partition("=") for part in reduced.split("&"))}
+    return ListOptions(
+        limit=int(values.get("limit", 0)),
+        resource_version=values.get("resourceVersion", ""),
+        match=values.get("resourceVersionMatch", ""),
+        continued="continue" in values,
+        selector="selector" in values,
+        single=SINGLE_OBJECT in values,
+        send_initial_events="sendInitialEvents" in values,
+        is_valid=_INVALID not in values,
+    )

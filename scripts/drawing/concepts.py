@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.classify import classify, matched_by
 from apflint.evaluate.limits import current_limits
-from apflint.evaluate.seats import MINIMUM_SEATS, Seats, estimate_list_seats, estimate_mutating_seats
+from apflint.evaluate.seats import (
+    MAXIMUM_LIST_SEATS,
+    MINIMUM_SEATS,
+    ListOptions,
+    Seats,
+    estimate_by_size,
+    estimate_mutating_seats,
+    request_bound,
+)
 from apflint.evaluate.shards import deal, flow_hash
 from drawing.canvas import MARGIN, WIDTH, Canvas
 from drawing.example import (
@@ -222,16 +230,16 @@ def list_seat_examples() -> tuple[tuple[str, str, str, Seats], ...]:
     """Return requests, what they load or notify, their priority level, and their seats."""
     bounds = {name: find_level(name).max_seats or 0 for name in ("ci", "leader-election", "workload-low")}
     size, many, watchers = 4_000, 5_000, 60
+
+    def list_pods(objects: int, level: str, *, from_cache: bool = True) -> Seats:
+        bound = request_bound(bounds[level], MAXIMUM_LIST_SEATS)
+        return Seats(estimate_by_size(ListOptions(), objects, size, bound, from_cache=from_cache))
+
     return (
         ("get one pod", "", "ci", Seats(MINIMUM_SEATS)),
-        ("list 50 pods", "4 kB each", "ci", estimate_list_seats(50, size, bounds["ci"])),
-        (f"list {many:,} pods", "from the watch cache", "ci", estimate_list_seats(many, size, bounds["ci"])),
-        (
-            f"list {many:,} pods",
-            "from etcd",
-            "workload-low",
-            estimate_list_seats(many, size, bounds["workload-low"], from_cache=False),
-        ),
+        ("list 50 pods", "4 kB each", "ci", list_pods(50, "ci")),
+        (f"list {many:,} pods", "from the watch cache", "ci", list_pods(many, "ci")),
+        (f"list {many:,} pods", "from etcd", "workload-low", list_pods(many, "workload-low", from_cache=False)),
         ("update a pod", "9 watchers", "ci", estimate_mutating_seats(9, bounds["ci"])),
         ("update a pod", f"{watchers} watchers", "ci", estimate_mutating_seats(watchers, bounds["ci"])),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 
 from apflint.evaluate import seats
 from apflint.proofs.request_space import VERBS
+from apflint.releases import RELEASES, parse_release
+from apflint.replay.list_options import parse_list_options, reduce_list_options
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from apflint.releases import Release
 
 _COUNTS: dict[str, seats.Count] = {"stale": "stale", "other": "stale", "notfound": "unknown"}
 
@@ -24,38 +28,26 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _estimate(row: dict[str, Any]) -> seats.Seats:
-    """Return the estimate for a recorded request; the arguments come from its URL."""
+    """Return the estimate for a request recorded on 1.36.2; the arguments come from its URL."""
     said, bound = row["expect"], row["pl_max_seats"]
     url = urlsplit(row["url"])
-    query = {key: values[0] for key, values in parse_qs(url.query).items()}
     segments = [*url.path.split("/"), "", "", "", "", "", "", ""]
     resource, subresource = segments[5], segments[7]
-    if said["verb"] not in ("list", "watch"):
-        mutating = seats.is_mutating(said["verb"], resource, subresource)
+    verb = said["verb"]
+    if verb not in ("list", "watch"):
+        mutating = seats.is_mutating(verb, resource, subresource)
         return seats.estimate_mutating_seats(said["watch_count"], bound) if mutating else seats.Seats(1)
-    if not all(query.get(key, "0").isdigit() for key in ("limit", "timeoutSeconds")):
-        return seats.estimate_undecodable_list_seats(bound)
-    version = query.get("resourceVersion", "")
-    initial = query.get("sendInitialEvents", "false") not in ("false", "0")
-    if said["verb"] == "watch" and not seats.is_watch_list(version, send_initial_events=initial):
-        return seats.Seats(1)
-    limit = int(query.get("limit", "0"))
-    cached = said["verb"] == "watch" or seats.is_listed_from_cache(
-        version,
-        query.get("resourceVersionMatch", ""),
-        limit=limit,
-        continued="continue" in query,
-        consistent=row["id"].startswith("se-"),
-    )
-    return seats.estimate_list_seats(
+    reduced = reduce_list_options(row["url"], said["name"])
+    initial = seats.estimate_seats(
+        parse_release("1.36"),
+        verb,
+        parse_list_options(reduced),
         _COUNTS.get(row["stats_error"], row["object_count"]),
         row["avg_object_bytes"],
         bound,
-        limit=limit,
-        selector=bool(query.get("labelSelector") or query.get("fieldSelector")),
-        from_cache=cached,
-        single=bool(said["name"]),
+        consistent=row["id"].startswith("se-"),
     )
+    return seats.Seats(initial)
 
 
 def _check_seats(rows: list[dict[str, Any]]) -> None:
@@ -93,65 +85,125 @@ def test_seat_bounds_agree_with_all_recordings(shared: Path) -> None:
 
 # By hand from list_work_estimator.go: objects that are loaded times their size, 100 kB to a seat, rounded up.
 @pytest.mark.parametrize(
-    ("took", "objects", "size", "more"),
+    ("took", "objects", "size", "options", "from_cache"),
     [
-        (1, 0, 0, {}),
-        (1, 100, 1000, {}),  # just one seat
-        (2, 101, 1000, {}),  # a byte more takes another
-        (10, 2000, 1000, {}),  # from the cache never more than ten: it is streamed
-        (20, 2000, 1000, {"from_cache": False}),
-        (5, 2000, 1000, {"from_cache": False, "limit": 500}),
-        (20, 2000, 1000, {"from_cache": False, "limit": 5000}),
-        (10, 2000, 1000, {"from_cache": False, "limit": 500, "selector": True}),  # half of all has to be read
-        (11, 2001, 1000, {"from_cache": False, "limit": 1001, "selector": True}),
-        (10, 2001, 1000, {"from_cache": False, "limit": 500, "selector": True}),
-        (1, 2000, 1000, {"from_cache": False, "single": True}),
-        (2, 2000, 150_000, {"from_cache": False, "single": True}),
-        (15, 1, 0, {"from_cache": False}),  # an object of unknown size may be as large as etcd takes
-        (10, 1, 0, {}),
-        (15, 2000, 0, {"from_cache": False, "limit": 1}),
-        (100, "stale", 0, {"from_cache": False}),
-        (10, "stale", 1000, {}),
-        (15, "stale", 1000, {"from_cache": False, "limit": 1}),
-        (1, "unknown", 1000, {"from_cache": False}),
+        (1, 0, 0, {}, True),
+        (1, 100, 1000, {}, True),  # just one seat
+        (2, 101, 1000, {}, True),  # a byte more takes another
+        (10, 2000, 1000, {}, True),  # from the cache never more than ten: it is streamed
+        (20, 2000, 1000, {}, False),
+        (5, 2000, 1000, {"limit": 500}, False),
+        (20, 2000, 1000, {"limit": 5000}, False),
+        (10, 2000, 1000, {"limit": 500, "selector": True}, False),  # half of all has to be read
+        (11, 2001, 1000, {"limit": 1001, "selector": True}, False),
+        (10, 2001, 1000, {"limit": 500, "selector": True}, False),
+        (1, 2000, 1000, {"single": True}, False),
+        (2, 2000, 150_000, {"single": True}, False),
+        (15, 1, 0, {}, False),  # an object of unknown size may be as large as etcd takes
+        (10, 1, 0, {}, True),
+        (15, 2000, 0, {"limit": 1}, False),
+        (100, "stale", 0, {}, False),
+        (10, "stale", 1000, {}, True),
+        (15, "stale", 1000, {"limit": 1}, False),
+        (1, "unknown", 1000, {}, False),
     ],
 )
-def test_seats_of_a_list(took: int, objects: seats.Count, size: int, more: dict[str, Any]) -> None:
-    assert seats.estimate_list_seats(objects, size, 0, **more) == seats.Seats(took, 0, 0)
+def test_seats_by_size(took: int, objects: seats.Count, size: int, options: Any, from_cache: bool) -> None:
+    assert seats.estimate_by_size(seats.ListOptions(**options), objects, size, from_cache=from_cache) == took
+
+
+# By hand from list_work_estimator.go until 1.33: 100 objects to a seat.
+@pytest.mark.parametrize(
+    ("took", "objects", "options", "from_cache"),
+    [
+        (1, 0, {}, True),
+        (1, 100, {}, True),
+        (2, 101, {}, True),
+        (10, 901, {"limit": 1}, True),  # the cache reads all objects
+        (10, 5000, {}, True),
+        (2, 100, {}, False),  # read, and decoded
+        (1, 5000, {"limit": 50}, False),
+        (2, 5000, {"limit": 51}, False),
+        (4, 300, {"limit": 51, "selector": True}, False),  # all objects are read
+        (6, 300, {"limit": 5000, "selector": True}, False),
+        (1, "unknown", {}, False),
+        (10, "stale", {"limit": 1}, False),
+    ],
+)
+def test_seats_by_count(took: int, objects: seats.Count, options: Any, from_cache: bool) -> None:
+    assert seats.estimate_by_count(seats.ListOptions(**options), objects, 10, from_cache=from_cache) == took
 
 
 def test_level_bounds_a_list() -> None:
-    assert seats.estimate_list_seats(2000, 1000, 3, from_cache=False) == seats.Seats(3)
-    assert seats.estimate_list_seats(2000, 1_000_000, 1000, from_cache=False) == seats.Seats(100)
-    assert seats.estimate_undecodable_list_seats(0) == seats.Seats(100)
-    assert seats.estimate_undecodable_list_seats(7) == seats.Seats(7)
+    newest, exact = parse_release("1.36"), seats.ListOptions(match="Exact")
+    assert seats.estimate_seats(newest, "list", exact, 2000, 1000, 3) == 3
+    assert seats.estimate_seats(newest, "list", exact, 2000, 1_000_000, 1000) == 100
+    for bound, took in ((0, 100), (7, 7)):
+        assert seats.estimate_seats(newest, "list", seats.ListOptions(is_valid=False), 1, 1, bound) == took
+        assert seats.estimate_seats(newest, "watch", seats.ListOptions(is_valid=False), 1, 1, bound) == took
 
 
+# By hand from the release branches: releases, and whether the cache answers.
+_CACHE_CASES: tuple[tuple[dict[str, Any], dict[int, bool]], ...] = (
+    ({}, {23: False, 30: False, 31: True, 33: True, 36: True}),
+    ({"limit": 500}, {23: False, 30: False, 31: True, 36: True}),
+    ({"resource_version": "0", "limit": 500}, {23: True, 30: True, 31: True, 36: True}),
+    ({"resource_version": "0", "continued": True}, {23: False, 30: False, 31: False, 36: False}),
+    ({"resource_version": "12"}, {23: True, 30: True, 31: True, 36: True}),
+    ({"resource_version": "12", "limit": 500}, {23: False, 30: False, 32: False, 36: False}),
+    ({"resource_version": "12", "match": "Exact"}, {23: False, 36: False}),
+    ({"resource_version": "12", "match": "NotOlderThan", "limit": 5}, {23: False, 30: False, 31: True, 36: True}),
+    ({"resource_version": "12", "match": "NotOlderThan", "continued": True}, {30: False, 32: False, 33: True}),
+    ({"match": "NotOlderThan"}, {23: False, 30: False, 31: True, 33: True}),
+    ({"resource_version": "12", "match": "other"}, {23: True, 26: True, 27: False, 31: False, 36: False}),
+    ({"continued": True}, {23: False, 31: False, 36: False}),
+)
+
+
+@pytest.mark.parametrize(("options", "expected"), _CACHE_CASES)
+def test_watch_cache_answers_lists(options: Any, expected: dict[int, bool]) -> None:
+    for minor, is_cached in expected.items():
+        release = parse_release(f"1.{minor}")
+        assert seats.is_listed_from_cache(release, seats.ListOptions(**options)) is is_cached, minor
+
+
+def test_newest_state_is_read_from_an_old_etcd() -> None:
+    options = seats.ListOptions()
+    assert not seats.is_listed_from_cache(parse_release("1.36"), options, consistent=False)
+    assert seats.is_listed_from_cache(parse_release("1.36"), options._replace(resource_version="0"), consistent=False)
+
+
+# By hand: 5,000 objects of 4 kB. A list of all objects, the same with a limit, watches with and without versions.
 @pytest.mark.parametrize(
-    ("cached", "version", "match", "more"),
+    ("minors", "took"),
     [
-        (True, "", "", {}),
-        (False, "", "", {"consistent": False}),
-        (True, "", "", {"limit": 500}),
-        (True, "0", "", {"limit": 500}),
-        (False, "12", "", {"limit": 500}),
-        (True, "12", "", {}),
-        (False, "12", "Exact", {}),
-        (False, "0", "Exact", {}),
-        (True, "12", "NotOlderThan", {"limit": 500}),
-        (False, "", "", {"continued": True}),
-        (False, "0", "", {"continued": True}),
+        (range(18, 23), (1, 1, 1, 1, 1, 1)),
+        (range(23, 31), (10, 10, 1, 1, 1, 10)),  # 2 * 500 objects from etcd
+        ((31, 33), (10, 10, 1, 1, 1, 10)),
+        ((32,), (10, 10, 1, 1, 10, 10)),
+        ((34,), (10, 10, 1, 1, 10, 20)),  # at most 1 MB from the cache, 500 objects of 4 kB from etcd
+        ((35, 36, 37), (10, 10, 10, 1, 10, 20)),
     ],
 )
-def test_watch_cache_answers_lists(cached: bool, version: str, match: str, more: dict[str, Any]) -> None:
-    assert seats.is_listed_from_cache(version, match, **more) is cached
+def test_seats_by_release(minors: Any, took: tuple[int, ...]) -> None:
+    requests: tuple[tuple[Any, seats.ListOptions], ...] = (
+        ("list", seats.ListOptions()),
+        ("list", seats.ListOptions(limit=500)),
+        ("watch", seats.ListOptions()),
+        ("watch", seats.ListOptions(resource_version="12")),
+        ("watch", seats.ListOptions(resource_version="12", send_initial_events=True)),
+        ("list", seats.ListOptions(limit=500, continued=True)),
+    )
+    for minor in minors:
+        release = parse_release(f"1.{minor}")
+        assert tuple(seats.estimate_seats(release, *request, 5000, 4000, 0) for request in requests) == took, minor
 
 
-def test_watch_may_begin_with_a_list() -> None:
-    assert seats.is_watch_list()
-    assert seats.is_watch_list("0")
-    assert not seats.is_watch_list("12")
-    assert seats.is_watch_list("12", send_initial_events=True)
+def test_list_of_a_single_object_takes_one_seat_until_the_size_counts() -> None:
+    single = seats.ListOptions(single=True, is_valid=False)
+    assert seats.estimate_seats(parse_release("1.33"), "list", single, 5000, 4000, 0) == 1
+    assert seats.estimate_seats(parse_release("1.34"), "list", single, 5000, 4000, 0) == 100
+    assert seats.estimate_seats(parse_release("1.34"), "list", single._replace(is_valid=True), 9, 10**6, 0) == 10
 
 
 def test_mutating_requests() -> None:
@@ -162,24 +214,29 @@ def test_mutating_requests() -> None:
 
 
 @given(
+    st.sampled_from(RELEASES),
+    st.sampled_from(["list", "watch"]),
+    st.builds(
+        seats.ListOptions,
+        st.integers(0, 5000),
+        st.sampled_from(["", "0", "other"]),
+        st.sampled_from(["", "Exact", "NotOlderThan", "other"]),
+        *[st.booleans()] * 5,
+    ),
     st.integers(0, 10**6),
     st.integers(0, 10**6),
     st.integers(0, 200),
-    st.integers(0, 5000),
-    st.booleans(),
-    st.booleans(),
 )
 def test_list_takes_from_one_seat_to_its_bound(
-    objects: int, size: int, bound: int, limit: int, selector: bool, cached: bool
+    release: Release, verb: Any, options: seats.ListOptions, objects: int, size: int, bound: int
 ) -> None:
-    took = seats.estimate_list_seats(objects, size, bound, limit=limit, selector=selector, from_cache=cached)
-    assert 1 <= took.initial <= (min(bound, 100) if bound else 100)
-    assert took.final == took.nanoseconds == 0
-    more = seats.estimate_list_seats(objects + 1, size, bound, limit=limit, selector=selector, from_cache=cached)
+    took = seats.estimate_seats(release, verb, options, objects, size, bound)
+    maximum = release.max_list_seats
+    assert 1 <= took <= (min(bound, maximum) if bound else maximum)
     # An empty resource has no size, so it is not compared with one of unknown size.
-    assert more.initial >= took.initial
-    if cached:
-        assert took.initial <= 10
+    assert seats.estimate_seats(release, verb, options, objects + 1, size, bound) >= took
+    assert seats.estimate_seats(release, verb, options, "stale", size, bound) >= took
+    assert seats.estimate_seats(release, verb, options._replace(is_valid=True), "unknown", size, bound) == 1
 
 
 @given(st.integers(0, 10**6), st.integers(0, 200))
