@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.output.console import Style
+    from apflint.replay.filters import Filter
     from apflint.replay.log import Unreadable
     from apflint.replay.statistics import Breakdown, Distribution, LevelTraffic, ReplayReport, RequestAnswer
 
@@ -40,6 +41,9 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
         "serverConcurrency": report.limits.server_concurrency,
         "engine": report.engine,
         "partial": coverage.interrupted,
+        "where": [str(condition) for condition in report.filter.conditions],
+        "since": report.filter.since and _format_time(report.filter.since.microseconds),
+        "until": report.filter.until and _format_time(report.filter.until.microseconds),
         "files": coverage.files,
         "start": _format_time(report.start),
         "end": _format_time(report.end),
@@ -77,7 +81,6 @@ def request_json(answer: RequestAnswer) -> dict[str, object]:
         "seats": answer.seats,
         "wait": _seconds(answer.wait),
         "rejected": answer.rejected,
-        "notClassified": None if answer.outcome == "classified" else answer.outcome,
     }
 
 
@@ -160,6 +163,8 @@ def _describe_coverage(report: ReplayReport) -> Iterator[str]:
         f"Kubernetes {report.limits.release.name}, server concurrency limit {report.limits.server_concurrency} (seats of one"
         " API server)"
     )
+    if selected := list(_describe_filter(report.filter)):
+        yield f"Only requests {join_words(selected, 'and')}."
     skipped = [
         f"{_count(report.outcomes[outcome])} {text}"
         for outcome, text in _OUTCOMES.items()
@@ -178,6 +183,14 @@ def _describe_coverage(report: ReplayReport) -> Iterator[str]:
         yield f"Omitted: {_count(report.copies)} events that the log contains twice."
     if report.backwards:
         yield f"The clock was changed: {_count(report.backwards)} requests end before they start. Their durations are unknown."
+
+
+def _describe_filter(selected: Filter) -> Iterator[str]:
+    for word, moment in (("since", selected.since), ("until", selected.until)):
+        if moment is not None:
+            yield f"{word} {_format_time(moment.microseconds)}"
+    if selected.conditions:
+        yield f"with {', '.join(map(str, selected.conditions))}"
 
 
 def _describe_period(report: ReplayReport) -> str:
@@ -261,7 +274,7 @@ def _notes(report: ReplayReport) -> Iterator[str]:
             " of them, the FlowSchema depends on unknown groups, so it may be another one."
         )
     missing = [verb for verb in _COMMON_VERBS if verb not in report.verbs]
-    if missing:
+    if missing and not report.filter.conditions:
         yield f"The log has no {join_words(missing)} requests. The audit policy may omit them (level None, omitStages)."
     else:
         yield "Requests that the audit policy omits (level None, omitStages) are not counted."

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from apflint.effective import Effective
     from apflint.replay.classification import Assignment
     from apflint.replay.events import AttributeTuple
+    from apflint.replay.filters import Filter
     from apflint.replay.tables import Database
 
 
@@ -79,3 +80,5 @@ class Replay(NamedTuple):
     """Names of priority levels. Their indices are in the column `level` of the table `apf`."""
     copies: int
     """Number of events that the log contains twice."""
+    filter: Filter
+    """The requests in `apf`. Its times are since 1970."""

@@ -51,6 +51,7 @@ class SqliteDatabase:
         self.query(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
         self.query("PRAGMA synchronous = OFF")
         self.query("PRAGMA journal_mode = OFF")
+        self.query("PRAGMA case_sensitive_like = ON")  # as in other databases
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows."""

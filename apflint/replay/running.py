@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 from apflint.errors import UserError
 from apflint.record import NamedTuple
 from apflint.replay.classification import TupleClassifier
+from apflint.replay.filters import Filter, build_condition, check_names
 from apflint.replay.log import Replay, Wanted
-from apflint.replay.statistics import limit_period
-from apflint.replay.tables import clean, store_assignments
+from apflint.replay.tables import clean, find_end, store_assignments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,8 +29,7 @@ class ReplayOptions(NamedTuple):
     memory: str = "256MB"
     """Memory that DuckDB may use. The process needs about 100 MB more."""
     by: tuple[str, ...] = ()
-    since: int | None = None
-    until: int | None = None
+    filter: Filter = Filter()
     each: bool = False
     """Whether single requests are printed, which needs their audit IDs."""
 
@@ -43,12 +42,14 @@ def replay(
 ) -> Replay:
     """Read the files, and classify their requests. `report` is called with the numbers of bytes read meanwhile.
 
-    Raises UserError if the engine is not installed.
+    Raises UserError if the engine is not installed, and for a filter with a name that the configuration does not have.
     """
+    check_names(options.filter.conditions, known.configuration)
     classifier = TupleClassifier(known)
+    dimensions = options.filter.dimensions.union(options.by)
     wanted = Wanted(
-        namespace=options.each or bool({"namespace", "flow"}.intersection(options.by)),
-        agent="userAgent" in options.by,
+        namespace=options.each or not dimensions.isdisjoint({"namespace", "flow"}),
+        agent="userAgent" in dimensions,
         audit_id=options.each,
     )
     if choose_engine(files, options.engine) == "duckdb":
@@ -60,10 +61,11 @@ def replay(
 
         log = python_engine.read_log(files, wanted, classifier.namespaces, report)
     copies = clean(log.database)
-    limit_period(log.database, options.since, options.until)
     assignments = [classifier.assign(attributes) for attributes in log.tuples]
-    levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True))
-    return Replay(log, known, assignments, levels, copies)
+    selected = options.filter.resolve(find_end(log.database))
+    condition = build_condition(selected, log.servers)
+    levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), condition)
+    return Replay(log, known, assignments, levels, copies, selected)
 
 
 def choose_engine(files: Sequence[AuditLogFile], engine: Engine) -> Literal["duckdb", "python"]:

@@ -8,36 +8,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from apflint.errors import UserError
 from apflint.record import NamedTuple
-from apflint.replay.tables import DISTINGUISHER
-from apflint.wording import join_words, quote
+from apflint.replay.tables import DIMENSIONS, DISTINGUISHER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.replay.classification import Assignment
     from apflint.replay.events import AttributeTuple
+    from apflint.replay.filters import Filter
     from apflint.replay.log import Coverage, Log, Replay
     from apflint.replay.tables import Database
 
 SERIES_LENGTH = 40
 """Number of equal parts of the period of a log for which requests are counted."""
-DIMENSIONS = {
-    "user": '"user"',
-    "group": '"group"',
-    "userAgent": "agent",
-    "verb": "verb",
-    "resource": "resource",
-    "namespace": "coalesce(namespace, '')",
-    "flowSchema": "flow_schema",
-    "priorityLevel": "priority_level",
-    "flow": f"flow_schema || CASE WHEN distinguished_by IS NULL THEN '' ELSE ' ' || {DISTINGUISHER} END",
-    "status": "coalesce(code, 0)",
-    "server": "server",
-}
-"""SQL expression for each value of `--by`."""
 
 
 class Distribution(NamedTuple):
@@ -107,11 +92,12 @@ class ReplayReport(NamedTuple):
     copies: int
     """Number of events that the log contains twice."""
     servers: tuple[str, ...]
+    filter: Filter
     start: int | None
     """When the first request was received, in microseconds since 1970. None without requests."""
     end: int | None
     """When the last request was received or ended."""
-    outcomes: dict[str, int]
+    outcomes: Mapping[str, int]
     """Number of requests by outcome: `classified`, or why API Priority and Fairness did not classify them."""
     uncertain: int
     """Number of classified requests whose FlowSchema depends on groups that the log does not contain."""
@@ -130,33 +116,22 @@ class ReplayReport(NamedTuple):
     engine: str
 
 
-def parse_dimensions(text: str) -> tuple[str, ...]:
-    """Parse dimensions of `--by`, separated by commas. Raises UserError for an unknown dimension."""
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    for name in names:
-        if name not in DIMENSIONS:
-            raise UserError(f"unknown dimension {quote(name)} in --by: use {join_words(DIMENSIONS)}")
-    return tuple(dict.fromkeys(names))
-
-
-def limit_period(database: Database, since: int | None, until: int | None) -> None:
-    """Delete the requests that were received before `since`, or at `until` or later, in microseconds since 1970."""
-    if since is not None:
-        database.query(f"DELETE FROM request WHERE received < {since:d}")
-    if until is not None:
-        database.query(f"DELETE FROM request WHERE received >= {until:d}")
-
-
 def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3, top: int = 10) -> ReplayReport:
     """Compute the report of a replay, with at most `top_users` users of each level, and `top` groups of `by`."""
     log, database = replay.log, replay.log.database
-    ((start, last, end, backwards),) = _query(
-        database,
-        "SELECT min(received), max(received), max(ended), coalesce(sum(CASE WHEN ended < received THEN 1 ELSE 0 END), 0)"
-        " FROM request",
-    )
-    outcomes = dict(_query(database, "SELECT outcome, count(*) FROM logged GROUP BY outcome ORDER BY outcome"))
-    verbs = frozenset(log.tuples[number].verb for (number,) in _query(database, "SELECT DISTINCT tuple FROM request"))
+    groups = [
+        _OutcomeTotal(*row)
+        for row in _query(
+            database,
+            "SELECT outcome, verb, count(*), min(received), max(received), max(ended),"
+            " sum(CASE WHEN ended < received THEN 1 ELSE 0 END) FROM logged GROUP BY outcome, verb ORDER BY outcome, verb",
+        )
+    ]
+    outcomes: Counter[str] = Counter()
+    for group in groups:
+        outcomes[group.outcome] += group.requests
+    start = min((group.start for group in groups), default=None)
+    last = max((group.last for group in groups), default=None)
     totals = [
         _TupleTotal(log.tuples[number], replay.assignments[number], requests, rejected, int(busy))
         for number, requests, rejected, busy in _query(
@@ -167,19 +142,32 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         log.coverage,
         replay.copies,
         tuple(log.servers),
+        replay.filter,
         start,
-        None if last is None else max(last, end or 0),
+        None if last is None else max(last, *(group.end or 0 for group in groups)),
         outcomes,
         uncertain=sum(total.requests for total in totals if not total.assignment.certain),
         without_groups=sum(total.requests for total in totals if total.attributes.groups is None),
-        backwards=backwards,
+        backwards=sum(group.backwards for group in groups),
         watches=sum(total.requests for total in totals if not total.assignment.has_seats_at_end),
-        verbs=verbs,
+        verbs=frozenset(group.verb for group in groups),
         limits=replay.known.limits,
         levels=tuple(_compute_levels(replay, totals, start, last, top_users)),
         breakdown=_break_down(log, by, top) if by else None,
         engine=log.engine,
     )
+
+
+class _OutcomeTotal(NamedTuple):
+    """The requests of one outcome and verb. Times are in microseconds since 1970."""
+
+    outcome: str
+    verb: str
+    requests: int
+    start: int
+    last: int
+    end: int | None
+    backwards: int
 
 
 class _TupleTotal(NamedTuple):

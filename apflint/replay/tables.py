@@ -42,13 +42,14 @@ _DROP_STARTED = """
 """
 
 _REQUEST_VIEW = """
-    CREATE VIEW logged AS SELECT request.*, "user", flow_schema, priority_level, level, distinguished_by, seats, holds,
+    CREATE VIEW logged AS SELECT * FROM (SELECT request.*, "user", verb, resource, flow_schema, priority_level, level,
+        distinguished_by, seats, holds,
         CASE WHEN decided = 0 AND code = 401 THEN 'no user'
              WHEN outcome <> 'classified' THEN outcome
              WHEN decided = 0 AND code = 403 THEN 'no impersonation'
              ELSE 'classified' END AS outcome,
         CASE WHEN decided = 0 AND code = 429 THEN 1 ELSE 0 END AS rejected
-    FROM request JOIN attributes ON request.tuple = attributes.tuple
+    FROM request JOIN attributes ON request.tuple = attributes.tuple) AS judged
 """
 # Requests hold seats from the end of the queue wait to the end of the response. The log does not show the end of watches'
 # initialization, so their seats are unknown. A table is faster than a view: several queries read it.
@@ -63,6 +64,20 @@ DISTINGUISHER = """
     ELSE '' END
 """
 """SQL expression of the flow distinguisher of a request in `logged`, or in `apf` joined with `attributes`."""
+DIMENSIONS = {
+    "user": '"user"',
+    "group": '"group"',
+    "userAgent": "agent",
+    "verb": "verb",
+    "resource": "resource",
+    "namespace": "coalesce(namespace, '')",
+    "flowSchema": "flow_schema",
+    "priorityLevel": "priority_level",
+    "flow": f"flow_schema || CASE WHEN distinguished_by IS NULL THEN '' ELSE ' ' || {DISTINGUISHER} END",
+    "status": "coalesce(code, 0)",
+    "server": "server",
+}
+"""SQL expression for each dimension of `--by` and `--where`, on the columns of `logged`. Groups are in the table `member`."""
 
 
 class Database(Protocol):
@@ -95,10 +110,19 @@ def clean(database: Database) -> int:
     return int(str(copies))
 
 
-def store_assignments(database: Database, assigned: Iterable[tuple[AttributeTuple, Assignment]]) -> list[str]:
+def find_end(database: Database) -> int:
+    """Return when the last request was received, or 0 if there is none."""
+    ((end,),) = database.query("SELECT coalesce(max(received), 0) FROM request")
+    return int(str(end))
+
+
+def store_assignments(
+    database: Database, assigned: Iterable[tuple[AttributeTuple, Assignment]], condition: str
+) -> list[str]:
     """Create the tables `attributes` and `apf` and the view `logged`. Tuples are numbered from 0 in order.
 
-    Return the names of the priority levels. Their indices are in the column `level`.
+    `logged` and `apf` have only the requests for which the SQL expression `condition` is true, if it is not empty. Return
+    the names of the priority levels. Their indices are in the column `level`.
     """
     levels: dict[str, int] = {}
     database.query(f"CREATE TABLE attributes ({_ATTRIBUTE_COLUMNS})")
@@ -127,6 +151,6 @@ def store_assignments(database: Database, assigned: Iterable[tuple[AttributeTupl
         members += ((number, group) for group in attributes.groups or ())
     database.insert("attributes", rows)
     database.insert("member", members)
-    database.query(_REQUEST_VIEW)
+    database.query(_REQUEST_VIEW + (f" WHERE {condition}" if condition else ""))
     database.query(_APF_TABLE)
     return list(levels)

@@ -34,6 +34,7 @@ context = ["vendor/levels.yaml"]
 name = "staging"
 paths = ["base", "clusters/staging"]
 """
+AUDIT_LOG = ROOT / "fixtures" / "replay" / "envelopes" / "raw.jsonl"
 REQUEST = ("list", "pods", "-n", "ci", "--as", "runner")
 
 
@@ -86,6 +87,8 @@ def test_cluster_has_its_manifests_release_and_seats(
     limits = print_json(capsys, "limits", "--cluster", cluster)
     assert (limits["kubernetes"], limits["serverConcurrency"]) == (release, seats)
     assert ("vendor" in {row["name"] for row in limits["levels"]}) == (cluster == "prod")
+    replayed = print_json(capsys, "replay", str(AUDIT_LOG), "--cluster", cluster)
+    assert (replayed["kubernetes"], replayed["serverConcurrency"]) == (release, seats)
     status, out, err = run_command(capsys, "graph", "--cluster", cluster)
     assert (status, err) == (0, "")
     assert f"{schema_name}<br/>" in out
@@ -104,7 +107,8 @@ def test_options_of_the_command_line_take_precedence(capsys: pytest.CaptureFixtu
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize(
     "arguments", [("limits",), ("graph",), ("explain", "--requests", "-"), ("explain", "--event", "-"),
-                  ("explain", "--flow-schema-uid", "x"), ("diff", "git:main", "."), ("diff", ".", "cluster:prod")]
+                  ("explain", "--flow-schema-uid", "x"), ("diff", "git:main", "."), ("diff", ".", "cluster:prod"),
+                  ("replay", str(AUDIT_LOG))]
 )  # fmt: skip
 def test_several_clusters_need_a_selection(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     message = "apflint: the settings define the clusters prod and staging: select one with --cluster NAME\n"
@@ -125,6 +129,8 @@ def test_only_cluster_is_selected(project: Path, capsys: pytest.CaptureFixture[s
     settings = SETTINGS[: SETTINGS.rindex("[[cluster]]")]
     (project / "apflint.toml").write_text(settings, encoding="utf-8")
     assert print_json(capsys, "limits")["serverConcurrency"] == 1200
+    assert print_json(capsys, "replay", str(AUDIT_LOG))["serverConcurrency"] == 1200
+    assert print_json(capsys, "replay", str(AUDIT_LOG), "-f", "base")["serverConcurrency"] == 700
     assert print_json(capsys, "explain", *REQUEST)["flowSchema"] == "fast"
     assert print_json(capsys, "diff", ".", "cluster:prod")["changed"] is False
 

@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.audit_logs import event, write_log
 from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
@@ -115,12 +116,16 @@ def test_objects_are_part_of_the_configuration(command: str, project: Path, caps
 
 
 @needs_kubectl
-def test_explain_and_test_use_the_kustomization(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_replay_and_test_use_the_kustomization(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "base/level.yaml").write_text(LEVEL, encoding="utf-8")
     words = ["list", "pods", "-n", "batch", "--as", "system:serviceaccount:batch:runner", "--format", "json"]
     assert run(["explain", *words, "-k", "base"]) == 0
     explanation = json.loads(capsys.readouterr().out)
     assert (explanation["priorityLevel"], explanation["file"]) == ("batch", "base (rendered)")
+    runner = {"username": "system:serviceaccount:batch:runner", "groups": ["system:authenticated"]}
+    write_log(project / "audit.log", [event(user=runner)])
+    assert run(["replay", "audit.log", "-k", "base", "--each"]) == 0
+    assert json.loads(capsys.readouterr().out)["flowSchema"] == "batch"
     for level, code in (("batch", 0), ("system", 1)):
         (project / "suite.txt").write_text(SUITE % level, encoding="utf-8")
         assert run(["test", "suite.txt", "-k", "base"]) == code

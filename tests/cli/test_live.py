@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.api_server import GROUP, OBJECTS, recorded_answers, serve
+from support.audit_logs import event, write_log
 
 from apflint.builtin import build_manifests
 from apflint.cli import main
@@ -65,6 +66,16 @@ def test_limits_are_those_of_the_objects_on_the_server(cluster: str, capsys: pyt
     assert {level["name"] for level in result["levels"]} == {
         item["metadata"]["name"] for item in items_of("prioritylevelconfigurations")
     }
+
+
+def test_audit_log_is_replayed_with_the_objects_on_the_server(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_log(tmp_path / "audit.log", [event()])  # of alice, who is in the group dev
+    assert run(["replay", str(path), "--live", "--kubeconfig", cluster, "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["kubernetes"] == "1.36"
+    assert [level["name"] for level in report["levels"]] == ["tenant"]
 
 
 def test_release_of_the_command_line_replaces_that_of_the_server(

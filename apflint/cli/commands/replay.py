@@ -17,20 +17,26 @@ from apflint.cli.options import INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
+from apflint.inputs.apf_configuration import ClusterOptions, list_clusters, read_cluster, select_cluster
 from apflint.inputs.audit_logs import find_audit_logs
 from apflint.output.json_text import to_json
 from apflint.output.replay import render_replay, replay_json, request_json
-from apflint.replay.events import parse_time
+from apflint.replay.filters import Filter, parse_condition, parse_dimensions, parse_moment
 from apflint.replay.running import ReplayOptions
 from apflint.replay.running import replay as run_replay
-from apflint.replay.statistics import compute_report, parse_dimensions, stream_requests
+from apflint.replay.statistics import compute_report, stream_requests
 
 if TYPE_CHECKING:
+    from apflint.effective import Effective
+    from apflint.inputs.audit_logs import AuditLogFile
     from apflint.replay.log import Coverage
+    from apflint.replay.statistics import ReplayReport
 
 ENGINE = "Engine"
 _LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; also .gz and .zst."
+_SINCE_HELP = "Only requests received at this time or later, or in this last part of the log, such as 2h."
+_UNTIL_HELP = "Only requests received before this time, or before this last part of the log."
+_WHERE_HELP = "Only requests with this value, such as user=alice, verb!=watch or user=system:node:*; repeatable."
 _BY_HELP = "Group the requests by these, separated by commas: user, group, userAgent, verb, resource, namespace, flowSchema, priorityLevel, flow, status, server."
 
 
@@ -39,19 +45,22 @@ _BY_HELP = "Group the requests by these, separated by commas: user, group, userA
     epilog=examples(
         ("who fills the priority levels", "apflint replay audit.log -f manifests/"),
         ("all rotated files, by user and verb", "apflint replay logs/ --by user,verb --top 20"),
+        ("the last hour of a client", "apflint replay audit.log --since 1h --where user=alice"),
+        ("the configuration of the running cluster", "apflint replay audit.log --live"),
         ("the priority level of each request", "zcat audit.log.gz | apflint replay - --each"),
     ),
 )
 def replay(
     logs: Annotated[list[str], typer.Argument(metavar="LOG...", help=_LOG_HELP, show_default=False)],
     filename: options.Filenames = None,
-    since: Annotated[
-        str | None,
-        option(INPUT, "Ignore requests received before this time, as in 2026-11-22T05:49:20Z.", metavar="TIME"),
-    ] = None,
-    until: Annotated[
-        str | None, option(INPUT, "Ignore requests received at this time or later.", metavar="TIME")
-    ] = None,
+    kustomize: options.Kustomize = None,
+    since: Annotated[str | None, option(INPUT, _SINCE_HELP, metavar="TIME")] = None,
+    until: Annotated[str | None, option(INPUT, _UNTIL_HELP, metavar="TIME")] = None,
+    where: Annotated[list[str] | None, option(INPUT, _WHERE_HELP, metavar="NAME=VALUE")] = None,
+    cluster: options.Cluster = None,
+    live: options.Live = False,
+    kubeconfig: options.Kubeconfig = None,
+    kube_context: options.KubeContext = None,
     kubernetes: options.Kubernetes = None,
     no_defaults: options.NoDefaults = False,
     server_concurrency: options.ServerConcurrency = None,
@@ -64,8 +73,9 @@ def replay(
     ] = "256MB",
     by: Annotated[str | None, option(OUTPUT, _BY_HELP, metavar="NAMES")] = None,
     top: Annotated[
-        int, option(OUTPUT, "Number of groups of --by, and of users of each priority level.", metavar="N")
-    ] = 0,
+        int | None,
+        option(OUTPUT, "Number of groups of --by, and of users of each level.", metavar="N", show_default="10 and 3"),
+    ] = None,
     each: Annotated[bool, option(OUTPUT, "Print a line of JSON for each request.", "--each")] = False,
     output_format: options.Format = "text",
     color: options.Color = "auto",
@@ -75,28 +85,49 @@ def replay(
     """Show which priority levels the requests in an audit log get.
 
     For each priority level: requests, rejections, waits, seats in use and
-    users. The configuration consists of the manifests, and of the built-in
-    objects of the Kubernetes release.
+    users. The configuration consists of the manifests, or those of the only
+    cluster of the settings, and of the built-in objects of the Kubernetes
+    release.
     """
     dimensions = parse_dimensions(by) if by is not None else ()
-    if each and dimensions:
-        raise UserError("--each and --by cannot be combined")
-    if top < 0:
+    options.reject_combinations({"--each": each}, {"--by": by is not None, "--top": top is not None})
+    if top is not None and top < 1:
         raise UserError("--top must be at least 1")
-    paths = options.join_paths(filename) if filename else ()
+    conditions = tuple(map(parse_condition, where or ()))
+    selected = Filter(conditions, parse_moment("--since", since), parse_moment("--until", until))
+    wanted = ReplayOptions(engine, memory, dimensions, selected, each=each)
+    kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
+    options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
+    paths = options.chain_paths(filename)
     if "-" in paths and "-" in logs:
         raise UserError("standard input cannot be both the manifests and the audit log")
-    wanted = ReplayOptions(
-        engine,
-        memory,
-        dimensions,
-        since=_parse_time("--since", since),
-        until=_parse_time("--until", until),
-        each=each,
-    )
     files = find_audit_logs(logs)
-    cluster = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated)
-    known = read_cluster(paths, cluster, print_note)
+    settings = ClusterOptions(
+        kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
+    )
+    known = _read_configuration(paths, settings)
+    report, coverage = _run(files, known, wanted, top)
+    if report is not None and output_format == "json":
+        sys.stdout.write(to_json(replay_json(report), 2))
+    elif report is not None:
+        sys.stdout.write(render_replay(report, style(color)))
+    return _report_problems(coverage, is_shown=report is not None and output_format == "text")
+
+
+def _read_configuration(paths: tuple[str, ...], settings: ClusterOptions) -> Effective:
+    """Read the configuration as other commands do, but never the manifests in the current directory.
+
+    The current directory is often one of logs, whose JSON files are not manifests.
+    """
+    if paths or settings.names_manifests or list_clusters(settings):
+        paths, settings = select_cluster(paths, settings)
+    return read_cluster(paths, settings, print_note)
+
+
+def _run(
+    files: list[AuditLogFile], known: Effective, wanted: ReplayOptions, top: int | None
+) -> tuple[ReplayReport | None, Coverage]:
+    """Read and classify the requests. Return the report, or print each request and return None as the report."""
     total, done = sum(file.size for file in files), 0
     gc.disable()  # rows have no reference cycles; looking for them would take a third of the time
     try:
@@ -110,17 +141,13 @@ def replay(
             result = run_replay(files, known, wanted, show)
             with closing(result.log.database):
                 progress.label = "Computing the report"
-                report = None if each else compute_report(result, dimensions, top or 3, top or 10)
-                if each:
-                    for answer in stream_requests(result.log):
-                        sys.stdout.write(to_json(request_json(answer)))
+                if not wanted.each:
+                    return compute_report(result, wanted.by, top or 3, top or 10), result.log.coverage
+                for answer in stream_requests(result.log):
+                    sys.stdout.write(to_json(request_json(answer)))
+                return None, result.log.coverage
     finally:
         gc.enable()
-    if report is not None and output_format == "json":
-        sys.stdout.write(to_json(replay_json(report), 2))
-    elif report is not None:
-        sys.stdout.write(render_replay(report, style(color)))
-    return _report_problems(result.log.coverage, is_shown=report is not None and output_format == "text")
 
 
 def _report_problems(coverage: Coverage, *, is_shown: bool) -> ExitCode:
@@ -138,10 +165,3 @@ def _report_problems(coverage: Coverage, *, is_shown: bool) -> ExitCode:
         print_note("no audit event in the log")
         return ExitCode.ERROR
     return ExitCode.ERROR if coverage.damaged else ExitCode.OK
-
-
-def _parse_time(name: str, text: str | None) -> int | None:
-    time = parse_time(text) if text is not None else None
-    if text is not None and time is None:
-        raise UserError(f'{name}: "{text}" is not a time with a time zone, such as 2026-11-22T05:49:20Z')
-    return time

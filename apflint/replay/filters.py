@@ -1,0 +1,182 @@
+"""Filters of a replay: `--where`, `--since` and `--until`, as one SQL condition on the view `logged`.
+
+Patterns use LIKE, because it is the only pattern matching that SQLite, DuckDB and Spark share.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from apflint.errors import UserError
+from apflint.record import NamedTuple
+from apflint.replay.events import parse_time
+from apflint.replay.tables import DIMENSIONS
+from apflint.spelling import find_similar
+from apflint.wording import join_words, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.evaluate.configuration import Configuration
+
+_DURATION = re.compile(r"(?=\d)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.ASCII)
+_UNIT_SECONDS = (86400, 3600, 60, 1)
+_MAX_DURATION_LENGTH = 20
+_OF_CLASSIFIED = ("flowSchema", "priorityLevel", "flow")
+"""Dimensions that only requests have that API Priority and Fairness classified."""
+
+
+class Moment(NamedTuple):
+    """A time of `--since` or `--until`."""
+
+    microseconds: int
+    """Since 1970, or before the end of the log."""
+    is_before_end: bool = False
+
+    def resolve(self, end: int) -> Moment:
+        """Return the time since 1970. `end` is the time of the last request."""
+        return Moment(end - self.microseconds) if self.is_before_end else self
+
+
+class Condition(NamedTuple):
+    """A condition of `--where`: one dimension has a value, or does not have it."""
+
+    dimension: str
+    pattern: str
+    """The value. `*` stands for any characters."""
+    is_excluded: bool = False
+
+    def __str__(self) -> str:
+        """Return the condition as on the command line."""
+        return f"{self.dimension}{'!' * self.is_excluded}={self.pattern}"
+
+
+class Filter(NamedTuple):
+    """The requests to report. The default is all requests."""
+
+    conditions: tuple[Condition, ...] = ()
+    """Conditions on different dimensions must all be true. Of equal values of one dimension, one must be true."""
+    since: Moment | None = None
+    until: Moment | None = None
+
+    @property
+    def dimensions(self) -> frozenset[str]:
+        """Return the dimensions that the conditions need."""
+        return frozenset(condition.dimension for condition in self.conditions)
+
+    def resolve(self, end: int) -> Filter:
+        """Return the filter with times since 1970. `end` is the time of the last request."""
+        since, until = (moment and moment.resolve(end) for moment in (self.since, self.until))
+        return self._replace(since=since, until=until)
+
+
+def parse_moment(name: str, text: str | None) -> Moment | None:
+    """Parse a time in RFC 3339, or a duration such as `2h`. A time without a zone is in UTC, as in the report.
+
+    `name` is the option. Raises UserError if `text` is neither a time nor a duration.
+    """
+    if text is None:
+        return None
+    duration = _DURATION.fullmatch(text) if len(text) <= _MAX_DURATION_LENGTH else None
+    if duration:
+        seconds = sum(int(part or 0) * unit for part, unit in zip(duration.groups(), _UNIT_SECONDS, strict=True))
+        return Moment(seconds * 1_000_000, is_before_end=True)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise UserError(
+            f"{name}: {quote(text)} is not a time such as 2026-11-22T05:49:20Z, or a duration such as 90m"
+        ) from None
+    microseconds = parse_time((time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat())
+    assert microseconds is not None
+    return Moment(microseconds)
+
+
+def parse_dimensions(text: str) -> tuple[str, ...]:
+    """Parse dimensions of `--by`, separated by commas. Raises UserError for an unknown dimension."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names:
+        _check_dimension("--by", name)
+    return names
+
+
+def parse_condition(text: str) -> Condition:
+    """Parse a condition of `--where`. Raises UserError for text without `=`, and for an unknown dimension."""
+    name, equals, pattern = text.partition("=")
+    if not equals:
+        raise UserError(f"--where: {quote(text)} is not a condition such as user=alice or verb!=watch")
+    if not pattern.isprintable():
+        raise UserError(f"--where: {quote(text)} has an unprintable character")
+    _check_dimension("--where", name.removesuffix("!"))
+    return Condition(name.removesuffix("!"), pattern, name.endswith("!"))
+
+
+def _check_dimension(option: str, name: str) -> None:
+    if name not in DIMENSIONS:
+        raise UserError(f"{option}: unknown dimension {quote(name)}: use {join_words(DIMENSIONS)}")
+
+
+def check_names(conditions: Sequence[Condition], configuration: Configuration) -> None:
+    """Raise UserError if a condition names a FlowSchema or priority level that the configuration does not have."""
+    known = {
+        "flowSchema": [schema.name for schema in (*configuration.order, *configuration.dangling)],
+        "priorityLevel": list(configuration.levels),
+    }
+    for dimension, pattern, _ in conditions:
+        names = known.get(dimension)
+        if names is not None and "*" not in pattern and pattern not in names:
+            similar = find_similar(pattern, names)
+            hint = f"; did you mean {quote(similar[0])}?" if similar else ""
+            kind = "FlowSchema" if dimension == "flowSchema" else "priority level"
+            raise UserError(f"--where: the configuration has no {kind} {quote(pattern)}{hint}")
+
+
+def build_condition(wanted: Filter, servers: Sequence[str]) -> str:
+    """Return a resolved filter as an SQL condition on the columns of `logged`, or an empty text if it selects all requests.
+
+    `servers` are the names of the API servers by index.
+    """
+    return " AND ".join(_list_terms(wanted, servers))
+
+
+def _list_terms(wanted: Filter, servers: Sequence[str]) -> Iterator[str]:
+    if wanted.since is not None:
+        yield f"received >= {wanted.since.microseconds:d}"
+    if wanted.until is not None:
+        yield f"received < {wanted.until.microseconds:d}"
+    for dimension in dict.fromkeys(condition.dimension for condition in wanted.conditions):
+        conditions = [condition for condition in wanted.conditions if condition.dimension == dimension]
+        equal = [_compare(dimension, each.pattern, servers) for each in conditions if not each.is_excluded]
+        if equal:
+            yield f"({' OR '.join(equal)})"
+        yield from (f"NOT ({_compare(dimension, each.pattern, servers)})" for each in conditions if each.is_excluded)
+
+
+def _compare(dimension: str, pattern: str, servers: Sequence[str]) -> str:
+    """Return an SQL expression that is true for the requests that have a value."""
+    if dimension == "server":
+        value = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+        numbers = [number for number, name in enumerate(servers) if value.fullmatch(name)]
+        return f"server IN ({', '.join(map(str, numbers))})" if numbers else "1 = 0"
+    if dimension == "group":
+        return f"tuple IN (SELECT tuple FROM member WHERE {_match(DIMENSIONS[dimension], pattern)})"
+    expression = DIMENSIONS[dimension]
+    if dimension == "status":
+        expression = f"'' || {expression}"
+    if dimension in _OF_CLASSIFIED:
+        expression = f"CASE WHEN outcome = 'classified' THEN {expression} END"
+    return _match(f"coalesce({expression}, '')", pattern)
+
+
+def _match(expression: str, pattern: str) -> str:
+    if "*" not in pattern:
+        return f"{expression} = {_quote(pattern)}"
+    like = re.sub(r"[!%_]", r"!\g<0>", pattern).replace("*", "%")
+    return f"{expression} LIKE {_quote(like)} ESCAPE '!'"
+
+
+def _quote(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"
