@@ -61,8 +61,10 @@ _PATHS = {
 """JSON path of each field."""
 _TUPLE = ("username", "usergroups", "verb", "apigroup", "resource", "subresource", "namespace", "path", "options")
 """Columns of the attribute tuple, in the order of `read_attributes`."""
-_TIME = '"____-__-__T__:__:__.______Z"'
-"""Pattern of a time in the form of kube-apiserver, in quotes."""
+_TIME = '"2___-__-__T__:__:__.______Z"'
+"""Pattern of a time in the form of kube-apiserver, in quotes. DuckDB also parses hour 24, spaces and years that are wrong."""
+_TIMESTAMP = r"^\d{4}-\d\d-\d\dT\S+ \{"
+"""Pattern of a line with a timestamp before the event."""
 _WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s", 1.0), ("ns", 1e-3))
 """Units of Go durations in microseconds, in the order in which `parse_wait` adds them."""
 
@@ -243,7 +245,10 @@ def _insertion(path: str, compression: str, file: int, server: int, wanted: Want
     groups = " AND ".join(
         f"({name} IS NULL OR regexp_full_match({name}, {_quote(_GROUPS)}))" for name in ("usergroups", "asgroups")
     )
-    times = " AND ".join(f"{name} LIKE {_quote(_TIME)} AND {name}_time IS NOT NULL" for name in ("received", "ended"))
+    times = " AND ".join(
+        f"{name} LIKE {_quote(_TIME)} AND {name} NOT LIKE '%T24%' AND {name} NOT LIKE '% %' AND {name}_time IS NOT NULL"
+        for name in ("received", "ended")
+    )
     named = ", ".join(_quote(_encode(name)) for name in sorted(namespaces)) or "NULL"
     is_self = "impersonated IS NULL OR impersonated = '{}'"
     has_path = "reference IS NULL OR reference = '{}'"
@@ -277,7 +282,8 @@ def _insertion(path: str, compression: str, file: int, server: int, wanted: Want
         INSERT INTO raw
         SELECT {file}, class, {server}, (class = 1)::INTEGER, {values}
         FROM (
-            SELECT *, CASE WHEN NOT is_json THEN CASE WHEN trim(line, ' \t\r') <> '' THEN {_NOT_JSON} ELSE {_BLANK} END
+            SELECT *, CASE WHEN NOT is_json THEN CASE WHEN trim(line, ' \t\r') = '' THEN {_BLANK}
+                    WHEN regexp_matches(line, {_quote(_TIMESTAMP)}) THEN {_OTHER} ELSE {_NOT_JSON} END
                 WHEN NOT coalesce((kind IS NULL OR kind = '"Event"')
                     AND (version IS NULL OR starts_with(version, '"audit.k8s.io/')), FALSE) THEN {_OTHER}
                 WHEN stage = '"RequestReceived"' THEN 3
@@ -340,12 +346,14 @@ def find_first_unreadable(file: AuditLogFile) -> Unreadable | None:
 def _lines(path: str, compression: str = "none") -> str:
     """Return a table function that yields the lines of a file in the column `line`."""
     return (
-        f"read_csv({_quote(path)}, columns = {{'line': 'VARCHAR'}}, header = false, auto_detect = false, delim = '',"
+        f"read_csv({_quote(path)}, columns = {{'line': 'VARCHAR'}}, header = false, auto_detect = false, delim = {_quote(_NO_DELIMITER)},"
         f" quote = '', escape = '', max_line_size = {_MAX_LINE_BYTES}, buffer_size = {2 * _MAX_LINE_BYTES},"
         f" compression = {_quote(compression)})"
     )
 
 
+_NO_DELIMITER = "\x01\x02\x03\x04"
+"""Characters that JSON does not contain. An empty delimiter would be NUL, and DuckDB would ignore NUL at the end of a line."""
 _MAX_LINE_BYTES = 8 * 1024 * 1024
 """Maximum number of bytes in a line that DuckDB reads. Files with longer lines are read by Python."""
 

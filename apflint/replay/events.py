@@ -6,6 +6,7 @@ event of the request follows. Source: staging/src/k8s.io/apiserver/pkg/endpoints
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from math import floor
@@ -34,6 +35,10 @@ QUEUE_WAIT = "apiserver.latency.k8s.io/apf-queue-wait"
 Source: `writeLatencyToAnnotation` in staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit.go.
 """
 
+MIN_YEAR, MAX_YEAR = 1970, 2999
+"""Years of times in audit logs. In other years, the time is wrong, and 64 bits are too few for calculations."""
+_MAX_WAIT = 2.0**63 / 1000
+"""Maximum of Go's `time.Duration` in microseconds."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _DURATION_PART = re.compile(r"([0-9.]+)(h|ms|m|s|[uµμ]s|ns)", re.ASCII)
@@ -119,23 +124,32 @@ def find_problem(value: object) -> str | None:
         get_string(event, "requestURI", required=not reference)
         for key in ("requestReceivedTimestamp", "stageTimestamp"):
             if get_string(event, key) and parse_time(event[key]) is None:
-                return f'"{key}" is not a time: {quote(event[key])}'
+                return f'"{key}" is not a time in the years {MIN_YEAR} to {MAX_YEAR}: {quote(event[key])}'
         if not (event.get("requestReceivedTimestamp") or event.get("stageTimestamp")):
             return "the event has no time"
-        require_object(event.get("responseStatus") or {}, '"responseStatus"')
+        code = require_object(event.get("responseStatus") or {}, '"responseStatus"').get("code")
+        if code is not None and not is_status(code):
+            return f'"responseStatus.code" is not an HTTP status: {quote(json.dumps(code))}'
         require_object(event.get("annotations") or {}, '"annotations"')
     except UserError as error:
         return str(error)
     return None
 
 
+def is_status(code: object) -> bool:
+    """Return whether a JSON value may be an HTTP status, with at most four digits."""
+    return type(code) is int and 0 <= code <= 9999
+
+
 def parse_time(text: object) -> int | None:
-    """Return a time in RFC 3339 as microseconds since 1970, or None if `text` is not a time."""
+    """Return a time in RFC 3339 as microseconds since 1970, or None if `text` is not a time from `MIN_YEAR` to `MAX_YEAR`."""
     try:
         time = datetime.fromisoformat(text)  # type: ignore[arg-type]  # TypeError is expected
     except (TypeError, ValueError):
         return None
-    return None if time.tzinfo is None else (time - _EPOCH) // _MICROSECOND
+    if time.tzinfo is None or not MIN_YEAR <= time.year <= MAX_YEAR or "T24" in str(text):  # Python 3.14 parses hour 24
+        return None
+    return (time - _EPOCH) // _MICROSECOND
 
 
 def parse_wait(text: object) -> int | None:
@@ -150,4 +164,5 @@ def parse_wait(text: object) -> int | None:
         parts.update({unit: float(number) * _MICROSECONDS[unit] for number, unit in found})
     except ValueError:
         return None
-    return floor(sum(parts.values()))
+    total = sum(parts.values())
+    return floor(total) if total < _MAX_WAIT else None

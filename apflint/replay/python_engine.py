@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _ROWS_PER_INSERT = 10_000
 _MAX_REMEMBERED_SECONDS = 1_000_000
+JSON_SPACES = " \t\r\n"
 _NO_TEXTS = None, None, None
 _CACHE_KIBIBYTES = 65_536
 _scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder())["scan_once"]
@@ -255,6 +256,8 @@ class EventReader:
             raise ValueError("the event has no time")
         status, annotations = get("responseStatus"), get("annotations")
         code = status.get("code") if status else None
+        if code is not None and not (type(code) is int and 0 <= code <= 9999):
+            raise ValueError("not an HTTP status")
         wait, is_decided = None, 0
         if annotations:
             if annotations.get(DECISION) is not None:
@@ -273,7 +276,7 @@ class EventReader:
                 1 if stage == STARTED else 0,
                 received,
                 ended,
-                code if type(code) is int else None,
+                code,
                 is_decided,
                 wait,
                 *(self._read_texts(event) if self._wants_texts else _NO_TEXTS),
@@ -308,7 +311,7 @@ class EventReader:
 
     def _time(self, text: Any) -> int:
         """Return the microseconds since 1970 of a time. Times in the form that kube-apiserver writes are fast."""
-        if len(text) == 27 and text[26] == "Z" and text[19] == "." and text[20:26].isdigit():
+        if len(text) == 27 and text[26] == "Z" and text[19] == "." and text[20:26].isdigit() and text.isascii():
             second = self._seconds.get(text[:19])
             if second is None:
                 start = parse_time(f"{text[:19]}Z")
@@ -328,15 +331,25 @@ def parse_line(line: str | bytes) -> tuple[object] | None:
     """Return the JSON value in a line as a tuple, or None for a blank line. Raises UserError if the line is not JSON."""
     try:
         text = line if isinstance(line, str) else line.decode()
-        if not text.strip():
+        if not text.strip(JSON_SPACES):
             return None
-        value = json.loads(strip_timestamp(text))
+        value = _parse_json(strip_timestamp(text))
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeError:
         raise UserError("this is not UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise UserError(describe_json_error(error)) from None
     return (value,)
+
+
+def _parse_json(text: str) -> object:
+    """Return a JSON value. Integers with thousands of digits, which Python limits, become infinite."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return json.loads(text, parse_int=float)
 
 
 def reduce_attributes(key: Any, namespaces: Collection[str]) -> AttributeTuple:

@@ -119,24 +119,35 @@ def convert_google_record(record: dict[str, Any]) -> dict[str, object]:
     verb, methods = method.rpartition(".")[2], method.split(".")
     if not subresource and name and name == methods[-2] and resource == methods[-3]:
         name, subresource = "", name  # a subresource without the name of an object
-    code = (payload.get("status") or {}).get("code") or 0
+    code = _get_object(payload, "status").get("code") or 0
     status = _STATUS_OF_GRPC.get(code, 500) if isinstance(code, int) else 500
     reference = {"resource": resource, "subresource": subresource, "namespace": namespace, "name": name}
-    is_started = (record.get("operation") or {}).get("last") is False
+    is_started = _get_object(record, "operation").get("last") is False
     event: dict[str, object] = {
         "auditID": record.get("insertId"),
         "stage": "ResponseStarted" if is_started else "ResponseComplete",
         "verb": verb,
-        "user": {"username": (payload.get("authenticationInfo") or {}).get("principalEmail")},
-        "userAgent": (payload.get("requestMetadata") or {}).get("callerSuppliedUserAgent"),
+        "user": {"username": _get_object(payload, "authenticationInfo").get("principalEmail")},
+        "userAgent": _get_object(payload, "requestMetadata").get("callerSuppliedUserAgent"),
         "objectRef": {**reference, "apiGroup": "" if group == "core" else group, "apiVersion": version},
         "responseStatus": {"code": status},
         "requestReceivedTimestamp": record.get("timestamp"),
     }
-    granted = [item.get("granted") is True for item in payload.get("authorizationInfo") or () if isinstance(item, dict)]
+    decisions = payload.get("authorizationInfo") or ()
+    if not isinstance(decisions, list | tuple):
+        raise UserError('"authorizationInfo" must be a list')
+    granted = [item.get("granted") is True for item in decisions if isinstance(item, dict)]
     if granted and (status != 429 or subresource == "eviction"):
         event["annotations"] = {"authorization.k8s.io/decision": "allow" if all(granted) else "forbid"}
     return event
+
+
+def _get_object(fields: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the JSON object at `key`, empty if absent or null. Raises UserError for another type."""
+    value = fields.get(key)
+    if value is not None and not isinstance(value, dict):
+        raise UserError(f'"{key}" must be a JSON object')
+    return value or {}
 
 
 def _is_google_record(value: dict[str, Any]) -> bool:

@@ -165,7 +165,28 @@ BAD_LINES = [
     (json.dumps(event(annotations="x")), '"annotations" must be a JSON object, not a string'),
     (json.dumps(event(responseStatus=[1])), '"responseStatus" must be a JSON object, not a list'),
     (json.dumps(event(auditID={"a": 1})), '"auditID" must be a string, not an object'),
-    (json.dumps(event(requestReceivedTimestamp="yesterday")), '"requestReceivedTimestamp" is not a time: "yesterday"'),
+    *(
+        (
+            json.dumps(event(**{field: time})),
+            f'"{field}" is not a time in the years 1970 to 2999: "{time}"',
+        )
+        for field in ("requestReceivedTimestamp", "stageTimestamp")
+        for time in (
+            "yesterday",
+            "0001-01-01T00:00:00.000000Z",
+            "9999-12-31T23:59:59.999999Z",
+            "2026-11-22T23:59:60.000000Z",
+            "2026-11-22T24:00:00.000000Z",
+            "2026-11-22T05:49:20.0000 0Z",
+            "2026-11-22T05:49:20",
+        )
+    ),
+    (json.dumps(event(responseStatus={"code": 10**400})), '"responseStatus.code" is not an HTTP status: "1000'),
+    (json.dumps(event(responseStatus={"code": "200"})), '"responseStatus.code" is not an HTTP status: "\\"200'),
+    (json.dumps(event(responseStatus={"code": 0})).replace("0}", f"{'1' * 5000}}}"), '"responseStatus.code" is not an'),
+    (f"{json.dumps(event())}\x00\x00", "this is not JSON: Extra data"),
+    ("\x0c\x85", "this is not JSON"),
+    ("2026-11-22T05:49:20.000Z {}", "the event has no stage"),
     (json.dumps(event(requestReceivedTimestamp=None, stageTimestamp=None)), "the event has no time"),
     ('{"category":"kube-audit","properties":{"log":"I1122"}}', '"properties.log" of this log record is not'),
     ('{"kind":"Event","stage":"\\ud800"}', "this is not UTF-8"),
