@@ -102,7 +102,7 @@ def request_bound(level_max_seats: int, overall: int) -> int:
 
 def estimate_seats(
     release: Release,
-    verb: Literal["list", "watch"],
+    verb: str,
     options: ListOptions,
     objects: Count,
     object_bytes: int,
@@ -110,7 +110,7 @@ def estimate_seats(
     *,
     consistent: bool = True,
 ) -> int:
-    """Return the seats of a list or watch request in a release.
+    """Return the seats of a request with the verb `list` or `watch` in a release.
 
     `objects` is the number of stored objects of the resource in all namespaces, and `object_bytes` is their average size (0
     if unknown). `level_max_seats` is the result of `max_seats`. `consistent`: see `is_listed_from_cache`.

@@ -66,6 +66,8 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
         "uncertain": report.uncertain,
         "endBeforeStart": report.backwards,
         "watches": report.watches,
+        "seatsFromObjectCounts": report.has_counts,
+        "withoutObjectCount": report.uncounted,
         "levels": [_level_json(level) for level in report.levels],
         "by": None if report.breakdown is None else _breakdown_json(report.breakdown),
     }
@@ -260,7 +262,7 @@ def _notes(report: ReplayReport) -> Iterator[str]:
     if not report.levels:
         return
     yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged waits in queues; only requests over 500 ms have one."
-    yield "SEAT-SECONDS, PEAK: estimates with 1 seat per request. The log does not show how many objects a list loads. Waits that it does not show count as use."
+    yield f"SEAT-SECONDS, PEAK: {_describe_seats(report)} Waits that the log does not show count as use."
     if report.watches:
         yield (
             f"{_count(report.watches)} watches are not in TIME, SEAT-SECONDS and PEAK: they hold seats until they are"
@@ -278,6 +280,17 @@ def _notes(report: ReplayReport) -> Iterator[str]:
         yield f"The log has no {join_words(missing)} requests. The audit policy may omit them (level None, omitStages)."
     else:
         yield "Requests that the audit policy omits (level None, omitStages) are not counted."
+
+
+def _describe_seats(report: ReplayReport) -> str:
+    if not report.has_counts:
+        return "estimates with 1 seat per request. For the seats of lists, add object counts (--metrics, --objects)."
+    text = "estimates from object counts. Changes take 1 seat: the log does not show how many watchers they notify."
+    if report.uncounted:
+        text += (
+            f" {_count(report.uncounted)} lists take 1 seat, because the number or size of their objects is unknown."
+        )
+    return text
 
 
 def _cells(values: Distribution | None) -> tuple[str, ...]:

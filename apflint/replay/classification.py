@@ -10,11 +10,16 @@ from apflint.evaluate.classify import Classifier
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo, is_long_running, is_seen_by_apf, parse_path
+from apflint.evaluate.seats import MINIMUM_SEATS, estimate_seats
 from apflint.record import NamedTuple
+from apflint.replay.list_options import parse_list_options
+from apflint.replay.object_counts import StoredObjects
 
 if TYPE_CHECKING:
     from apflint.effective import Effective
+    from apflint.evaluate.seats import Count
     from apflint.replay.events import AttributeTuple
+    from apflint.replay.object_counts import ObjectCounts
 
 Outcome = Literal["classified", "long-running", "no user"]
 
@@ -28,8 +33,10 @@ class Assignment(NamedTuple):
     priority_level: str | None = None
     distinguished_by: str | None = None
     """`ByUser` or `ByNamespace`, or None if all requests of the FlowSchema are one flow."""
-    seats: int = 1
-    """Seats while a request executes. Lists may take more: the audit log does not show how many objects they load."""
+    seats: int = MINIMUM_SEATS
+    """Estimated seats while a request executes. 1 for changes: the audit log does not show how many watchers they notify."""
+    lacks_count: bool = False
+    """Whether the seats depend on the number or the size of objects, which are unknown. 1 seat is assumed."""
     has_seats_at_end: bool = True
     """Whether requests hold their seats until they end. Watches hold seats only until they are initialized."""
     certain: bool = True
@@ -39,7 +46,11 @@ class Assignment(NamedTuple):
 class TupleClassifier:
     """Classifies attribute tuples under one configuration."""
 
-    def __init__(self, known: Effective) -> None:
+    def __init__(self, known: Effective, counts: ObjectCounts | None = None) -> None:
+        """Create a classifier. Without object counts, all requests take 1 seat."""
+        self._counts = counts
+        self._release = known.release
+        self._max_seats = {level.name: level.max_seats or 0 for level in known.limits.levels}
         self._classify = Classifier(known.configuration)
         self._watches = known.release.classifies_watches
         self._queues = {level.name: level.queues or 0 for level in known.limits.levels}
@@ -68,14 +79,37 @@ class TupleClassifier:
         schema, level = resolution.flow_schema, resolution.priority_level.name
         method = schema.spec.distinguisher_method
         has_flows = self._queues[level] > 1 and method in (BY_USER, BY_NAMESPACE)
+        seats, lacks_count = self._estimate_seats(attributes, level)
         return Assignment(
             "classified",
             schema.name,
             level,
             method if has_flows else None,
+            seats,
+            lacks_count,
             has_seats_at_end=not is_long_running(info),
             certain=certain,
         )
+
+    def _estimate_seats(self, attributes: AttributeTuple, level: str) -> tuple[int, bool]:
+        """Return the seats of a request, and whether they depend on an unknown number or size of objects."""
+        verb, release = attributes.verb, self._release
+        if self._counts is None or attributes.path or verb not in ("list", "watch"):
+            return MINIMUM_SEATS, False
+        options = parse_list_options(attributes.list_options)
+
+        def estimate(objects: Count, size: int = 0) -> int:
+            return estimate_seats(release, verb, options, objects, size, self._max_seats[level])
+
+        resource = ".".join(filter(None, (attributes.resource, attributes.api_group)))
+        stored = self._counts.get(resource, _UNKNOWN)
+        if stored.number >= 0 and (stored.size is not None or not release.estimates_seats_by_size):
+            return estimate(stored.number, stored.size or 0), False
+        seats = estimate("unknown")
+        return seats, estimate("stale") > seats
+
+
+_UNKNOWN = StoredObjects(-1)
 
 
 def make_request_info(attributes: AttributeTuple) -> RequestInfo:

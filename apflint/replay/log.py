@@ -82,3 +82,5 @@ class Replay(NamedTuple):
     """Number of events that the log contains twice."""
     filter: Filter
     """The requests in `apf`. Its times are since 1970."""
+    has_counts: bool
+    """Whether object counts are known, at least of some resources."""

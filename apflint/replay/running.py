@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from apflint.effective import Effective
     from apflint.inputs.audit_logs import AuditLogFile
+    from apflint.replay.object_counts import ObjectCounts
 
 Engine = Literal["auto", "duckdb", "python"]
 SMALL_LOG_BYTES = 50_000_000
@@ -30,6 +31,8 @@ class ReplayOptions(NamedTuple):
     """Memory that DuckDB may use. The process needs about 100 MB more."""
     by: tuple[str, ...] = ()
     filter: Filter = Filter()
+    counts: ObjectCounts | None = None
+    """Numbers and sizes of stored objects. Without these, all requests take 1 seat."""
     each: bool = False
     """Whether single requests are printed, which needs their audit IDs."""
 
@@ -45,7 +48,7 @@ def replay(
     Raises UserError if the engine is not installed, and for a filter with a name that the configuration does not have.
     """
     check_names(options.filter.conditions, known.configuration)
-    classifier = TupleClassifier(known)
+    classifier = TupleClassifier(known, options.counts)
     dimensions = options.filter.dimensions.union(options.by)
     wanted = Wanted(
         namespace=options.each or not dimensions.isdisjoint({"namespace", "flow"}),
@@ -65,7 +68,7 @@ def replay(
     selected = options.filter.resolve(find_end(log.database))
     condition = build_condition(selected, log.servers)
     levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), condition)
-    return Replay(log, known, assignments, levels, copies, selected)
+    return Replay(log, known, assignments, levels, copies, selected, has_counts=options.counts is not None)
 
 
 def choose_engine(files: Sequence[AuditLogFile], engine: Engine) -> Literal["duckdb", "python"]:

@@ -107,6 +107,10 @@ class ReplayReport(NamedTuple):
     """Number of requests that end before they are received, because the clock was changed."""
     watches: int
     """Number of classified watches."""
+    has_counts: bool
+    """Whether seats are estimated from object counts. If not, each request takes 1 seat."""
+    uncounted: int
+    """Number of requests whose seats depend on objects with unknown number or size, so that 1 seat is assumed."""
     verbs: frozenset[str]
     """Verbs of all requests."""
     limits: Limits
@@ -151,6 +155,8 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         backwards=sum(group.backwards for group in groups),
         watches=sum(total.requests for total in totals if not total.assignment.has_seats_at_end),
         verbs=frozenset(group.verb for group in groups),
+        has_counts=replay.has_counts,
+        uncounted=sum(total.requests for total in totals if total.assignment.lacks_count),
         limits=replay.known.limits,
         levels=tuple(_compute_levels(replay, totals, start, last, top_users)),
         breakdown=_break_down(log, by, top) if by else None,

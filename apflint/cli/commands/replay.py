@@ -13,12 +13,13 @@ from apflint.cli import options
 from apflint.cli.app import app, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import INPUT, OUTPUT, option
+from apflint.cli.options import CLUSTER, INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.inputs.apf_configuration import ClusterOptions, list_clusters, read_cluster, select_cluster
 from apflint.inputs.audit_logs import find_audit_logs
+from apflint.inputs.object_counts import read_object_counts
 from apflint.output.json_text import to_json
 from apflint.output.replay import render_replay, replay_json, request_json
 from apflint.replay.filters import Filter, parse_condition, parse_dimensions, parse_moment
@@ -64,6 +65,22 @@ def replay(
     kubernetes: options.Kubernetes = None,
     no_defaults: options.NoDefaults = False,
     server_concurrency: options.ServerConcurrency = None,
+    metrics: Annotated[
+        str | None,
+        option(
+            CLUSTER,
+            "Metrics of the API server, for the seats of lists: a file with the output of kubectl get --raw /metrics.",
+            metavar="FILE",
+        ),
+    ] = None,
+    objects: Annotated[
+        list[str] | None,
+        option(
+            CLUSTER,
+            "Number of objects of a resource and their average size, as in pods=5000:4000; repeatable.",
+            metavar="RESOURCE=COUNT[:BYTES]",
+        ),
+    ] = None,
     engine: Annotated[
         Literal["auto", "duckdb", "python"],
         option(ENGINE, "auto: DuckDB for logs over 50 MB, if it is installed."),
@@ -95,12 +112,15 @@ def replay(
         raise UserError("--top must be at least 1")
     conditions = tuple(map(parse_condition, where or ()))
     selected = Filter(conditions, parse_moment("--since", since), parse_moment("--until", until))
-    wanted = ReplayOptions(engine, memory, dimensions, selected, each=each)
     kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
     options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
     paths = options.chain_paths(filename)
     if "-" in paths and "-" in logs:
         raise UserError("standard input cannot be both the manifests and the audit log")
+    if metrics == "-" and "-" in (*paths, *logs):
+        raise UserError("standard input cannot be both the metrics and another input")
+    counts = read_object_counts(metrics, objects or ())
+    wanted = ReplayOptions(engine, memory, dimensions, selected, counts, each=each)
     files = find_audit_logs(logs)
     settings = ClusterOptions(
         kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
