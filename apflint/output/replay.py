@@ -11,6 +11,7 @@ from apflint.output.console import render_prose
 from apflint.output.limits import level_json
 from apflint.output.sanitize import sanitize, sanitize_line
 from apflint.output.tables import render_table
+from apflint.replay.omissions import describe_omissions
 from apflint.wording import join_words, pluralize
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARKLINE_CELLS = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_COMMON_VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
 _OUTCOMES = {
     "no user": "without a user, such as those answered with 401",
     "no impersonation": "whose impersonation was denied",
@@ -68,6 +68,12 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
         "watches": report.watches,
         "seatsFromObjectCounts": report.has_counts,
         "withoutObjectCount": report.uncounted,
+        "omissions": {
+            "stages": report.omissions.stages,
+            "verbs": report.omissions.verbs,
+            "requests": report.omissions.requests,
+            "authorizationDecisions": not report.omissions.has_decisions,
+        },
         "levels": [_level_json(level) for level in report.levels],
         "by": None if report.breakdown is None else _breakdown_json(report.breakdown),
     }
@@ -275,11 +281,7 @@ def _notes(report: ReplayReport) -> Iterator[str]:
             f"The log does not contain the groups of {_count(report.without_groups)} requests. For {_count(report.uncertain)}"
             " of them, the FlowSchema depends on unknown groups, so it may be another one."
         )
-    missing = [verb for verb in _COMMON_VERBS if verb not in report.verbs]
-    if missing and not report.filter.conditions:
-        yield f"The log has no {join_words(missing)} requests. The audit policy may omit them (level None, omitStages)."
-    else:
-        yield "Requests that the audit policy omits (level None, omitStages) are not counted."
+    yield from describe_omissions(report.omissions)
 
 
 def _describe_seats(report: ReplayReport) -> str:

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from apflint.record import NamedTuple
+from apflint.replay.omissions import find_omissions
 from apflint.replay.tables import DIMENSIONS, DISTINGUISHER
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from apflint.replay.events import AttributeTuple
     from apflint.replay.filters import Filter
     from apflint.replay.log import Coverage, Log, Replay
+    from apflint.replay.omissions import Omissions
     from apflint.replay.tables import Database
 
 SERIES_LENGTH = 40
@@ -111,8 +113,8 @@ class ReplayReport(NamedTuple):
     """Whether seats are estimated from object counts. If not, each request takes 1 seat."""
     uncounted: int
     """Number of requests whose seats depend on objects with unknown number or size, so that 1 seat is assumed."""
-    verbs: frozenset[str]
-    """Verbs of all requests."""
+    omissions: Omissions
+    """What the log does not contain."""
     limits: Limits
     levels: tuple[LevelTraffic, ...]
     """Priority levels with requests, the most requests first."""
@@ -127,8 +129,8 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         _OutcomeTotal(*row)
         for row in _query(
             database,
-            "SELECT outcome, verb, count(*), min(received), max(received), max(ended),"
-            " sum(CASE WHEN ended < received THEN 1 ELSE 0 END) FROM logged GROUP BY outcome, verb ORDER BY outcome, verb",
+            "SELECT outcome, count(*), min(received), max(received), max(ended),"
+            " sum(CASE WHEN ended < received THEN 1 ELSE 0 END) FROM logged GROUP BY outcome ORDER BY outcome",
         )
     ]
     outcomes: Counter[str] = Counter()
@@ -154,9 +156,9 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         without_groups=sum(total.requests for total in totals if total.attributes.groups is None),
         backwards=sum(group.backwards for group in groups),
         watches=sum(total.requests for total in totals if not total.assignment.has_seats_at_end),
-        verbs=frozenset(group.verb for group in groups),
         has_counts=replay.has_counts,
         uncounted=sum(total.requests for total in totals if total.assignment.lacks_count),
+        omissions=find_omissions(log),
         limits=replay.known.limits,
         levels=tuple(_compute_levels(replay, totals, start, last, top_users)),
         breakdown=_break_down(log, by, top) if by else None,
@@ -165,10 +167,9 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
 
 
 class _OutcomeTotal(NamedTuple):
-    """The requests of one outcome and verb. Times are in microseconds since 1970."""
+    """The requests of one outcome. Times are in microseconds since 1970."""
 
     outcome: str
-    verb: str
     requests: int
     start: int
     last: int
