@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Literal
 
 from apflint.errors import UserError
 from apflint.record import NamedTuple
 from apflint.replay.classification import TupleClassifier
+from apflint.replay.comparison import ReplayComparison, find_moves
 from apflint.replay.filters import Filter, build_condition, check_names
 from apflint.replay.log import Replay, Wanted
-from apflint.replay.tables import clean, find_end, store_assignments
+from apflint.replay.statistics import compute_report
+from apflint.replay.tables import clean, drop_assignments, find_end, store_assignments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from apflint.effective import Effective
     from apflint.inputs.audit_logs import AuditLogFile
+    from apflint.replay.log import Log
     from apflint.replay.object_counts import ObjectCounts
 
 Engine = Literal["auto", "duckdb", "python"]
@@ -49,20 +53,61 @@ def replay(
     """
     check_names(options.filter.conditions, known.configuration)
     classifier = TupleClassifier(known, options.counts)
+    log = _read_log(files, options, classifier.namespaces, report)
+    return _classify(log, known, classifier, options)
+
+
+def compare(
+    files: Sequence[AuditLogFile],
+    known: Effective,
+    other: Effective,
+    options: ReplayOptions,
+    top_users: int = 3,
+    report: Callable[[int], object] = lambda _: None,
+) -> ReplayComparison:
+    """Read the files once, and classify their requests under two configurations, with the seats of their releases.
+
+    Filters select requests by their FlowSchemas and priority levels under `known`. Raises UserError as `replay` does.
+    """
+    check_names(options.filter.conditions, known.configuration)
+    before, after = TupleClassifier(known, options.counts), TupleClassifier(other, options.counts)
+    log = _read_log(files, options, before.namespaces | after.namespaces, report, has_examples=True)
+    with closing(log.database):
+        old = _classify(log, known, before, options)
+        assignments = [after.assign(attributes) for attributes in log.tuples]
+        moves = find_moves(log, old.assignments, assignments, top_users)
+        old_report = compute_report(old, (), top_users)
+        drop_assignments(log.database, keep_selected=old.filter != Filter())
+        levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), "")
+        new = old._replace(known=other, assignments=assignments, levels=levels)
+        return ReplayComparison(old_report, compute_report(new, (), top_users), moves)
+
+
+def _read_log(
+    files: Sequence[AuditLogFile],
+    options: ReplayOptions,
+    namespaces: Collection[str],
+    report: Callable[[int], object],
+    *,
+    has_examples: bool = False,
+) -> Log:
     dimensions = options.filter.dimensions.union(options.by)
+    has_examples = has_examples or options.each
     wanted = Wanted(
-        namespace=options.each or not dimensions.isdisjoint({"namespace", "flow"}),
+        namespace=has_examples or not dimensions.isdisjoint({"namespace", "flow"}),
         agent="userAgent" in dimensions,
-        audit_id=options.each,
+        audit_id=has_examples,
     )
     if choose_engine(files, options.engine) == "duckdb":
         from apflint.replay import duckdb_engine
 
-        log = duckdb_engine.read_log(files, wanted, classifier.namespaces, report, memory=options.memory)
-    else:
-        from apflint.replay import python_engine
+        return duckdb_engine.read_log(files, wanted, namespaces, report, memory=options.memory)
+    from apflint.replay import python_engine
 
-        log = python_engine.read_log(files, wanted, classifier.namespaces, report)
+    return python_engine.read_log(files, wanted, namespaces, report)
+
+
+def _classify(log: Log, known: Effective, classifier: TupleClassifier, options: ReplayOptions) -> Replay:
     copies = clean(log.database)
     assignments = [classifier.assign(attributes) for attributes in log.tuples]
     selected = options.filter.resolve(find_end(log.database))

@@ -23,6 +23,7 @@ REQUEST_COLUMNS = """
 """Columns of `request`: indices of the attribute tuple and the server, a hash of the audit ID, whether the event is
 `ResponseStarted`, times and the queue wait in microseconds, the HTTP status, whether authorization decided, and texts that
 only some reports need."""
+_REQUEST_NAMES = ", ".join(column.split()[0] for column in REQUEST_COLUMNS.split(","))
 
 _ATTRIBUTE_COLUMNS = """
     tuple INTEGER, "user" TEXT, verb TEXT, resource TEXT, outcome TEXT, flow_schema TEXT, priority_level TEXT, level INTEGER,
@@ -41,6 +42,8 @@ _DROP_STARTED = """
     DELETE FROM request WHERE started = 1 AND id IN (SELECT id FROM request WHERE started = 0)
 """
 
+DENIED = "decided = 0 AND coalesce(code, 0) IN (401, 403)"
+"""SQL condition for requests that ended before API Priority and Fairness: authentication or impersonation failed."""
 _REQUEST_VIEW = """
     CREATE VIEW logged AS SELECT * FROM (SELECT request.*, "user", verb, resource, flow_schema, priority_level, level,
         distinguished_by, seats, holds,
@@ -114,6 +117,24 @@ def find_end(database: Database) -> int:
     """Return when the last request was received, or 0 if there is none."""
     ((end,),) = database.query("SELECT coalesce(max(received), 0) FROM request")
     return int(str(end))
+
+
+def drop_assignments(database: Database, *, keep_selected: bool) -> None:
+    """Drop what `store_assignments` created. With `keep_selected`, only the requests that the condition selected remain."""
+    if keep_selected:
+        database.query(f"CREATE TABLE selected AS SELECT {_REQUEST_NAMES} FROM logged")
+    database.query("DROP VIEW logged")
+    for table in ("apf", "attributes", "member"):
+        database.query(f"DROP TABLE {table}")
+    if keep_selected:
+        database.query("DROP TABLE request")
+        database.query("ALTER TABLE selected RENAME TO request")
+
+
+def create_table(database: Database, table: str, columns: str, rows: Iterable[Row]) -> None:
+    """Create a table with rows."""
+    database.query(f"CREATE TABLE {table} ({columns})")
+    database.insert(table, rows)
 
 
 def store_assignments(

@@ -72,10 +72,12 @@ def urls(draw: st.DrawFn) -> str:
 
 
 @needs_duckdb
-@settings(max_examples=25)
+@settings(max_examples=5)
 @given(
     st.lists(
-        st.tuples(urls(), st.sampled_from(["list", "watch", "get"]), st.sampled_from([None, "", "c1"])), max_size=60
+        st.tuples(urls(), st.sampled_from(["list", "watch", "get"]), st.sampled_from([None, "", "c1"])),
+        min_size=50,
+        max_size=200,
     )
 )
 def test_engines_read_the_same_options(

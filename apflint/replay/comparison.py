@@ -1,0 +1,162 @@
+"""Comparison of two configurations on the same log: which requests move, and which seats the priority levels use."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any, Literal
+
+from apflint.record import NamedTuple
+from apflint.replay.tables import DENIED, create_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apflint.replay.classification import Assignment
+    from apflint.replay.events import AttributeTuple
+    from apflint.replay.log import Log
+    from apflint.replay.statistics import ReplayReport
+    from apflint.replay.tables import Database
+
+MoveType = Literal["classification", "priorityLevel", "flowSchema", "flow"]
+"""What is different first: whether the request is classified at all, its priority level, its FlowSchema, or its flow."""
+MOVE_TYPES: tuple[MoveType, ...] = ("classification", "priorityLevel", "flowSchema", "flow")
+
+
+class Destination(NamedTuple):
+    """Where a configuration assigns requests to."""
+
+    flow_schema: str
+    priority_level: str
+    distinguished_by: str | None
+    """`ByUser` or `ByNamespace`, or None if the requests are one flow."""
+
+
+class MovedRequest(NamedTuple):
+    """The first logged request of a move."""
+
+    audit_id: str | None
+    time: int
+    """When the request was received, in microseconds since 1970."""
+    user: str
+    verb: str
+    resource: str
+    """Resource, subresource and API group, or the path of a request that is not for a resource."""
+    namespace: str
+
+
+class Move(NamedTuple):
+    """Requests that both configurations assign differently, from the same destination to the same destination."""
+
+    type: MoveType
+    old: Destination | None
+    """None if API Priority and Fairness does not classify the requests, such as watches until 1.21."""
+    new: Destination | None
+    requests: int
+    rejected: int
+    """Number of these requests that API Priority and Fairness answered with 429, according to the log."""
+    user_count: int
+    users: tuple[tuple[str, int], ...]
+    """The users with the most of these requests."""
+    first: MovedRequest
+
+
+class ReplayComparison(NamedTuple):
+    """A log under two configurations."""
+
+    old: ReplayReport
+    new: ReplayReport
+    moves: tuple[Move, ...]
+    """In the order of `MOVE_TYPES`, then the moves with the most requests first."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Return the names of the priority levels that have requests under one of the configurations."""
+        return tuple(sorted({level.name for report in (self.old, self.new) for level in report.levels}))
+
+    @property
+    def changed(self) -> bool:
+        """Return whether a request moves, or a level that has requests has other limits, queues or seats in use."""
+        return bool(self.moves) or any(
+            self._describe(self.old, name) != self._describe(self.new, name) for name in self.levels
+        )
+
+    @staticmethod
+    def _describe(report: ReplayReport, name: str) -> object:
+        traffic = next((level for level in report.levels if level.name == name), None)
+        limits = report.limits.level(name)
+        return limits and limits.figures, traffic and (traffic.peaks, traffic.seat_microseconds)
+
+
+def find_move(attributes: AttributeTuple, old: Assignment, new: Assignment) -> MoveType | None:
+    """Return how requests with these attributes move between two assignments, or None if they do not."""
+    if "classified" not in (old.outcome, new.outcome):
+        return None
+    if old.outcome != new.outcome:
+        return "classification"
+    if old.priority_level != new.priority_level:
+        return "priorityLevel"
+    if old.flow_schema != new.flow_schema:
+        return "flowSchema"
+    return "flow" if _distinguish(attributes, old) != _distinguish(attributes, new) else None
+
+
+def _distinguish(attributes: AttributeTuple, assignment: Assignment) -> str | None:
+    """Return what distinguishes the flow of a request. The distinguisher ByNamespace is empty without a namespace."""
+    is_empty = assignment.distinguished_by == "ByNamespace" and not attributes.namespace
+    return None if is_empty else assignment.distinguished_by
+
+
+def find_moves(log: Log, old: Sequence[Assignment], new: Sequence[Assignment], top_users: int) -> tuple[Move, ...]:
+    """Return the moves of the requests in `logged`, which are assigned by one of the configurations."""
+    numbers: dict[tuple[MoveType, Destination | None, Destination | None], int] = {}
+    moved: dict[int, int] = {}
+    for number, (attributes, before, after) in enumerate(zip(log.tuples, old, new, strict=True)):
+        move = find_move(attributes, before, after)
+        if move is not None:
+            key = move, _make_destination(before), _make_destination(after)
+            moved[number] = numbers.setdefault(key, len(numbers))
+    if not moved:
+        return ()
+    create_table(log.database, "moved", "tuple INTEGER, move INTEGER", list(moved.items()))
+    users: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    rejected: Counter[int] = Counter()
+    for number, requests, refused in _query(log.database, _COUNT_MOVED):
+        users[moved[number]][str(log.tuples[number].user)] += requests
+        rejected[moved[number]] += refused
+    first = {number: MovedRequest(*values) for number, *values in _query(log.database, _FIRST_MOVED)}
+    moves = [
+        Move(
+            *key,
+            users[number].total(),
+            rejected[number],
+            len(users[number]),
+            tuple(sorted(users[number].items(), key=lambda item: (-item[1], item[0]))[:top_users]),
+            first[number],
+        )
+        for key, number in numbers.items()
+        if number in first
+    ]
+    return tuple(sorted(moves, key=lambda move: (MOVE_TYPES.index(move.type), -move.requests, str(move[1:3]))))
+
+
+_COUNT_MOVED = f"""
+    SELECT logged.tuple, count(*), sum(rejected) FROM logged JOIN moved ON logged.tuple = moved.tuple
+    WHERE NOT ({DENIED}) GROUP BY logged.tuple
+"""
+_FIRST_MOVED = f"""
+    SELECT move, audit_id, received, "user", verb, resource, namespace FROM (
+        SELECT move, audit_id, received, "user", verb, resource, coalesce(namespace, '') AS namespace, row_number() OVER (
+            PARTITION BY move ORDER BY received, coalesce(audit_id, ''), logged.tuple) AS position
+        FROM logged JOIN moved ON logged.tuple = moved.tuple WHERE NOT ({DENIED})
+    ) AS ranked WHERE position = 1
+"""
+
+
+def _make_destination(assignment: Assignment) -> Destination | None:
+    if assignment.outcome != "classified":
+        return None
+    return Destination(str(assignment.flow_schema), str(assignment.priority_level), assignment.distinguished_by)
+
+
+def _query(database: Database, sql: str) -> list[Any]:
+    return database.query(sql)
