@@ -13,7 +13,7 @@ from apflint.replay.omissions import find_omissions
 from apflint.replay.tables import DIMENSIONS, DISTINGUISHER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.replay.classification import Assignment
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from apflint.replay.omissions import Omissions
     from apflint.replay.tables import Database
 
-SERIES_LENGTH = 40
-"""Number of equal parts of the period of a log for which requests are counted."""
+SERIES_LENGTH = 240
+"""Maximum number of intervals of a time series. It is a multiple of the number of cells of a sparkline."""
 
 
 class Distribution(NamedTuple):
@@ -45,6 +45,34 @@ class Peak(NamedTuple):
     """Microseconds since 1970."""
 
 
+class UserTraffic(NamedTuple):
+    """The requests of one user at one priority level."""
+
+    name: str
+    requests: int
+    rejected: int
+    seat_microseconds: int
+
+
+class Series(NamedTuple):
+    """Numbers over time: for each interval of a replay."""
+
+    requests: tuple[int, ...]
+    rejected: tuple[int, ...]
+    seats: tuple[int, ...]
+    """The most seats in use at the same time. If the log has several API servers, the highest number of one of them."""
+
+
+class Intervals(NamedTuple):
+    """The equal intervals of all time series of a replay."""
+
+    start: int
+    """Start of the first interval, in microseconds since 1970."""
+    size: int
+    """Length of an interval in microseconds."""
+    number: int
+
+
 class LevelTraffic(NamedTuple):
     """The requests of one priority level."""
 
@@ -63,10 +91,14 @@ class LevelTraffic(NamedTuple):
     """Sum over executed requests, without watches: seats, multiplied by the duration after the wait."""
     peaks: tuple[Peak, ...]
     """For each API server, the highest number of seats in use. Empty without durations."""
-    users: tuple[tuple[str, int], ...]
-    """The users with the most requests, and their numbers."""
-    series: tuple[int, ...]
-    """Number of requests in each of `SERIES_LENGTH` equal parts of the period."""
+    user_count: int
+    users: tuple[UserTraffic, ...]
+    """The users with the most requests."""
+    rejected_users: tuple[UserTraffic, ...]
+    """The users with the most rejected requests."""
+    busy_users: tuple[UserTraffic, ...]
+    """The users with the most seat-seconds."""
+    series: Series
 
 
 class Group(NamedTuple):
@@ -116,8 +148,11 @@ class ReplayReport(NamedTuple):
     omissions: Omissions
     """What the log does not contain."""
     limits: Limits
+    intervals: Intervals | None
+    """None without classified requests."""
     levels: tuple[LevelTraffic, ...]
-    """Priority levels with requests, the most requests first."""
+    """Priority levels with requests. Those with the most rejections come first, then those with the most waits, then those
+    with the most requests."""
     breakdown: Breakdown | None
     engine: str
 
@@ -138,6 +173,7 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         outcomes[group.outcome] += group.requests
     start = min((group.start for group in groups), default=None)
     last = max((group.last for group in groups), default=None)
+    intervals = _find_intervals(database)
     totals = [
         _TupleTotal(log.tuples[number], replay.assignments[number], requests, rejected, int(busy))
         for number, requests, rejected, busy in _query(
@@ -160,7 +196,8 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         uncounted=sum(total.requests for total in totals if total.assignment.lacks_count),
         omissions=find_omissions(log),
         limits=replay.known.limits,
-        levels=tuple(_compute_levels(replay, totals, start, last, top_users)),
+        intervals=intervals,
+        levels=tuple(_compute_levels(replay, totals, intervals, top_users)) if intervals is not None else (),
         breakdown=_break_down(log, by, top) if by else None,
         engine=log.engine,
     )
@@ -191,60 +228,118 @@ def _query(database: Database, sql: str) -> list[Any]:
     return database.query(sql)
 
 
+def _find_intervals(database: Database) -> Intervals | None:
+    """Divide the time of all classified requests. Watches may end much later, so they count only until they are received."""
+    ((start, last, end),) = _query(
+        database, "SELECT min(received), max(received), max(CASE WHEN busy IS NOT NULL THEN ended END) FROM apf"
+    )
+    if start is None:
+        return None
+    span = max(last, end or last) - start + 1
+    size = -(-span // SERIES_LENGTH)
+    return Intervals(start, size, -(-span // size))
+
+
 def _compute_levels(
-    replay: Replay, totals: list[_TupleTotal], start: int | None, last: int | None, top: int
+    replay: Replay, totals: list[_TupleTotal], intervals: Intervals, top: int
 ) -> Iterator[LevelTraffic]:
-    log, database, names = replay.log, replay.log.database, replay.levels
+    database = replay.log.database
     by_level: dict[str, list[_TupleTotal]] = {}
     for total in totals:
         by_level.setdefault(str(total.assignment.priority_level), []).append(total)
     waits = _distributions(database, "wait", "wait IS NOT NULL")
     durations = _distributions(database, "ended - received", "busy IS NOT NULL")
-    peaks: dict[str, list[Peak]] = {}
-    for level, server, seats, time in _query(database, _PEAKS):
-        peaks.setdefault(names[level], []).append(Peak(log.servers[server], int(seats), time))
-    series: dict[str, list[int]] = {}
-    if start is not None and last is not None:
-        span = last - start + 1
-        # The quotient of a multiple is exact, whether `/` divides integers or not.
-        scaled = f"(received - {start}) * {SERIES_LENGTH}"
-        part = f"CAST(({scaled} - ({scaled}) % {span}) / {span} AS INTEGER)"
-        for level, position, count in _query(database, f"SELECT level, {part}, count(*) FROM apf GROUP BY 1, 2"):
-            series.setdefault(names[level], [0] * SERIES_LENGTH)[position] = count
-    for name, parts in sorted(by_level.items(), key=lambda item: (-sum(part.requests for part in item[1]), item[0])):
+    peaks = _compute_peaks(replay, intervals)
+    requests, rejected = _count_over_time(database, intervals)
+    levels = []
+    for name, parts in by_level.items():
         limits = replay.known.limits.level(name)
         assert limits is not None
-        number = names.index(name)
-        yield LevelTraffic(
-            name,
-            limits,
-            _count(parts, lambda part: str(part.assignment.flow_schema)),
-            sum(part.requests for part in parts),
-            sum(part.rejected for part in parts),
-            waits.get(number),
-            durations.get(number),
-            sum(part.seat_microseconds for part in parts),
-            tuple(peaks.get(name, ())),
-            _count(parts, lambda part: str(part.attributes.user))[:top],
-            tuple(series[name]),
+        number = replay.levels.index(name)
+        users = _count_users(parts)
+        peak = peaks.get(number, {})
+        seats = [max(values) for values in zip(*(in_use for _, in_use in peak.values()), strict=True)]
+        levels.append(
+            LevelTraffic(
+                name,
+                limits,
+                _count_flow_schemas(parts),
+                sum(part.requests for part in parts),
+                sum(part.rejected for part in parts),
+                waits.get(number),
+                durations.get(number),
+                sum(part.seat_microseconds for part in parts),
+                tuple(found for found, _ in peak.values()),
+                len(users),
+                users[:top],
+                _rank(users, lambda user: user.rejected)[:top],
+                _rank(users, lambda user: user.seat_microseconds)[:top],
+                Series(requests[number], rejected[number], tuple(seats) or (0,) * intervals.number),
+            )
         )
+    yield from sorted(
+        levels,
+        key=lambda level: (-level.rejected, -(level.waits.number if level.waits else 0), -level.requests, level.name),
+    )
 
 
-def _count(parts: list[_TupleTotal], key: Callable[[_TupleTotal], str]) -> tuple[tuple[str, int], ...]:
-    """Count requests by key. The keys with the most requests come first."""
+def _count_flow_schemas(parts: list[_TupleTotal]) -> tuple[tuple[str, int], ...]:
+    """Count requests by FlowSchema. The FlowSchemas with the most requests come first."""
     counts: Counter[str] = Counter()
     for part in parts:
-        counts[key(part)] += part.requests
+        counts[str(part.assignment.flow_schema)] += part.requests
     return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-# Requests that end at the time at which others start free their seats first.
+def _count_users(parts: list[_TupleTotal]) -> tuple[UserTraffic, ...]:
+    """Add up the requests of each user. The users with the most requests come first."""
+    sums: dict[str, tuple[int, int, int]] = {}
+    for part in parts:
+        name = str(part.attributes.user)
+        requests, rejected, busy = sums.get(name, (0, 0, 0))
+        sums[name] = requests + part.requests, rejected + part.rejected, busy + part.seat_microseconds
+    return _rank((UserTraffic(name, *numbers) for name, numbers in sums.items()), lambda user: user.requests)
+
+
+def _rank(users: Iterable[UserTraffic], value: Callable[[UserTraffic], int]) -> tuple[UserTraffic, ...]:
+    """Return the users with a value above 0, the highest value first."""
+    return tuple(sorted(filter(value, users), key=lambda user: (-value(user), user.name)))
+
+
+def _interval(time: str, intervals: Intervals) -> str:
+    """Return an SQL expression for the number of the interval of a time.
+
+    The dividend is a multiple of the divisor, so the quotient is exact, whether `/` divides integers or not.
+    """
+    offset = f"({time} - {intervals.start})"
+    return f"CAST(({offset} - {offset} % {intervals.size}) / {intervals.size} AS INTEGER)"
+
+
+def _count_over_time(
+    database: Database, intervals: Intervals
+) -> tuple[dict[int, tuple[int, ...]], dict[int, tuple[int, ...]]]:
+    """Return the numbers of requests and of rejected requests in each interval, by the index of the level."""
+    series: dict[int, list[list[int]]] = {}
+    interval = _interval("received", intervals)
+    for level, position, *numbers in _query(
+        database, f"SELECT level, {interval}, count(*), sum(rejected) FROM apf GROUP BY 1, 2"
+    ):
+        values = series.setdefault(level, [[0] * intervals.number for _ in numbers])
+        for row, number in zip(values, numbers, strict=True):
+            row[position] = int(number)
+    requests, rejected = ({level: tuple(values[at]) for level, values in series.items()} for at in (0, 1))
+    return requests, rejected
+
+
+# For each interval in which seats in use change: the highest number and its time, and the change until the end of the
+# interval. Requests that end at the time at which others start free their seats first.
 _PEAKS = """
-    SELECT level, server, taken, time FROM (
-        SELECT level, server, taken, time,
-            row_number() OVER (PARTITION BY level, server ORDER BY taken DESC, time) AS position
+    SELECT level, server, part, taken, time, net FROM (
+        SELECT level, server, part, taken, time,
+            row_number() OVER (PARTITION BY level, server, part ORDER BY taken DESC, time) AS position,
+            sum(change) OVER (PARTITION BY level, server, part) AS net
         FROM (
-            SELECT level, server, time,
+            SELECT level, server, time, change, {interval} AS part,
                 sum(change) OVER (PARTITION BY level, server ORDER BY time, change
                     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS taken
             FROM (
@@ -252,8 +347,39 @@ _PEAKS = """
                 UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL
             ) AS changes
         ) AS sums
-    ) AS positions WHERE position = 1 ORDER BY level, server
+    ) AS positions WHERE position = 1 ORDER BY level, server, part
 """
+
+
+def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, dict[int, tuple[Peak, tuple[int, ...]]]]:
+    """Return the peak, and the peak of each interval, by the indices of the level and the API server."""
+    rows: dict[int, dict[int, dict[int, tuple[int, int, int]]]] = {}
+    sql = _PEAKS.format(interval=_interval("time", intervals))
+    for level, server, position, *row in _query(replay.log.database, sql):
+        seats, time, net = map(int, row)
+        rows.setdefault(level, {}).setdefault(server, {})[position] = seats, time, net
+    return {
+        level: {
+            server: (_find_peak(replay.log.servers[server], changes), _follow(changes, intervals.number))
+            for server, changes in servers.items()
+        }
+        for level, servers in rows.items()
+    }
+
+
+def _find_peak(server: str, changes: dict[int, tuple[int, int, int]]) -> Peak:
+    seats, time, _ = max(changes.values(), key=lambda row: (row[0], -row[1]))
+    return Peak(server, seats, time)
+
+
+def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int, ...]:
+    """Return the most seats in use in each interval, from the seats at its start. Seats stay in use until they change."""
+    in_use, peaks = 0, []
+    for position in range(number):
+        seats, _, net = changes.get(position, (0, 0, 0))
+        peaks.append(max(in_use, seats))
+        in_use += net
+    return tuple(peaks)
 
 
 def _distributions(database: Database, value: str, condition: str) -> dict[int, Distribution]:

@@ -21,7 +21,7 @@ from apflint.inputs.apf_configuration import ClusterOptions, list_clusters, read
 from apflint.inputs.audit_logs import find_audit_logs
 from apflint.inputs.object_counts import read_object_counts
 from apflint.output.json_text import to_json
-from apflint.output.replay import render_replay, replay_json, request_json
+from apflint.output.replay.json import replay_json, request_json
 from apflint.replay.filters import Filter, parse_condition, parse_dimensions, parse_moment
 from apflint.replay.running import ReplayOptions
 from apflint.replay.running import replay as run_replay
@@ -130,7 +130,9 @@ def replay(
     if report is not None and output_format == "json":
         sys.stdout.write(to_json(replay_json(report), 2))
     elif report is not None:
-        sys.stdout.write(render_replay(report, style(color)))
+        from apflint.output.replay.text import render
+
+        sys.stdout.write(render(report, style(color)))
     return _report_problems(coverage, is_shown=report is not None and output_format == "text")
 
 

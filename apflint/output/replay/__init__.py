@@ -1,0 +1,1 @@
+"""Reports of replayed audit logs, as `apflint replay` prints them."""

@@ -1,0 +1,145 @@
+"""The JSON that `apflint replay` prints. Times are in seconds, and dates in RFC 3339."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.output.limits import level_json
+from apflint.output.replay.wording import format_time
+
+if TYPE_CHECKING:
+    from apflint.replay.log import Unreadable
+    from apflint.replay.statistics import (
+        Breakdown,
+        Distribution,
+        LevelTraffic,
+        ReplayReport,
+        RequestAnswer,
+        UserTraffic,
+    )
+
+
+def replay_json(report: ReplayReport) -> dict[str, object]:
+    """Return the object that `replay --format json` prints."""
+    coverage = report.coverage
+    return {
+        "kubernetes": report.limits.release.name,
+        "serverConcurrency": report.limits.server_concurrency,
+        "engine": report.engine,
+        "partial": coverage.interrupted,
+        "where": [str(condition) for condition in report.filter.conditions],
+        "since": report.filter.since and format_time(report.filter.since.microseconds),
+        "until": report.filter.until and format_time(report.filter.until.microseconds),
+        "files": coverage.files,
+        "start": format_time(report.start),
+        "end": format_time(report.end),
+        "servers": list(report.servers),
+        "events": sum(coverage.stages.values()),
+        "eventsByStage": dict(sorted(coverage.stages.items())),
+        "duplicateEvents": report.copies,
+        "unreadable": coverage.unreadable,
+        "firstUnreadable": None if coverage.first_unreadable is None else _place_json(coverage.first_unreadable),
+        "damagedFiles": [_place_json(place) for place in coverage.damaged],
+        "otherRecords": coverage.other_records,
+        "requests": sum(report.outcomes.values()),
+        "classified": report.outcomes.get("classified", 0),
+        "notClassified": {
+            "noUser": report.outcomes.get("no user", 0),
+            "deniedImpersonation": report.outcomes.get("no impersonation", 0),
+            "longRunning": report.outcomes.get("long-running", 0),
+        },
+        "withoutGroups": report.without_groups,
+        "uncertain": report.uncertain,
+        "endBeforeStart": report.backwards,
+        "watches": report.watches,
+        "seatsFromObjectCounts": report.has_counts,
+        "withoutObjectCount": report.uncounted,
+        "omissions": {
+            "stages": report.omissions.stages,
+            "verbs": report.omissions.verbs,
+            "requests": report.omissions.requests,
+            "authorizationDecisions": not report.omissions.has_decisions,
+        },
+        "intervals": None
+        if report.intervals is None
+        else {
+            "start": format_time(report.intervals.start),
+            "seconds": _seconds(report.intervals.size),
+            "count": report.intervals.number,
+        },
+        "levels": [_level_json(level) for level in report.levels],
+        "by": None if report.breakdown is None else _breakdown_json(report.breakdown),
+    }
+
+
+def request_json(answer: RequestAnswer) -> dict[str, object]:
+    """Return one line of `replay --each`. The wait is in seconds."""
+    return {
+        "auditID": answer.audit_id,
+        "flowSchema": answer.flow_schema,
+        "priorityLevel": answer.priority_level,
+        "distinguisher": answer.distinguisher,
+        "seats": answer.seats,
+        "wait": _seconds(answer.wait),
+        "rejected": answer.rejected,
+    }
+
+
+def _level_json(level: LevelTraffic) -> dict[str, object]:
+    return {
+        "name": level.name,
+        "flowSchemas": [{"name": name, "requests": count} for name, count in level.flow_schemas],
+        "requests": level.requests,
+        "rejected": level.rejected,
+        "waits": _distribution_json(level.waits),
+        "durations": _distribution_json(level.durations),
+        "seatSeconds": _seconds(level.seat_microseconds),
+        "peaks": [{"server": peak.server, "seats": peak.seats, "time": format_time(peak.time)} for peak in level.peaks],
+        "users": level.user_count,
+        "topUsers": [_user_json(user) for user in level.users],
+        "topRejectedUsers": [_user_json(user) for user in level.rejected_users],
+        "topUsersBySeatSeconds": [_user_json(user) for user in level.busy_users],
+        "requestsOverTime": list(level.series.requests),
+        "rejectedOverTime": list(level.series.rejected),
+        "peakSeatsOverTime": list(level.series.seats),
+        "limits": level_json(level.limits),
+    }
+
+
+def _user_json(user: UserTraffic) -> dict[str, object]:
+    return {
+        "user": user.name,
+        "requests": user.requests,
+        "rejected": user.rejected,
+        "seatSeconds": _seconds(user.seat_microseconds),
+    }
+
+
+def _distribution_json(values: Distribution | None) -> dict[str, object] | None:
+    if values is None:
+        return None
+    return {"count": values.number, **{key: _seconds(getattr(values, key)) for key in ("p50", "p99", "max")}}
+
+
+def _breakdown_json(breakdown: Breakdown) -> dict[str, object]:
+    return {
+        "dimensions": list(breakdown.dimensions),
+        "total": breakdown.total,
+        "groups": [
+            {
+                **dict(zip(breakdown.dimensions, group.values, strict=True)),
+                "requests": group.requests,
+                "rejected": group.rejected,
+                "seatSeconds": _seconds(group.seat_microseconds),
+            }
+            for group in breakdown.groups
+        ],
+    }
+
+
+def _place_json(place: Unreadable) -> dict[str, object]:
+    return {"file": place.file, "line": place.line, "reason": place.reason}
+
+
+def _seconds(microseconds: int | None) -> float | None:
+    return None if microseconds is None else microseconds / 1e6

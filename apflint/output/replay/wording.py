@@ -1,0 +1,231 @@
+"""Sentences, numbers and lists that the text, Markdown and HTML reports of a replay share."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from apflint.record import NamedTuple
+from apflint.replay.omissions import describe_omissions
+from apflint.wording import join_words, pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.replay.filters import Filter
+    from apflint.replay.statistics import LevelTraffic, ReplayReport, UserTraffic
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_OUTCOMES = {
+    "no user": "without a user (401)",
+    "no impersonation": "with a denied impersonation",
+    "long-running": "long-running (exec, attach, log, port-forward, proxy, profiles)",
+}
+"""For each outcome except `classified`, a description that follows the number of requests."""
+_MAX_NAMED_LEVELS = 4
+"""Maximum number of levels that the summary names."""
+_BUSY_SHARE = 0.01
+"""Minimum share of a user in the seat-seconds of a level. The summary does not name other users."""
+
+
+class LevelSummary(NamedTuple):
+    """What went wrong at one priority level."""
+
+    name: str
+    rejections: str
+    """The number of rejected requests and their users, or an empty text."""
+    waits: str
+    """The number of logged waits, or an empty text."""
+    seats: str
+    """The users with the most seat-seconds, or an empty text."""
+
+    def __str__(self) -> str:
+        """Return the parts in one line."""
+        return ". ".join(filter(None, (self.rejections, self.waits, self.seats)))
+
+
+def summarize(report: ReplayReport) -> tuple[str, ...]:
+    """Return sentences about rejections and waits of all levels."""
+    total = report.outcomes.get("classified", 0)
+    rejected = sum(level.rejected for level in report.levels)
+    waits = [level.waits for level in report.levels if level.waits is not None]
+    sentences = [
+        f"API Priority and Fairness rejected {format_count(rejected)} of {format_count(total)} requests"
+        f" ({format_share(rejected, total)})."
+        if rejected
+        else f"API Priority and Fairness rejected none of {format_count(total)} requests."
+    ]
+    if waits:
+        number, longest = sum(wait.number for wait in waits), max(wait.max for wait in waits)
+        sentences.append(
+            f"{format_count(number)} are known to have waited in queues, up to {format_duration(longest)}."
+        )
+    else:
+        sentences.append("No wait in a queue is logged.")
+    return tuple(sentences)
+
+
+def summarize_levels(report: ReplayReport) -> tuple[tuple[LevelSummary, ...], int]:
+    """Return summaries of the levels with the most rejections and waits, and the number of further such levels."""
+    levels = [level for level in report.levels if level.rejected or level.waits is not None]
+    return tuple(map(_summarize_level, levels[:_MAX_NAMED_LEVELS])), len(levels[_MAX_NAMED_LEVELS:])
+
+
+def _summarize_level(level: LevelTraffic) -> LevelSummary:
+    rejections = waits = seats = ""
+    if level.rejected:
+        names = [f"{user.name} {format_count(user.rejected)}" for user in level.rejected_users]
+        if others := level.rejected - sum(user.rejected for user in level.rejected_users):
+            names.append(f"others {format_count(others)}")
+        rejections = f"{format_count(level.rejected)} rejected ({', '.join(names)})"
+    if level.waits is not None:
+        waits = f"{format_count(level.waits.number)} waited up to {format_duration(level.waits.max)}"
+    busy = [user for user in level.busy_users if user.seat_microseconds >= _BUSY_SHARE * level.seat_microseconds]
+    if busy:
+        shares = [f"{user.name} {format_share(user.seat_microseconds, level.seat_microseconds)}" for user in busy]
+        seats = f"Seat-seconds: {', '.join(shares)}"
+    return LevelSummary(level.name, rejections, waits, seats)
+
+
+def describe_coverage(report: ReplayReport) -> Iterator[str]:
+    """Yield sentences about the period, the configuration, and what was not read or not classified."""
+    coverage = report.coverage
+    requests, events = sum(report.outcomes.values()), sum(coverage.stages.values())
+    if coverage.interrupted:
+        yield "PARTIAL RESULT: reading was interrupted."
+    yield (
+        f"{pluralize(coverage.files, 'file')}, {pluralize(len(report.servers), 'API server')}: {format_count(events)} events of"
+        f" {format_count(requests)} requests{_describe_period(report)}"
+    )
+    yield f"Kubernetes {report.limits.release.name}, {report.limits.server_concurrency} seats of each API server"
+    if selected := list(_describe_filter(report.filter)):
+        yield f"Only requests {join_words(selected, 'and')}."
+    skipped = [
+        f"{format_count(report.outcomes[outcome])} {text}"
+        for outcome, text in _OUTCOMES.items()
+        if report.outcomes.get(outcome)
+    ]
+    if skipped:
+        yield f"Not classified: {join_words(skipped, 'and')}."
+    if coverage.first_unreadable is not None:
+        first = coverage.first_unreadable
+        yield f"Unreadable: {pluralize(coverage.unreadable, 'line')}. First: {first.file}:{first.line}: {first.reason}"
+    for place in coverage.damaged:
+        yield f"Incomplete: {place.file}, from line {place.line}: {place.reason}"
+    if coverage.other_records:
+        yield f"Skipped: {format_count(coverage.other_records)} records of other logs."
+    if report.copies:
+        yield f"Omitted: {format_count(report.copies)} events that the log contains twice."
+    if report.backwards:
+        yield (
+            f"The clock was changed: {format_count(report.backwards)} requests end before they start."
+            " Their durations are unknown."
+        )
+
+
+def _describe_period(report: ReplayReport) -> str:
+    if report.start is None or report.end is None:
+        return ""
+    start, end = (format_second(time) for time in (report.start, report.end))
+    if start[:10] == end[:10]:
+        end = end[11:]
+    return f", {start} to {end} UTC ({format_duration(report.end - report.start)})"
+
+
+def _describe_filter(selected: Filter) -> Iterator[str]:
+    for word, moment in (("since", selected.since), ("until", selected.until)):
+        if moment is not None:
+            yield f"{word} {format_time(moment.microseconds)}"
+    if selected.conditions:
+        yield f"with {', '.join(map(str, selected.conditions))}"
+
+
+def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
+    """Yield sentences about what the numbers mean, and about what the log does not show."""
+    if not report.levels:
+        return
+    yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged waits; only requests over 500 ms have one."
+    yield f"SEAT-SECONDS, PEAK: {_describe_seats(report)} Waits that the log does not show count as use."
+    if report.watches:
+        yield (
+            f"Without {format_count(report.watches)} watches: they hold seats until they are initialized, which the log does"
+            " not show."
+        )
+    if len(report.servers) > 1:
+        yield "PEAK: the highest peak of one API server. Each API server has its own seats."
+    if report.without_groups:
+        yield (
+            f"The log does not contain the groups of {format_count(report.without_groups)} requests. For"
+            f" {format_count(report.uncertain)} of them, the FlowSchema depends on unknown groups, so it may be another one."
+        )
+    yield from describe_omissions(report.omissions)
+
+
+def _describe_seats(report: ReplayReport) -> str:
+    if not report.has_counts:
+        return "estimates, 1 seat per request. For the seats of lists, use --metrics or --objects."
+    text = "estimates from object counts. Changes take 1 seat: the log does not show how many watchers they notify."
+    if report.uncounted:
+        text += f" {format_count(report.uncounted)} lists take 1 seat, because the number or size of their objects is unknown."
+    return text
+
+
+def list_users(users: Sequence[UserTraffic], total: int) -> list[tuple[str, str]]:
+    """Return names of users, and their share of `total` requests."""
+    return [(user.name, format_share(user.requests, total)) for user in users]
+
+
+def find_peak(level: LevelTraffic) -> int | None:
+    """Return the most seats in use of one API server, or None if no request of the level was executed."""
+    return max((peak.seats for peak in level.peaks), default=None)
+
+
+def is_overloaded(level: LevelTraffic) -> bool:
+    """Return whether more seats were in use than the level can get, according to the estimate."""
+    peak = find_peak(level)
+    return peak is not None and not level.limits.is_exempt and peak > level.limits.attainable
+
+
+def format_attainable(level: LevelTraffic) -> str:
+    """Return the attainable seats. Exempt levels have no limit."""
+    return "-" if level.limits.is_exempt else format_count(level.limits.attainable)
+
+
+def format_count(number: int) -> str:
+    """Return a number with commas between thousands."""
+    return f"{number:,}"
+
+
+def format_share(part: int, total: int) -> str:
+    """Return a part as percentage."""
+    share = 100 * part / total if total else 0
+    return f"{share:.0f}%" if share >= 1 or not part else "<1%"
+
+
+def format_seat_seconds(microseconds: int) -> str:
+    """Return seat-seconds with one decimal."""
+    return f"{microseconds / 1e6:,.1f}"
+
+
+def format_duration(microseconds: int) -> str:
+    """Return a duration with two or three digits, such as `43 ms`, `2.7 s` or `3h 20m`."""
+    seconds = microseconds / 1e6
+    for limit, factor, unit in ((0.001, 1e6, "µs"), (1, 1e3, "ms"), (60, 1, "s")):
+        if seconds < limit:
+            return f"{seconds * factor:.{0 if seconds * factor >= 10 or unit == 'µs' else 1}f} {unit}"
+    minutes, hours, days = seconds / 60, seconds / 3600, seconds / 86400
+    if hours < 1:
+        return f"{int(minutes)}m {int(seconds % 60)}s"
+    return f"{int(hours)}h {int(minutes % 60)}m" if days < 2 else f"{int(days)}d {int(hours % 24)}h"
+
+
+def format_time(microseconds: int | None) -> str | None:
+    """Return a time in RFC 3339, or None for None."""
+    if microseconds is None:
+        return None
+    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def format_second(microseconds: int) -> str:
+    """Return a time in UTC to the second."""
+    return f"{_EPOCH + timedelta(microseconds=microseconds):%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,113 @@
+"""Statistics of replayed requests: seats in use over time, against a count for each microsecond."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.audit_logs import ENGINES, event, replay_json, write_log
+
+from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
+from apflint.inputs.audit_logs import find_audit_logs
+from apflint.replay.running import ReplayOptions, replay
+from apflint.replay.statistics import compute_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START = datetime(2026, 11, 22, 5, 49, 20, tzinfo=UTC)
+
+
+def at(microseconds: float) -> str:
+    return f"{START + timedelta(microseconds=microseconds):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+def request(number: int, start: float, end: float, **changes: Any) -> dict[str, Any]:
+    return event(auditID=str(number), requestReceivedTimestamp=at(start), stageTimestamp=at(end), **changes)
+
+
+@settings(max_examples=40, deadline=None)
+@given(spans=st.lists(st.tuples(st.integers(0, 600), st.integers(0, 300)), min_size=1, max_size=12))
+def test_seats_in_use_over_time(spans: list[tuple[int, int]], tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "seats.log"
+    write_log(path, [request(number, start, start + length) for number, (start, length) in enumerate(spans)])
+    known = read_cluster((), ClusterOptions(isolated=True), print)
+    result = replay(find_audit_logs([str(path)]), known, ReplayOptions("python"))
+    report = compute_report(result)
+    result.log.database.close()
+    intervals, (level,) = report.intervals, report.levels
+    assert intervals is not None
+    begin = min(start for start, _ in spans)
+    in_use = [
+        sum(start <= time < start + length for start, length in spans)
+        for time in range(begin, begin + intervals.number * intervals.size)
+    ]
+    # Requests that end at the start of an interval count in the interval.
+    parts = [in_use[max(0, at - 1) : at + intervals.size] for at in range(0, len(in_use), intervals.size)]
+    assert level.series.seats == tuple(map(max, parts))
+    assert max(peak.seats for peak in level.peaks) == max(in_use) if level.peaks else not any(in_use)
+    assert sum(level.series.requests) == len(spans)
+    assert len(level.series.requests) == len(level.series.rejected) == intervals.number <= 240
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_users_of_a_level(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    users = [{"username": name, "groups": ["system:authenticated"]} for name in ("many", "slow", "none")]
+    rejected = {"responseStatus": {"code": 429}, "annotations": None}
+    log = write_log(
+        tmp_path / "audit.log",
+        [
+            *(request(number, 0, 1_000_000, user=users[0]) for number in range(3)),
+            request(3, 0, 10_000_000, user=users[1]),
+            *(request(number, 20_000_000, 20_000_001, user=users[2], **rejected) for number in (4, 5)),
+        ],
+    )
+    report = replay_json(capsys, log, "--engine", engine, "--top", "2")
+    (level,) = report["levels"]
+    assert level["users"] == 3
+    assert [user["user"] for user in level["topUsers"]] == ["many", "none"]
+    assert level["topRejectedUsers"] == [{"user": "none", "requests": 2, "rejected": 2, "seatSeconds": 0.0}]
+    assert [(user["user"], user["seatSeconds"]) for user in level["topUsersBySeatSeconds"]] == [
+        ("slow", 10.0),
+        ("many", 3.0),
+    ]
+    # 20,000,001 microseconds in 240 intervals of 83,334 microseconds.
+    assert report["intervals"] == {"start": at(0), "seconds": 0.083334, "count": 240}
+    assert level["requestsOverTime"] == [4, *[0] * 238, 2]
+    assert level["rejectedOverTime"] == [*[0] * 239, 2]
+    assert level["peakSeatsOverTime"] == [*[4] * 12, *[1] * 108, *[0] * 120]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_peaks_of_several_servers_are_not_added(
+    engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_log(tmp_path / "one.log", [request(number, 0, 100) for number in range(3)])
+    write_log(tmp_path / "two.log", [request(number, 50, 239) for number in (3, 4)])
+    (level,) = replay_json(capsys, tmp_path, "--engine", engine)["levels"]
+    assert [(peak["seats"], peak["time"]) for peak in level["peaks"]] == [(3, at(0)), (2, at(50))]
+    assert level["peakSeatsOverTime"] == [*[3] * 101, *[2] * 138, 2]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_levels_with_rejections_and_waits_come_first(
+    engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wait = {"authorization.k8s.io/decision": "allow", "apiserver.latency.k8s.io/apf-queue-wait": "1s"}
+    users = ("system:serviceaccount:a:b", "alice", "system:kube-scheduler")
+    groups: tuple[list[str], ...] = (["system:serviceaccounts"], [], [])
+    changes: list[dict[str, Any]] = [{"annotations": wait}, {}, {"responseStatus": {"code": 429}, "annotations": None}]
+    events = [
+        request(number * 10 + copy, 0, 100, user={"username": user, "groups": members}, **change)
+        for number, (user, members, change) in enumerate(zip(users, groups, changes, strict=True))
+        for copy in range(number * 3 % 5 + 1)
+    ]
+    log = tmp_path / "audit.log"
+    log.write_text("\n".join(map(json.dumps, events)), encoding="utf-8")
+    levels = replay_json(capsys, log, "--engine", engine)["levels"]
+    numbers = [(level["rejected"], (level["waits"] or {"count": 0})["count"], level["requests"]) for level in levels]
+    assert numbers == [(2, 0, 2), (0, 1, 1), (0, 0, 4)]
