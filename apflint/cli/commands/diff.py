@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from apflint.cli import options
 from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_clusters, complete_configuration
-from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
+from apflint.cli.sides import has_own_objects, is_project, read_live, read_side
 from apflint.cli.terminal import style
 from apflint.diff.apply import find_drift
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
-from apflint.inputs.apf_configuration import (
-    BUILT_IN_PREFIX,
-    LIVE,
-    ClusterOptions,
-    read_configuration,
-    select_cluster,
-)
-from apflint.load.source import GIT_PREFIX
+from apflint.inputs.apf_configuration import LIVE, ClusterOptions
 from apflint.output.diff import Sides, diff_json, render_markdown, render_text
 from apflint.output.json_text import to_json
-
-if TYPE_CHECKING:
-    from apflint.effective import Effective
 
 
 @app.command(
@@ -103,25 +92,25 @@ def diff(
     if old == new == "-" or "-" in common:
         raise UserError("standard input cannot be both OLD and NEW")
     settings = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, cluster=cluster)
-    if cluster is not None and not any(map(_is_project, (old, new))):
+    if cluster is not None and not any(map(is_project, (old, new))):
         raise UserError(f"--cluster requires . or git:REVISION as OLD or NEW. To name one side, use cluster:{cluster}")
     names = (old, new)
     if LIVE in names:
-        settings = _read_live(settings, kubeconfig, kube_context)
+        settings = read_live(settings, kubeconfig, kube_context)
     elif kubeconfig is not None or kube_context is not None:
         raise UserError("--kubeconfig and --kube-context require live as OLD or NEW")
     if old == LIVE:  # the running cluster has the seats of the other side
-        after, new_name = _read(new, common, settings)
-        before, old_name = _read(old, common, settings._replace(server_concurrency=after.limits.server_concurrency))
+        after, new_name = read_side(new, common, settings)
+        before, old_name = read_side(old, common, settings._replace(server_concurrency=after.limits.server_concurrency))
     else:
-        before, old_name = _read(old, common, settings)
+        before, old_name = read_side(old, common, settings)
         seats = before.limits.server_concurrency if new == LIVE else server_concurrency
-        after, new_name = _read(new, common, settings._replace(server_concurrency=seats))
+        after, new_name = read_side(new, common, settings._replace(server_concurrency=seats))
     with show_progress("Comparing"):
         found = compare_configurations(
             Side(before.configuration, before.limits), Side(after.configuration, after.limits)
         )
-    if (recorded := settings.recorded) is not None and not all(map(_has_own_objects, names)):
+    if (recorded := settings.recorded) is not None and not all(map(has_own_objects, names)):
         applied = after if old == LIVE else before
         found = found._replace(drift=find_drift(applied.workspace, recorded.managers))
     sides = Sides(old_name, new_name)
@@ -133,57 +122,3 @@ def diff(
         text = render_text(found, sides, style(color))
     sys.stdout.write(text)
     return ExitCode.FINDINGS if found.changed and not exit_zero else ExitCode.OK
-
-
-def _has_own_objects(name: str) -> bool:
-    """Return whether a side is a cluster to which no manifests are applied."""
-    return name == LIVE or name.startswith(BUILT_IN_PREFIX)
-
-
-def _read_live(options: ClusterOptions, kubeconfig: str | None, kube_context: str | None) -> ClusterOptions:
-    """Return options with the objects of the running cluster, which both sides share."""
-    if not options.defaults:
-        raise UserError("live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
-    from apflint.inputs.kubectl import KubectlOptions, read_live_configuration
-
-    kubectl = KubectlOptions(kubeconfig, kube_context)
-    with show_progress("Reading the cluster"):
-        return options._replace(live=kubectl, recorded=read_live_configuration(kubectl, options.kubernetes))
-
-
-def _is_project(name: str) -> bool:
-    """Return whether a side is the current directory, now or in a git revision, instead of a path or a cluster."""
-    return name == "." or (name.startswith(GIT_PREFIX) and ":" not in name.removeprefix(GIT_PREFIX))
-
-
-def _read(name: str, common: tuple[str, ...], options: ClusterOptions) -> tuple[Effective, str]:
-    """Read the configuration `name`, with the manifests in `common`. Return it with a description of the side.
-
-    If the project defines clusters, the current directory is one of them. If `options` has a running cluster, the
-    manifests are applied to it. Print a note if directories, revisions or
-    standard input contain no APF objects.
-    """
-    paths: tuple[str, ...] = (name,)
-    if _is_project(name):
-        paths, selected = select_cluster((), options._replace(live=None))
-        options = selected._replace(live=options.live)
-    else:
-        options = options._replace(cluster=None)
-    if name == LIVE:
-        paths = ()
-    elif name.startswith(BUILT_IN_PREFIX):
-        options = options._replace(live=None)
-    if name.startswith(GIT_PREFIX):
-        paths = (name,)
-    known = read_configuration((*paths, *common), options, print_note)
-    workspace = known.workspace
-    is_empty = not workspace.rejected and all(document.source.is_live for document in workspace.documents())
-    for path in (*paths, *common) if is_empty else ():
-        if path == "-" or os.path.isdir(path) or path.startswith(GIT_PREFIX):
-            print_note(f"{_shown(path)}: no FlowSchema and no PriorityLevelConfiguration found")
-    shown = _shown(name) if options.cluster is None else f"{name} (cluster {options.cluster})"
-    return known, " + ".join((shown, *common))
-
-
-def _shown(name: str) -> str:
-    return "<stdin>" if name == "-" else name

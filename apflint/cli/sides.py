@@ -1,0 +1,70 @@
+"""Configurations to compare, as the commands diff and replay name them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from apflint.cli.error_reporting import print_note
+from apflint.cli.progress import show_progress
+from apflint.errors import UserError
+from apflint.inputs.apf_configuration import BUILT_IN_PREFIX, LIVE, read_configuration, select_cluster
+from apflint.load.source import GIT_PREFIX
+
+if TYPE_CHECKING:
+    from apflint.effective import Effective
+    from apflint.inputs.apf_configuration import ClusterOptions
+
+
+def has_own_objects(name: str) -> bool:
+    """Return whether a side is a cluster to which no manifests are applied."""
+    return name == LIVE or name.startswith(BUILT_IN_PREFIX)
+
+
+def read_live(options: ClusterOptions, kubeconfig: str | None, kube_context: str | None) -> ClusterOptions:
+    """Return options with the objects of the running cluster, which both sides share."""
+    if not options.defaults:
+        raise UserError("live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
+    from apflint.inputs.kubectl import KubectlOptions, read_live_configuration
+
+    kubectl = KubectlOptions(kubeconfig, kube_context)
+    with show_progress("Reading the cluster"):
+        return options._replace(live=kubectl, recorded=read_live_configuration(kubectl, options.kubernetes))
+
+
+def is_project(name: str) -> bool:
+    """Return whether a side is the current directory, now or in a git revision, instead of a path or a cluster."""
+    return name == "." or (name.startswith(GIT_PREFIX) and ":" not in name.removeprefix(GIT_PREFIX))
+
+
+def read_side(name: str, common: tuple[str, ...], options: ClusterOptions) -> tuple[Effective, str]:
+    """Read the configuration `name`, with the manifests in `common`. Return it with a description of the side.
+
+    If the project defines clusters, the current directory is one of them. If `options` has a running cluster, the
+    manifests are applied to it. Print a note if directories, revisions or
+    standard input contain no APF objects.
+    """
+    paths: tuple[str, ...] = (name,)
+    if is_project(name):
+        paths, selected = select_cluster((), options._replace(live=None))
+        options = selected._replace(live=options.live)
+    else:
+        options = options._replace(cluster=None)
+    if name == LIVE:
+        paths = ()
+    elif name.startswith(BUILT_IN_PREFIX):
+        options = options._replace(live=None)
+    if name.startswith(GIT_PREFIX):
+        paths = (name,)
+    known = read_configuration((*paths, *common), options, print_note)
+    workspace = known.workspace
+    is_empty = not workspace.rejected and all(document.source.is_live for document in workspace.documents())
+    for path in (*paths, *common) if is_empty else ():
+        if path == "-" or os.path.isdir(path) or path.startswith(GIT_PREFIX):
+            print_note(f"{_show_name(path)}: no FlowSchema and no PriorityLevelConfiguration found")
+    shown = _show_name(name) if options.cluster is None else f"{name} (cluster {options.cluster})"
+    return known, " + ".join((shown, *common))
+
+
+def _show_name(name: str) -> str:
+    return "<stdin>" if name == "-" else name
