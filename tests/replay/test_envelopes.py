@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.audit_logs import ENGINES, FIXTURES, RECORDINGS, read_lines, replay_each, replay_json
 
+from apflint.cli.app import run
 from apflint.evaluate.authentication import complete_groups
 from apflint.replay.classification import has_fixed_groups
 
@@ -61,6 +62,30 @@ def test_google_records_have_the_same_answers_if_groups_can_be_derived(
     report = replay_json(capsys, recordings / "envelopes" / name, "-f", manifests)
     assert report["withoutGroups"] == report["classified"]
     assert 0 < report["uncertain"] < report["withoutGroups"]
+
+
+def explain_events(capsys: pytest.CaptureFixture[str], recordings: Path, name: str) -> list[Any]:
+    manifests = recordings / "live" / "objects-begin.json"
+    path = str(recordings / "envelopes" / name)
+    assert run(["explain", "--event", path, "-f", str(manifests), "--format", "json"]) == 0
+    answers = map(json.loads, capsys.readouterr().out.splitlines())
+    return [(answer["user"], answer["request"]["verb"], answer["flowSchema"]) for answer in answers]
+
+
+@pytest.mark.parametrize("recordings", RECORDINGS)
+@pytest.mark.parametrize("name", ENVELOPES)
+def test_explain_reads_events_in_envelopes(name: str, recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw = explain_events(capsys, recordings, "raw.jsonl")
+    wrapped = explain_events(capsys, recordings, name)
+    if name in GOOGLE:
+        with_groups = [answer for answer in raw if answer in wrapped]
+        assert len(with_groups) >= 5
+        assert len(wrapped) <= len(raw)
+    elif name == "eks-insights.json":
+        assert wrapped == [answer for answer in raw if answer in wrapped][: len(wrapped)]
+        assert len(wrapped) >= 3
+    else:
+        assert wrapped == raw
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,8 @@ def explain(
     ] = None,
     path: Annotated[str | None, option(REQUEST, "Path of an HTTP request, with its query.", metavar="URL")] = None,
     event: Annotated[
-        str | None, option(REQUEST, "File of audit events in JSON, also as AKS and EKS log them, or -.", metavar="FILE")
+        str | None,
+        option(REQUEST, "File of audit events in JSON, also as AKS, EKS and GKE log them, or -.", metavar="FILE"),
     ] = None,
     requests: Annotated[
         str | None, option(REQUEST, "File of requests in JSON, one a line, or -. Prints JSON lines.", metavar="FILE")
