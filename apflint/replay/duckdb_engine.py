@@ -20,7 +20,7 @@ from apflint.inputs.audit_logs import find_compression, is_complete_zstandard, l
 from apflint.replay.events import COMPLETE, DECISION, OTHER_NAMESPACE, PANIC, QUEUE_WAIT, RECEIVED, STARTED
 from apflint.replay.list_options import LIST_VERBS, make_sql
 from apflint.replay.log import Log, Unreadable
-from apflint.replay.python_engine import EventReader, parse_line, reduce_attributes
+from apflint.replay.python_engine import EventReader, make_attributes, parse_line
 from apflint.replay.tables import REQUEST_COLUMNS
 
 if TYPE_CHECKING:
@@ -320,7 +320,7 @@ def _number_requests(database: DuckDatabase, reader: EventReader) -> None:
     for number, *values in database.query(f"SELECT * FROM key ORDER BY {names}"):
         user, groups, *others = (None if value is None else json.loads(value) for value in values)
         key = (user, None if groups is None else tuple(groups), *others)
-        rows.append((number, reader.number_attributes(reduce_attributes(key, (*reader.namespaces, OTHER_NAMESPACE)))))
+        rows.append((number, reader.number_attributes(make_attributes(key))))
     database.insert("numbered", rows)
     matches = " AND ".join(f"raw.{name} IS NOT DISTINCT FROM key.{name}" for name in _TUPLE)
     rest = _REST_NAMES.split(", ", 1)[1]

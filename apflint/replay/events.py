@@ -19,7 +19,7 @@ from apflint.requests.json_lines import get_string, get_strings, require_object
 from apflint.wording import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Collection, Hashable
 
 RECEIVED, STARTED, COMPLETE, PANIC = "RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"
 STAGES = (RECEIVED, STARTED, COMPLETE, PANIC)
@@ -70,8 +70,8 @@ OTHER_NAMESPACE = "\x00"
 """Stands for all namespaces that the configuration does not name. FlowSchemas cannot tell these namespaces apart."""
 
 
-def read_attributes(event: dict[str, Any]) -> Hashable:
-    """Return the values of the fields of `AttributeTuple` in an event, with the unreduced namespace.
+def read_attributes(event: dict[str, Any], namespaces: Collection[str]) -> Hashable:
+    """Return the values of the fields of `AttributeTuple` in an event. Namespaces that are not in `namespaces` become equal.
 
     Raises AttributeError or TypeError if the event does not have the types of an audit event. `find_problem` then returns
     the reason. Strings are not checked here, because this function runs for every event.
@@ -81,7 +81,9 @@ def read_attributes(event: dict[str, Any]) -> Hashable:
     groups = user.get("groups")
     if type(groups) is list:
         groups = tuple(groups)
-    verb = event["verb"]
+    verb, namespace = event["verb"], reference.get("namespace")
+    if type(namespace) is str and namespace and namespace not in namespaces:
+        namespace = OTHER_NAMESPACE
     return (
         user.get("username"),
         groups,
@@ -89,7 +91,7 @@ def read_attributes(event: dict[str, Any]) -> Hashable:
         reference.get("apiGroup"),
         reference.get("resource"),
         reference.get("subresource"),
-        reference.get("namespace"),
+        namespace,
         None if reference else event["requestURI"].partition("?")[0],
         reduce_list_options(event.get("requestURI") or "", reference.get("name"))
         if reference and verb in LIST_VERBS

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from apflint.budgets import MAX_AUDIT_VALUE_BYTES
 from apflint.errors import UserError
 from apflint.inputs.audit_logs import read_blocks
+from apflint.replay.canonical_lines import CanonicalLines, scan
 from apflint.replay.events import (
     DECISION,
     LATER_STAGES,
-    OTHER_NAMESPACE,
     QUEUE_WAIT,
     RECEIVED,
     STARTED,
@@ -40,8 +40,6 @@ _MAX_REMEMBERED_SECONDS = 1_000_000
 JSON_SPACES = " \t\r\n"
 _NO_TEXTS = None, None, None
 _CACHE_KIBIBYTES = 65_536
-_scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder())["scan_once"]
-"""Parses a value at an index of a string. It is faster than `json.loads`, which searches for spaces around the value."""
 
 
 class SqliteDatabase:
@@ -98,6 +96,7 @@ class EventReader:
         self._rows: list[Row] = []
         self._numbers: dict[Hashable, int] = {}
         """Index in `tuples` for each result of `read_attributes`."""
+        self._canonical_lines = CanonicalLines(namespaces, self._find_number, hash_id)
         self._known_tuples: dict[AttributeTuple, int] = {}
         self._server_numbers: dict[str, int] = {}
         self._seconds: dict[str, int] = {}
@@ -124,8 +123,8 @@ class EventReader:
     def flush(self) -> None:
         """Store the rows that are not stored yet."""
         if self._rows:
-            rows, self._rows = self._rows, []
-            self._store(rows)
+            self._store(self._rows)
+            self._rows.clear()
 
     def server_number(self, name: str) -> int:
         """Return the index of an API server in `servers`. Append the server if it is new."""
@@ -165,11 +164,15 @@ class EventReader:
             return
         # Strings with a lone surrogate are not text. They are so rare that only lines with escaped surrogates are checked.
         has_surrogates = b"\\ud" in block.data or b"\\uD" in block.data
-        versions, stages, count = self._versions, self.coverage.stages, 0
+        others: Iterable[int] = range(len(lines))
+        if not (has_surrogates or self._wants_texts):  # texts of single requests are not worth remembering
+            others = self._canonical_lines.read(lines, server, self._rows, self._counts)
+        versions, count = self._versions, 0
         add = self._add
-        for number, line in enumerate(lines, block.line):
+        for index in others:
+            line, number = lines[index], block.line + index
             try:
-                event, end = _scan(line, 0)
+                event, end = scan(line, 0)
                 if (
                     end != len(line)
                     or (event.get("kind"), event.get("apiVersion")) not in versions
@@ -178,7 +181,7 @@ class EventReader:
                     self._read_line(number, line, server)
                     continue
                 stage = event["stage"]
-                if stage == "RequestReceived":
+                if stage == RECEIVED:
                     count += 1
                     continue
                 if stage in LATER_STAGES:
@@ -188,7 +191,9 @@ class EventReader:
             except (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError):
                 self._read_line(number, line, server)
         if count:
-            stages[RECEIVED] += count
+            self._counts[RECEIVED] += count
+        if len(self._rows) >= _ROWS_PER_INSERT:
+            self.flush()
 
     def _read_line(self, number: int, line: str | bytes, server: int) -> None:
         """Read a line that may be anything: a blank line, an event in an envelope, a list, or not an event."""
@@ -245,7 +250,7 @@ class EventReader:
         This method runs for every event, so it does without calls where it can.
         """
         get = event.get
-        key = read_attributes(event)
+        key = read_attributes(event, self.namespaces)
         number = self._numbers.get(key)
         if number is None:
             number = self._number_tuple(event, key)
@@ -299,8 +304,12 @@ class EventReader:
         problem = find_problem(event)
         if problem is not None:
             raise UserError(problem)
-        number = self._numbers[key] = self.number_attributes(reduce_attributes(key, self.namespaces))
+        number = self._numbers[key] = self.number_attributes(make_attributes(key))
         return number
+
+    def _find_number(self, line: str, key: Hashable) -> int:
+        number = self._numbers.get(key)
+        return self._number_tuple(json.loads(line), key) if number is None else number
 
     def number_attributes(self, attributes: AttributeTuple) -> int:
         """Return the index of an attribute tuple in `tuples`. Append the tuple if it is new."""
@@ -352,11 +361,9 @@ def _parse_json(text: str) -> object:
         return json.loads(text, parse_int=float)
 
 
-def reduce_attributes(key: Any, namespaces: Collection[str]) -> AttributeTuple:
-    """Return the attribute tuple of a result of `read_attributes`. Namespaces that are not in `namespaces` become equal."""
+def make_attributes(key: Any) -> AttributeTuple:
+    """Return the attribute tuple of a result of `read_attributes`."""
     user, groups, verb, api_group, resource, subresource, namespace, path, options = key
-    if namespace and namespace not in namespaces:
-        namespace = OTHER_NAMESPACE
     return AttributeTuple(
         user,
         groups,

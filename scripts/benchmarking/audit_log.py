@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NODES, OPERATORS, PIPELINES, PEOPLE, NAMESPACES = 500, 180, 60, 300, 400
+_OBJECTS = 40
+"""Number of objects that a client uses, some more often than others."""
 _START = int(datetime(2026, 11, 16, 8, tzinfo=UTC).timestamp()) * 1_000_000
 _REQUESTS_PER_SECOND = 600
 _BURST_SECONDS, _BURST_PERIOD_SECONDS, _BURST_FACTOR = range(2, 22), 180, 2.5
 """Each period has a burst in these seconds."""
 _SLOW_MICROSECONDS = 500_000
 """kube-apiserver annotates latencies of requests that take longer."""
-_NAMESPACE, _NAME = "\x01", "\x02"
-"""Stand for the namespace and the name of the object in a template."""
+_NAMESPACE, _NAME, _SELF = "\x01", "\x02", "\x03"
+"""Stand for the namespace and the name of the object in a template, and for the name of the client."""
 
 
 class _Action(NamedTuple):
@@ -62,6 +64,8 @@ class _Template(NamedTuple):
     answered: str
     action: _Action
     annotations: str
+    client: int
+    """Number of the client."""
     is_greedy: bool
 
 
@@ -93,9 +97,10 @@ def events(seed: int, server: str = "") -> Iterator[str]:
                 yield heapq.heappop(answers)[1]
             number = f"{chance.getrandbits(128):032x}"
             identity = f"{number[:8]}-{number[8:12]}-4{number[13:16]}-a{number[17:20]}-{number[20:]}"
-            # Few namespaces have most of the requests.
-            namespace = f"team-{int(NAMESPACES * chance.random() ** 3):03}"
-            name = f"app-{number[:2]}-{number[2:7]}"
+            used = template.client * _OBJECTS + int(_OBJECTS * chance.random() ** 2)
+            # Few namespaces have most of the requests. The golden ratio distributes the objects evenly.
+            namespace = f"team-{int(NAMESPACES * (used * 0.618034 % 1) ** 3):03}"
+            name = f"app-{used * 40503 % 0xFFFFF:05x}"
             received = template.received.replace(_NAMESPACE, namespace).replace(_NAME, name)
             answered = received
             if template.answered is not template.received:
@@ -175,33 +180,35 @@ class _Clock:
 
 
 def _list_templates() -> tuple[list[_Template], list[float]]:
-    templates, weights = [], []
+    templates: list[_Template] = []
+    weights = []
     for share, clients, actions in _kinds():
         of_actions = sum(action.weight for action in actions)
         # Few clients send most of the requests.
         ranks = [1 / (10 + number) for number in range(len(clients))]
-        for client, rank in zip(clients, ranks, strict=True):
+        for number, (client, rank) in enumerate(zip(clients, ranks, strict=True), len(templates)):
             for action in actions:
-                templates.append(_render(client, action))
+                templates.append(_render(client, action, number))
                 weights.append(share * rank / sum(ranks) * action.weight / of_actions)
     return templates, weights
 
 
-def _render(client: _Client, action: _Action) -> _Template:
+def _render(client: _Client, action: _Action, number: int) -> _Template:
     # Go's encoder escapes `&`. Source: encoding/json, HTMLEscape.
-    uri = action.path.replace("NODE", client.user.get("username", "").rpartition(":")[2])
-    head = {"requestURI": uri, "verb": action.verb, "user": client.user}
+    own_name = client.user.get("username", "").rpartition(":")[2]
+    path = action.path.replace(_SELF, own_name)
+    head = {"requestURI": path, "verb": action.verb, "user": client.user}
     rest: dict[str, Any] = {"sourceIPs": ["10.0.7.41"], "userAgent": client.agent}
     if action.resource:
         resource, _, subresource = action.resource.partition("/")
-        parts = action.path.partition("?")[0].strip("/").split("/")
+        parts = path.partition("?")[0].strip("/").split("/")
         parts = parts[2:] if parts[0] == "api" else parts[3:]
         reference = {"resource": resource}
         if parts[0] == "namespaces" and len(parts) > 2:
             reference["namespace"] = parts[1]
             parts = parts[2:]
         if len(parts) > 1:
-            reference["name"] = parts[1].replace("NODE", client.user.get("username", "").rpartition(":")[2])
+            reference["name"] = parts[1]
         if action.group:
             reference["apiGroup"] = action.group
         reference["apiVersion"] = "v1"
@@ -217,9 +224,7 @@ def _render(client: _Client, action: _Action) -> _Template:
         "authorization.k8s.io/decision": decision,
         "authorization.k8s.io/reason": client.reason if decision == "allow" else "",
     }
-    return _Template(
-        received, answered, action, f",{_members({'annotations': annotations})}", is_greedy=client.is_greedy
-    )
+    return _Template(received, answered, action, f",{_members({'annotations': annotations})}", number, client.is_greedy)
 
 
 def _members(value: dict[str, Any]) -> str:
@@ -238,9 +243,11 @@ def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
         0.3,
         [_node(number) for number in range(NODES)],
         (
-            _Action(30, "update", f"{leases}/kube-node-lease/leases/NODE?timeout=10s", "coordination.k8s.io", "leases"),
-            _Action(10, "get", "/api/v1/nodes/NODE?resourceVersion=0&timeout=10s", "", "nodes", 1),
-            _Action(5, "patch", "/api/v1/nodes/NODE/status?timeout=10s", "", "nodes/status", 12),
+            _Action(
+                30, "update", f"{leases}/kube-node-lease/leases/{_SELF}?timeout=10s", "coordination.k8s.io", "leases"
+            ),
+            _Action(10, "get", f"/api/v1/nodes/{_SELF}?resourceVersion=0&timeout=10s", "", "nodes", 1),
+            _Action(5, "patch", f"/api/v1/nodes/{_SELF}/status?timeout=10s", "", "nodes/status", 12),
             _Action(20, "patch", f"{one}/pods/{_NAME}/status", "", "pods/status", 9),
             _Action(12, "get", f"{one}/pods/{_NAME}", "", "pods", 3),
             _Action(8, "create", f"{one}/serviceaccounts/{_NAME}/token", "", "serviceaccounts/token", 7, 201),
@@ -255,7 +262,7 @@ def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
         0.15,
         [_component("kube-controller-manager"), _component("kube-scheduler")],
         (
-            _Action(20, "update", f"{leases}/kube-system/leases/{_NAME}?timeout=5s", "coordination.k8s.io", "leases"),
+            _Action(20, "update", f"{leases}/kube-system/leases/{_SELF}?timeout=5s", "coordination.k8s.io", "leases"),
             _Action(15, "create", f"{one}/pods/{_NAME}/binding", "", "pods/binding", 10, 201),
             _Action(15, "patch", f"{one}/pods/{_NAME}/status", "", "pods/status", 9),
             _Action(10, "update", f"{apps}/replicasets/{_NAME}/status", "apps", "replicasets/status", 9),
@@ -278,7 +285,7 @@ def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
         (
             _Action(25, "get", f"{widgets}/{_NAME}", "example.com", "widgets", 4),
             _Action(10, "update", f"{widgets}/{_NAME}/status", "example.com", "widgets/status", 11),
-            _Action(15, "update", f"{leases}/operators/leases/{_NAME}", "coordination.k8s.io", "leases", 7),
+            _Action(15, "update", f"{leases}/operators/leases/{_SELF}", "coordination.k8s.io", "leases", 7),
             _Action(10, "get", f"{one}/configmaps/{_NAME}", "", "configmaps", 3),
             _Action(6, "list", "/api/v1/pods?limit=500&resourceVersion=0", "", "pods", 180),
             _Action(4, "list", f"{one}/secrets?labelSelector=app%3D{_NAME}", "", "secrets", 60),

@@ -1,0 +1,104 @@
+"""Lines that are read by their parts give the same rows as lines that are parsed, and no line is lost."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support.audit_logs import FIXTURES
+
+from apflint.inputs.audit_logs import Block
+from apflint.replay import canonical_lines
+from apflint.replay.log import Coverage, Wanted
+from apflint.replay.python_engine import EventReader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pytest
+
+
+@cache
+def recorded_lines() -> list[str]:
+    with gzip.open(FIXTURES / "live" / "audit.log.gz", "rt", encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
+def read_lines(lines: Sequence[str], *, by_parts: bool) -> tuple[list[Any], Coverage]:
+    """Return the rows with their tuples, and the coverage."""
+    rows: list[Any] = []
+    reader = EventReader(Wanted(), ("dev", "slow"), rows.extend)
+    if not by_parts:
+        reader._canonical_lines.read = lambda lines, *_: [*range(len(lines))]  # type: ignore[method-assign]
+    reader._read_lines(Block(1, "\n".join(lines).encode()), 0)
+    reader.flush()
+    return sorted(((reader.tuples[row[0]], *row[1:]) for row in rows), key=repr), reader.coverage
+
+
+@st.composite
+def changed_lines(draw: st.DrawFn) -> list[str]:
+    """Draw lines of the recorded log, of which some are changed."""
+    lines = recorded_lines()
+    chosen = []
+    for start in draw(st.lists(st.integers(0, len(lines) - 8), min_size=1, max_size=3)):
+        for line in lines[start : start + 8]:
+            at, end = draw(st.integers(0, len(line))), draw(st.integers(0, 20))
+            kind = draw(st.sampled_from(["", "", "", "", "cut", "insert", "twice", "field", "end"]))
+            part = draw(
+                st.sampled_from(['"', "\\", "\x01", ",", "}", '{"', "²", "٣", " ", '","stage":"Panic', "0", "null"])
+            )
+            chosen.append(
+                {
+                    "": line,
+                    "cut": line[:at] + line[at + end :],
+                    "insert": line[:at] + part + line[at:],
+                    "twice": line + "\n" + line,
+                    "field": line.replace("{", '{"stage":"Panic","user":{},', 1),
+                    "end": f'{line[:-1]},"annotations":{{}},"responseStatus":{{"code":{end}}}}}',
+                }[kind]
+            )
+    return "\n".join(chosen).split("\n")
+
+
+@given(changed_lines())
+def test_reading_by_parts_equals_parsing(lines: list[str]) -> None:
+    rows, coverage = read_lines(lines, by_parts=True)
+    assert (rows, coverage) == read_lines(lines, by_parts=False)
+
+
+def test_most_recorded_lines_are_read_by_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = recorded_lines()
+    parsed: list[str] = []
+
+    def scan(line: str, at: int) -> tuple[Any, int]:
+        parsed.append(line)
+        return canonical_lines.scan(line, at)
+
+    monkeypatch.setattr("apflint.replay.python_engine.scan", scan)
+    rows, coverage = read_lines(lines, by_parts=True)
+    assert coverage.stages.total() == len(lines)
+    assert len(rows) + coverage.stages["RequestReceived"] == len(lines)
+    assert len(parsed) < len(lines) / 2
+
+
+def test_remembered_text_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canonical_lines, "MAX_REMEMBERED_CHARACTERS", 10_000)
+    lines = recorded_lines()
+    rows: list[Any] = []
+    reader = EventReader(Wanted(), (), rows.extend)
+    parts = reader._canonical_lines
+    for start in range(0, len(lines), 10):
+        reader._read_lines(Block(start + 1, "\n".join(lines[start : start + 10]).encode()), 0)
+        remembered = (*parts._bodies, *parts._codes, *parts._rests)
+        assert sum(map(len, remembered)) <= 10_000
+    assert reader.coverage.stages.total() == len(lines)
+
+
+def test_event_of_another_layout_is_parsed() -> None:
+    lines = [json.dumps(json.loads(line)) for line in recorded_lines()]
+    rows, coverage = read_lines(lines, by_parts=True)
+    assert (rows, coverage) == read_lines(recorded_lines(), by_parts=True)
