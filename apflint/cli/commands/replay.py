@@ -30,6 +30,7 @@ from apflint.replay.statistics import compute_report, stream_requests
 if TYPE_CHECKING:
     from apflint.effective import Effective
     from apflint.inputs.audit_logs import AuditLogFile
+    from apflint.output.console import Style
     from apflint.replay.log import Coverage
     from apflint.replay.statistics import ReplayReport
 
@@ -94,7 +95,9 @@ def replay(
         option(OUTPUT, "Number of groups of --by, and of users of each level.", metavar="N", show_default="10 and 3"),
     ] = None,
     each: Annotated[bool, option(OUTPUT, "Print a line of JSON for each request.", "--each")] = False,
-    output_format: options.Format = "text",
+    output_format: Annotated[
+        Literal["text", "json", "markdown", "html"], option(OUTPUT, "Output format.", "--format")
+    ] = "text",
     color: options.Color = "auto",
     config: options.Config = None,
     isolated: options.Isolated = False,
@@ -127,13 +130,25 @@ def replay(
     )
     known = _read_configuration(paths, settings)
     report, coverage = _run(files, known, wanted, top)
-    if report is not None and output_format == "json":
-        sys.stdout.write(to_json(replay_json(report), 2))
-    elif report is not None:
-        from apflint.output.replay.text import render
+    if report is not None:
+        sys.stdout.write(_render(report, output_format, style(color)))
+    return _report_problems(coverage, is_shown=report is not None and output_format != "json")
 
-        sys.stdout.write(render(report, style(color)))
-    return _report_problems(coverage, is_shown=report is not None and output_format == "text")
+
+def _render(report: ReplayReport, output_format: str, how: Style) -> str:
+    if output_format == "json":
+        return to_json(replay_json(report), 2)
+    if output_format == "markdown":
+        from apflint.output.replay import markdown
+
+        return markdown.render(report)
+    if output_format == "html":
+        from apflint.output.replay import html
+
+        return html.render(report)
+    from apflint.output.replay import text
+
+    return text.render(report, how)
 
 
 def _read_configuration(paths: tuple[str, ...], settings: ClusterOptions) -> Effective:

@@ -10,6 +10,7 @@ from apflint.output.console import count_cells, label_lines, render_prose, short
 from apflint.output.replay.wording import (
     describe_coverage,
     describe_limits_of_log,
+    describe_more_groups,
     find_peak,
     format_attainable,
     format_count,
@@ -160,11 +161,8 @@ def _breakdown(breakdown: Breakdown, style: Style) -> str:
     ]
     names = [name.upper() for name in breakdown.dimensions]
     table = render_table((*names, "REQUESTS", "REJECTED", "SEAT-SECONDS"), rows, style, wrapped=names, keys=len(names))
-    if breakdown.total > len(breakdown.groups):
-        table += render_prose(
-            style, f"{format_count(breakdown.total - len(breakdown.groups))} more; show them with --top."
-        )
-    return table
+    more = describe_more_groups(breakdown)
+    return table + (render_prose(style, more) if more else "")
 
 
 def _name(level: LevelTraffic) -> Text:

@@ -1,0 +1,113 @@
+"""The report of a replay as an HTML page: a summary, a plot of each priority level, and all numbers as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.output.html_page import render_page, render_table
+from apflint.output.replay.plot import STYLE, render_plot
+from apflint.output.replay.wording import (
+    describe_coverage,
+    describe_limits_of_log,
+    describe_more_groups,
+    format_clock,
+    format_count,
+    format_duration,
+    list_groups,
+    list_seats,
+    list_traffic,
+    summarize,
+    summarize_levels,
+)
+from apflint.output.sanitize import escape_xml, sanitize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.replay.statistics import Intervals, ReplayReport
+
+_TITLE = "Replay of audit logs"
+_MAX_ROWS = 24
+"""Maximum number of rows of the table that repeats the plots."""
+_STYLE = """\
+h1{font-size:22px;margin:24px 0 8px}
+h3{font-size:15px;margin:20px 0 4px}
+.summary{font-weight:600}
+.note{color:#57606a;font-size:13px}
+li{overflow-wrap:anywhere}
+td{min-width:5em}
+@media (prefers-color-scheme:dark){
+.note{color:#a3adb8}
+}
+"""
+
+
+def render(report: ReplayReport) -> str:
+    """Render a self-contained page."""
+    return render_page(_TITLE, f"<main>\n{''.join(_parts(report))}</main>\n", _STYLE + STYLE)
+
+
+def _parts(report: ReplayReport) -> Iterator[str]:
+    yield f"<h1>{_TITLE}</h1>\n"
+    if report.levels:
+        yield from _summary(report)
+    yield _list(describe_coverage(report))
+    if report.levels:
+        yield _table("Requests", list_traffic(report))
+        yield _table("Seats", list_seats(report))
+    if report.breakdown is not None:
+        yield _table(f"By {', '.join(report.breakdown.dimensions)}", list_groups(report.breakdown))
+        more = describe_more_groups(report.breakdown)
+        yield f"<p>{more}</p>\n" if more else ""
+    if report.intervals is not None:
+        yield "<h2>Seats in use over time</h2>\n"
+        yield f'<p class="note">{escape_xml(_describe_plots(report, report.intervals))}</p>\n'
+        for number, level in enumerate(report.levels):
+            yield f'<h3><code>{escape_xml(sanitize(level.name))}</code></h3>\n<div class="drawing">\n'
+            yield f"{render_plot(level, report.intervals, number)}</div>\n"
+        yield f"<details>\n<summary>The same as tables</summary>\n{_series(report, report.intervals)}</details>\n"
+    yield f"<h2>What the numbers mean</h2>\n{_list(describe_limits_of_log(report))}"
+
+
+def _summary(report: ReplayReport) -> Iterator[str]:
+    yield f'<p class="summary">{escape_xml(" ".join(summarize(report)))}</p>\n'
+    levels, others = summarize_levels(report)
+    items = [
+        f"<li><code>{escape_xml(sanitize(level.name))}</code>: {escape_xml(sanitize(str(level)))}</li>\n"
+        for level in levels
+    ]
+    items += [f"<li>{others} more priority levels with rejections or waits</li>\n"] if others else []
+    yield f"<ul>\n{''.join(items)}</ul>\n" if items else ""
+
+
+def _table(caption: str, rows: Iterable[dict[str, str]]) -> str:
+    return render_table(caption, ({sanitize(title): sanitize(value) for title, value in row.items()} for row in rows))
+
+
+def _list(sentences: Iterable[str]) -> str:
+    items = "".join(f"<li>{escape_xml(sanitize(sentence))}</li>\n" for sentence in sentences)
+    return f"<ul>\n{items}</ul>\n" if items else ""
+
+
+def _describe_plots(report: ReplayReport, intervals: Intervals) -> str:
+    text = f"Times in UTC. Each step is the most seats in use within {format_duration(intervals.size)}"
+    text += ", on the API server that had the most." if len(report.servers) > 1 else "."
+    return f"{text} Red marks show rejected requests."
+
+
+def _series(report: ReplayReport, intervals: Intervals) -> str:
+    """Render the plots as two tables, with intervals joined so that there are few rows."""
+    step = -(-intervals.number // _MAX_ROWS)
+    is_long = intervals.size * intervals.number > 86_400_000_000
+    seats: list[dict[str, str]] = []
+    rejected: list[dict[str, str]] = []
+    for start in range(0, intervals.number, step):
+        part = slice(start, start + step)
+        time = {"From": format_clock(intervals.start + start * intervals.size, is_long)}
+        seats.append(time | {level.name: format_count(max(level.series.seats[part])) for level in report.levels})
+        rejected.append(
+            time
+            | {level.name: format_count(sum(level.series.rejected[part])) for level in report.levels if level.rejected}
+        )
+    text = _table("Most seats in use", seats)
+    return text + (_table("Rejected requests", rejected) if any(level.rejected for level in report.levels) else "")

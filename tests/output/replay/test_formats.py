@@ -1,0 +1,156 @@
+"""The reports of a replay as text, Markdown and HTML: golden files, widths, and names that look like markup."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+from support.audit_logs import FIXTURES, event, write_log
+
+from apflint.cli.app import run
+from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
+from apflint.inputs.audit_logs import find_audit_logs
+from apflint.output.console import Style, count_cells
+from apflint.output.replay import html, markdown, text
+from apflint.replay.running import ReplayOptions, replay
+from apflint.replay.statistics import compute_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from apflint.replay.statistics import ReplayReport
+
+LIVE = FIXTURES / "live"
+COMMAND = ["replay", "audit.log.gz", "-f", "objects-begin.json", "--server-concurrency", "20+10", "--isolated"]
+BUSY = ["--where", "priorityLevel=slow", "--where", "priorityLevel=exempt", "--where", "priorityLevel=tenant"]
+VOID = {"meta"}
+EVIL = "</code><script>alert(1)</script>|`@team\x1b[2J\u202e::add-mask::##[x]"
+
+
+class Page(HTMLParser):
+    """Checks that tags are balanced, and collects them and their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: dict[str, set[str]] = {}
+        self._open: list[str] = []
+        self.feed(page)
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            values = self.attributes.setdefault(name, set())
+            assert name != "id" or value not in values, f"two elements with the id {value}"
+            values.add(value or "")
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+
+def compute(path: Path, *manifests: Path, by: tuple[str, ...] = (), top: int = 3) -> ReplayReport:
+    known = read_cluster(map(str, manifests), ClusterOptions(server_concurrency=30, isolated=True), print)
+    result = replay(find_audit_logs([str(path)]), known, ReplayOptions("python", by=by))
+    report = compute_report(result, by, top)
+    result.log.database.close()
+    return report
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_report_of_the_recorded_log(
+    form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(LIVE)
+    assert run([*COMMAND, "--format", form, "--kubernetes", "1.36", "--by", "user,verb", "--top", "2", *BUSY]) == 0
+    assert capsys.readouterr().out == snapshot
+
+
+def test_page_is_well_formed_and_loads_nothing() -> None:
+    report = compute(LIVE / "audit.log.gz", LIVE / "objects-begin.json", by=("flow",))
+    printed = html.render(report)
+    page = Page(printed)
+    assert printed.isascii()
+    assert printed.startswith("<!DOCTYPE html>\n")
+    assert "default-src 'none'; style-src 'unsafe-inline'" in page.attributes["content"]
+    assert page.attributes.keys().isdisjoint({"src", "href", "onclick", "style"})
+    assert page.tags.isdisjoint({"script", "img", "link", "iframe"})
+    assert "url(" not in printed
+    plots = [ET.fromstring(plot) for plot in re.findall(r"<svg.*?</svg>", printed, re.DOTALL)]
+    assert len(plots) == len(report.levels) > 8
+    for plot in plots:
+        labelled = plot.get("aria-labelledby", "").split()
+        assert {element.get("id") for element in plot.iter()}.issuperset(labelled)
+
+
+def test_every_number_of_a_plot_is_in_its_table() -> None:
+    report = compute(LIVE / "audit.log.gz", LIVE / "objects-begin.json")
+    page = html.render(report)
+    (table,) = re.findall(r"<h2>Most seats in use</h2>.*?</table>", page, re.DOTALL)
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in table.split("<tr>")[2:]]
+    assert len(rows) == 24
+    highest = [max(map(int, column)) for column in zip(*rows, strict=True)]
+    assert highest == [max((peak.seats for peak in level.peaks), default=0) for level in report.levels]
+
+
+@pytest.mark.parametrize(("width", "lines"), [(80, 45), (120, 40), (200, 38)])
+def test_default_report_fits_on_a_screen(width: int, lines: int) -> None:
+    printed = text.render(compute(LIVE / "audit.log.gz"), Style(width)).splitlines()
+    assert len(printed) <= lines
+    assert max(map(count_cells, printed)) <= width
+
+
+def test_many_users_and_flow_schemas_do_not_wrap(tmp_path: Path) -> None:
+    users = [f"system:serviceaccount:a-long-namespace-{number}:a-long-name" for number in range(60)]
+    log = write_log(
+        tmp_path / "audit.log",
+        [
+            event(auditID=str(number), user={"username": user, "groups": ["system:serviceaccounts"]})
+            for number, user in enumerate(users)
+        ],
+    )
+    report = compute(log, top=40)
+    for width in (80, 120):
+        (row,) = (
+            line
+            for line in text.render(report, Style(width)).splitlines()
+            if line.endswith("service-accounts") or "+5" in line
+        )
+        assert row.startswith("workload-low ")
+        assert count_cells(row) <= width
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
+def test_names_of_users_are_never_markup(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changes = {"userAgent": EVIL, "responseStatus": {"code": 429}, "annotations": None}
+    log = write_log(tmp_path / "audit.log", [event(user={"username": EVIL, "groups": []}, **changes)])
+    assert run(["replay", str(log), "--isolated", "--format", form, "--by", "user,userAgent"]) == 0
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert "\u202e" not in printed
+    assert "##[" not in printed
+    assert not re.search(r"^\s*::", printed, re.MULTILINE)
+    if form == "html":
+        assert "script" not in Page(printed).tags
+    if form == "markdown":
+        outside = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", printed)
+        assert "<script>" not in outside
+        assert "@team" not in outside
+
+
+@pytest.mark.parametrize("render", [markdown.render, html.render])
+def test_log_without_classified_requests(render: object, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "audit.log", [event(responseStatus={"code": 401}, annotations=None, user={})])
+    assert callable(render)
+    assert "without a user (401)" in render(compute(log))
