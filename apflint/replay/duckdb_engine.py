@@ -11,6 +11,8 @@ import glob
 import json
 import os
 import tempfile
+from contextlib import contextmanager
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -65,6 +67,8 @@ _TIME = '"2___-__-__T__:__:__.______Z"'
 """Pattern of a time in the form of kube-apiserver, in quotes. DuckDB also parses hour 24, spaces and years that are wrong."""
 _TIMESTAMP = r"^\d{4}-\d\d-\d\dT\S+ \{"
 """Pattern of a line with a timestamp before the event."""
+_PROGRESS_SECONDS = 0.5
+"""Time between two looks at the progress."""
 _WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s", 1.0), ("ns", 1e-3))
 """Units of Go durations in microseconds, in the order in which `parse_wait` adds them."""
 
@@ -81,7 +85,8 @@ class DuckDatabase:
             self.close()
             raise UserError(f'--memory: "{memory}" is not a size such as 256MB or 4GB') from None
         self.query("SET preserve_insertion_order = false")
-        self.query("SET enable_progress_bar = false")
+        self.query("SET enable_progress_bar = true")  # measures the progress
+        self.query("SET enable_progress_bar_print = false")
         # Nothing but the named files is read: no extension, no file of settings, no network.
         self.query("SET autoinstall_known_extensions = false")
         self.query("SET autoload_known_extensions = false")
@@ -92,8 +97,14 @@ class DuckDatabase:
         return self._directory.name
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a statement, and return its rows."""
-        return self.connection.execute(sql).fetchall()
+        """Run a statement, and return its rows. Raises KeyboardInterrupt if the user interrupts it."""
+        try:
+            return self.connection.execute(sql).fetchall()
+        except RuntimeError as error:
+            # DuckDB stops for signals that Python handles, and replaces their exception by this one.
+            if type(error) is RuntimeError and "interrupted" in str(error).lower():
+                raise KeyboardInterrupt from None
+            raise
 
     def stream(self, sql: str) -> Iterator[tuple[Any, ...]]:
         """Run a statement, and yield its rows."""
@@ -155,9 +166,9 @@ def _read_log(
     reader = EventReader(wanted, namespaces, lambda rows: database.insert("request", rows), hash_id=_encode)
     try:
         for number, file in enumerate(files):
-            if not _read_file(database, reader, file, number, wanted):
-                reader.read_file(file)
-            report(file.size)
+            with _report_progress(database, file.size, report):
+                if not _read_file(database, reader, file, number, wanted):
+                    reader.read_file(file)
     except KeyboardInterrupt:
         reader.coverage.interrupted = True
     _number_requests(database, reader)
@@ -174,6 +185,30 @@ _STAGES = (COMPLETE, STARTED, PANIC, RECEIVED)
 _NOT_JSON, _OTHER, _BLANK = 4, 5, 6
 """Classes of lines that are not JSON, of lines that only Python can judge, and of blank lines."""
 _IS_REQUEST = "class < 3"
+
+
+@contextmanager
+def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], object]) -> Iterator[None]:
+    """Report the bytes of a file while DuckDB reads it, according to DuckDB's estimate, and the rest at the end."""
+    done = Event()
+    reported = 0
+
+    def watch() -> None:
+        nonlocal reported
+        while not done.wait(_PROGRESS_SECONDS):
+            part = int(size * max(0.0, min(database.connection.query_progress(), 100)) / 100)
+            if part > reported:
+                report(part - reported)
+                reported = part
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+    report(size - reported)
 
 
 def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, number: int, wanted: Wanted) -> bool:
@@ -195,10 +230,11 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
         database.query(
             _insertion(path, compression, number, reader.server_number(file.server), wanted, reader.namespaces)
         )
+    except KeyboardInterrupt:
+        database.query("ROLLBACK")
+        raise
     except duckdb.Error as error:
         database.query("ROLLBACK")
-        if isinstance(error, duckdb.InterruptException):
-            raise KeyboardInterrupt from None
         if isinstance(error, duckdb.OutOfMemoryException):
             raise UserError(f"{file.name}: DuckDB needs more memory; increase --memory") from None
         return False  # damaged data, a line that is too long, or not UTF-8

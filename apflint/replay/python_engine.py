@@ -64,7 +64,8 @@ class SqliteDatabase:
         """Append rows to a table."""
         rows = list(rows)
         if rows:
-            self._connection.execute("BEGIN")
+            if not self._connection.in_transaction:  # an interrupted insertion leaves a transaction
+                self._connection.execute("BEGIN")
             self._connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
             self._connection.execute("COMMIT")
 

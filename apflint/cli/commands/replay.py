@@ -173,7 +173,9 @@ def _run(
             def show(size: int) -> None:
                 nonlocal done
                 done += size
-                progress.label = f"Read {done / 1e6:,.0f} MB of {total / 1e6:,.0f} MB"
+                # Streams have no size, and compressed files contain more than their size.
+                known_total = f" of {total / 1e6:,.0f} MB" if done <= total else ""
+                progress.label = f"Read {done / 1e6:,.0f} MB{known_total}"
 
             result = run_replay(files, known, wanted, show)
             with closing(result.log.database):

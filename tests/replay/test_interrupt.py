@@ -1,0 +1,96 @@
+"""A real Ctrl-C prints the partial result, and a long run shows its progress."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.audit_logs import FIXTURES, needs_duckdb
+
+from apflint.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT and no pseudo-terminals"),
+]
+COMMAND = [sys.executable, "-m", "apflint", "replay", "--isolated"]
+
+
+def recorded_log() -> bytes:
+    return gzip.decompress((FIXTURES / "live" / "audit.log.gz").read_bytes())
+
+
+def test_python_engine_prints_what_it_read() -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*COMMAND, "-"], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin and process.stdout and process.stderr  # noqa: PT018  # for mypy
+        process.stdin.write(recorded_log())
+        process.stdin.flush()
+        time.sleep(3)  # until the command has read everything, and waits for more
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        lines = process.stdout.read().decode().splitlines()
+        assert lines[0] == "PARTIAL RESULT: reading was interrupted."
+        assert "883 events" in lines[1]
+        assert process.stderr.read() == b"apflint: interrupted: the result is partial\n"
+
+
+@needs_duckdb
+@pytest.mark.parametrize("files", [["a.log", "b.log"], ["b.log"]])
+def test_duckdb_prints_the_files_that_it_read(
+    tmp_path: Path, files: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from apflint.replay import duckdb_engine
+
+    log = recorded_log()
+    (tmp_path / "a.log").write_bytes(log)
+    (tmp_path / "b.log").write_bytes(log * 150)
+    read_file = duckdb_engine._read_file
+
+    def read(database: Any, reader: Any, file: Any, *others: Any) -> bool:
+        if file.name.endswith("b.log"):
+            Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return read_file(database, reader, file, *others)
+
+    monkeypatch.setattr(duckdb_engine, "_read_file", read)
+    paths = [str(tmp_path / name) for name in files]
+    assert run(["replay", "--isolated", "--engine", "duckdb", *paths]) == 130
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert lines[0] == "PARTIAL RESULT: reading was interrupted."
+    assert ("883 events" if len(files) == 2 else "0 events") in lines[1]
+    assert printed.err == "apflint: interrupted: the result is partial\n"
+
+
+@pytest.mark.parametrize(
+    ("engine", "copies"), [pytest.param("python", 120, id="python"), pytest.param("duckdb", 300, marks=needs_duckdb)]
+)
+def test_progress_within_a_file_is_shown_after_a_second(tmp_path: Path, engine: str, copies: int) -> None:
+    (tmp_path / "a.log").write_bytes(recorded_log() * copies)
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, "--engine", engine, str(tmp_path / "a.log")], stdout=subprocess.DEVNULL, stderr=follower
+    ) as process:
+        os.close(follower)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(leader, 1000)
+            except OSError:  # the command closed the terminal
+                break
+    os.close(leader)
+    assert process.returncode == 0
+    updates = shown.split(b"\r\x1b[K")
+    assert any(b" MB" in update and b" s) ..." in update for update in updates)
+    assert updates[-1] == b""
