@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_AUDIT_VALUE_BYTES
@@ -359,7 +360,7 @@ def _parse_json(text: str) -> object:
     except json.JSONDecodeError:
         raise
     except ValueError:
-        return json.loads(text, parse_int=float)
+        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 1000 else inf)
 
 
 def make_attributes(key: Any) -> AttributeTuple:

@@ -1,0 +1,160 @@
+"""Logs with damaged parts between good ones: all engines read the good events, and count and show the rest."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import tarfile
+from typing import TYPE_CHECKING
+
+import pytest
+from support.audit_logs import ENGINES, event, replay_json
+
+from apflint.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def lines(*numbers: int) -> bytes:
+    """Return a line for each request."""
+    return b"".join(json.dumps(event(auditID=f"{number:036}")).encode() + b"\n" for number in numbers)
+
+
+A, B = lines(1, 2), lines(3)
+DEEP = b'{"a":' * 5000 + b"1" + b"}" * 5000
+ODD_NUMBERS = b'"x":[1e999,-0,NaN,' + b"1" * 5000 + b"]}\n"
+
+
+def archive() -> bytes:
+    """Return a compressed tar archive with a log."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as archived:
+        member = tarfile.TarInfo("audit.log")
+        member.size = len(A)
+        archived.addfile(member, io.BytesIO(A))
+    return file.getvalue()
+
+
+LOGS = {
+    "cut at the end": (A + B[:100], 2, 1, 3),
+    "no line end": ((A + B)[:-1], 3, 0, None),
+    "byte order mark": (b"\xef\xbb\xbf" + A, 2, 0, None),
+    "byte order mark inside": (A + b"\xef\xbb\xbf" + B, 2, 1, 3),
+    "CRLF": ((A + b"{x\n" + B).replace(b"\n", b"\r\n"), 3, 1, 3),
+    "UTF-16": (A.decode().encode("utf-16"), 0, 3, 1),
+    "UTF-16 between": (A + A.decode().encode("utf-16-le") + b"\n" + B, 3, 3, 3),
+    "NUL line": (A + bytes(10) + b"\n" + B, 3, 1, 3),
+    "NUL after an event": (A + B[:-1] + bytes(10) + b"\n", 2, 1, 3),
+    "NUL at the end": (A + bytes(5000), 2, 1, 3),
+    "NUL before an event": (A + bytes(5000) + B, 2, 1, 3),
+    "Latin 1": (A + B.replace(b"alice", b"\xe9"), 2, 1, 3),
+    "surrogate": (A + B.replace(b"kubectl", b"\\ud800"), 2, 1, 3),
+    "deep nesting": (A + DEEP + b"\n" + B, 3, 1, 3),
+    "odd numbers": (A + B[:-2] + b"," + ODD_NUMBERS, 3, 0, None),
+    "two events in a line": (A + B[:-1] + B, 2, 1, 3),
+    "form feed": (A + b"\f\n" + B, 3, 1, 3),
+    "timestamps": (A + b"2026-11-22T05:49:20Z " + B + b"2026-11-22T05:49:20Z\n", 3, 1, 4),
+    "other kinds": (A + b'{"kind":"Policy","apiVersion":"audit.k8s.io/v1"}\n{"kind":"EventList"}\n' + B, 3, 2, 3),
+    "empty list": (A + b'{"kind":"EventList","items":[]}\n' + B, 3, 0, None),
+    "list with other values": (A + b'{"items":[5,null,' + B[:-1] + b"]}\n", 3, 2, 3),
+    "several compressed parts": (gzip.compress(A) + gzip.compress(b"") + gzip.compress(B), 3, 0, None),
+    "bad line in compressed data": (gzip.compress(A + b"{\n" + B), 3, 1, 3),
+    "tar archive": (archive(), 1, 2, 1),
+}
+"""For each log: its bytes, and how many events, how many unreadable lines, and which first unreadable line are expected."""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", LOGS)
+def test_good_events_of_a_damaged_log(
+    name: str, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, events, unreadable, first = LOGS[name]
+    (tmp_path / "audit.log").write_bytes(data)
+    report = replay_json(capsys, tmp_path / "audit.log", "--engine", engine, code=0 if events else 2)
+    assert (report["classified"], report["unreadable"]) == (events, unreadable)
+    assert first == (report["firstUnreadable"] or {"line": None})["line"]
+    assert report["damagedFiles"] == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("data", "events", "reason"),
+    [
+        (gzip.compress(A) + b"garbage", 2, "the gzip data is damaged"),
+        (gzip.compress(A) + bytes(512), 2, "the gzip data is damaged"),
+        (gzip.compress(A) + gzip.compress(B)[:30], 2, "the gzip data ends too early"),
+        (gzip.compress(A)[:-1], 2, "the gzip data ends too early"),
+        (gzip.compress(A)[:5], 0, "the gzip data ends too early"),
+    ],
+    ids=["text after", "NUL after", "second part cut", "last byte cut", "only a header"],
+)
+def test_good_events_of_a_damaged_file(
+    data: bytes, events: int, reason: str, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "audit.log.gz").write_bytes(data)
+    report = replay_json(capsys, tmp_path / "audit.log.gz", "--engine", engine, code=2)
+    assert report["classified"] == events
+    (place,) = report["damagedFiles"]
+    assert place["reason"].startswith(reason)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_damaged_file_hides_no_other(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, data in {
+        "a.log": A,
+        "b.log.gz": gzip.compress(B)[:40],
+        "c.log": b"\xff\xfe",
+        "d.log": b"",
+        "e.txt": b"This directory has audit logs.\n",
+        "f.bin": lines(9),
+        "g.log.gz": lines(3),
+    }.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "h.log").symlink_to("h.log")
+    (tmp_path / "i.log").symlink_to("missing")
+    os.mkfifo(tmp_path / "j.log")
+    report = replay_json(capsys, tmp_path, "--engine", engine, code=2)
+    assert (report["files"], report["classified"], report["unreadable"]) == (6, 3, 2)
+    assert [place["file"] for place in report["damagedFiles"]] == [str(tmp_path / "b.log.gz")]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_file_that_vanishes(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from apflint.cli.commands import replay
+    from apflint.inputs.audit_logs import find_audit_logs
+
+    (tmp_path / "a.log").write_bytes(A)
+    (tmp_path / "b.log").write_bytes(B)
+    files = find_audit_logs([str(tmp_path)])
+    (tmp_path / "b.log").unlink()
+    monkeypatch.setattr(replay, "find_audit_logs", lambda _: files)
+    report = replay_json(capsys, tmp_path, "--engine", engine, code=2)
+    assert report["classified"] == 2
+    (place,) = report["damagedFiles"]
+    assert place["reason"] == "The file was removed, probably by log rotation."
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path.symlink_to(path), "Symbolic link that refers back to itself."),
+        (lambda path: path.symlink_to("missing"), "Symbolic link to something that does not exist."),
+        (os.mkfifo, "not a regular file. To read the output of a command, pipe it to `-`."),
+    ],
+    ids=["loop", "dangling link", "named pipe"],
+)
+def test_path_that_is_not_a_file(
+    make: object, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "audit.log"
+    assert callable(make)
+    make(path)
+    assert run(["replay", str(path)]) == 2
+    assert capsys.readouterr().err == f"apflint: {path}: {message}\n"
