@@ -41,12 +41,13 @@ def test_events_in_envelopes_have_the_same_answers(
 
 
 @pytest.mark.parametrize("recordings", RECORDINGS)
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", GOOGLE)
 def test_google_records_have_the_same_answers_if_groups_can_be_derived(
-    name: str, recordings: Path, capsys: pytest.CaptureFixture[str]
+    name: str, engine: str, recordings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     raw = answers(capsys, recordings, "raw.jsonl", "python")
-    wrapped = answers(capsys, recordings, name, "python")
+    wrapped = answers(capsys, recordings, name, engine)
     events = {event["auditID"]: event for event in read_lines(recordings / "envelopes" / "raw.jsonl")}
     compared = 0
     for audit_id, answer in wrapped.items():
