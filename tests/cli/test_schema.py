@@ -15,6 +15,7 @@ from apflint.cli.commands.schema import Name
 ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "fixtures" / "stories" / "accepted-but-wrong"
 REQUEST = ["list", "pods", "-A", "--as", "system:serviceaccount:ci:runner"]
+AUDIT_LOG = str(ROOT / "fixtures" / "replay" / "live" / "audit.log.gz")
 OUTPUTS = {
     "config-output": [["config"], ["config", "--isolated"], ["config", "--suggest-clusters"]],
     "diff-output": [
@@ -27,6 +28,12 @@ OUTPUTS = {
         ["explain", "watch", "pods", "--as", "root", "--as-group", "system:masters"],
     ],
     "limits-output": [["limits", str(STORY)], ["limits", "--kubernetes", "1.20", str(STORY)]],
+    "replay-output": [
+        ["replay", AUDIT_LOG, "--by", "user,group"],
+        ["replay", AUDIT_LOG, "--where", "user=nobody", "--since", "2026-11-22", "--until", "2h"],
+        ["replay", AUDIT_LOG, "--where", "status=429", "--where", "user=carol", "--each"],
+        ["replay", AUDIT_LOG, "--where", "user=", "--since", "79s", "--until", "60s", "--each"],
+    ],
     "rule-output": [["rule"], ["rule", "APF305"]],
     "shards-output": [
         ["shards", "--queues", "64", "--hand-size", "6"],

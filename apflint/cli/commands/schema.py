@@ -27,6 +27,7 @@ Name = Literal[
     "diff-output",
     "explain-output",
     "limits-output",
+    "replay-output",
     "rule-output",
     "shards-output",
     "test-output",

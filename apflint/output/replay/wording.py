@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OUTCOMES = {
-    "no user": "without a user (401)",
+    "no user": "without a user (such as 401)",
     "no impersonation": "with a denied impersonation",
     "long-running": "long-running (exec, attach, log, port-forward, proxy, profiles)",
 }
 """For each outcome except `classified`, a description that follows the number of requests."""
 _MAX_NAMED_LEVELS = 4
 """Maximum number of levels that the summary names."""
+_MAX_NAMED_USERS = 3
+"""Maximum number of users of a level that the summary names."""
 _BUSY_SHARE = 0.01
 """Minimum share of a user in the seat-seconds of a level. The summary does not name other users."""
 
@@ -74,13 +76,18 @@ def summarize_levels(report: ReplayReport) -> tuple[tuple[LevelSummary, ...], in
 def _summarize_level(level: LevelTraffic) -> LevelSummary:
     rejections = waits = seats = ""
     if level.rejected:
-        names = [f"{user.name} {format_count(user.rejected)}" for user in level.rejected_users]
-        if others := level.rejected - sum(user.rejected for user in level.rejected_users):
+        users = level.rejected_users[:_MAX_NAMED_USERS]
+        names = [f"{user.name} {format_count(user.rejected)}" for user in users]
+        if others := level.rejected - sum(user.rejected for user in users):
             names.append(f"others {format_count(others)}")
         rejections = f"{format_count(level.rejected)} rejected ({', '.join(names)})"
     if level.waits is not None:
         waits = f"{format_count(level.waits.number)} waited up to {format_duration(level.waits.max)}"
-    busy = [user for user in level.busy_users if user.seat_microseconds >= _BUSY_SHARE * level.seat_microseconds]
+    busy = [
+        user
+        for user in level.busy_users[:_MAX_NAMED_USERS]
+        if user.seat_microseconds >= _BUSY_SHARE * level.seat_microseconds
+    ]
     if busy:
         shares = [f"{user.name} {format_share(user.seat_microseconds, level.seat_microseconds)}" for user in busy]
         seats = f"Seat-seconds: {', '.join(shares)}"

@@ -153,4 +153,4 @@ def test_names_of_users_are_never_markup(form: str, tmp_path: Path, capsys: pyte
 def test_log_without_classified_requests(render: object, tmp_path: Path) -> None:
     log = write_log(tmp_path / "audit.log", [event(responseStatus={"code": 401}, annotations=None, user={})])
     assert callable(render)
-    assert "without a user (401)" in render(compute(log))
+    assert "without a user (such as 401)" in render(compute(log))
