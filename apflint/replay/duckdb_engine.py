@@ -306,7 +306,7 @@ def _insertion(path: str, compression: str, file: int, server: int, wanted: Want
         "ended": "epoch_us(ended_time)",
         "code": "code::INTEGER",
         "decided": "coalesce(decision <> 'null', FALSE)::INTEGER",
-        "wait": f"CASE WHEN regexp_matches(wait, '[0-9.]+(h|m|s|[uµμ]s|ns)') THEN floor({_WAIT})::BIGINT END",
+        "wait": f"CASE WHEN regexp_full_match(wait, {_quote(_DURATION)}) THEN floor({_WAIT})::BIGINT END",
         "real_namespace": "json_extract_string(namespace, '$')" if wanted.namespace else "NULL",
         "agent": "json_extract_string(agent, '$')" if wanted.agent else "NULL",
         "audit_id": "json_extract_string(audit_id, '$')" if wanted.audit_id else "NULL",
@@ -336,6 +336,7 @@ def _insertion(path: str, compression: str, file: int, server: int, wanted: Want
 
 
 _GROUPS = r'\[("[^"\\]*"(,"[^"\\]*")*)?\]'
+_DURATION = r'"([0-9]{1,7}h)?([0-9]{1,2}m)?[0-9]{1,3}(\.[0-9]{1,9})?(s|ms|[uµμ]s|ns)"'
 _WAIT = " + ".join(
     f"coalesce(try_cast(nullif(regexp_extract(wait, '([0-9.]+){unit}{'([^s]|$)' if unit == 'm' else ''}', 1), '') AS DOUBLE), 0)"
     f" * {factor}"

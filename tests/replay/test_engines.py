@@ -52,7 +52,11 @@ def events(draw: st.DrawFn) -> dict[str, Any]:
     end = second * 1_000_000 + length
     is_decided = draw(st.booleans())
     annotations = {"authorization.k8s.io/decision": "allow"} if is_decided else {}
-    wait = draw(st.sampled_from([None, "42.093µs", "1.234567891s", "1m2.5s", "1h0m0.25s", "15ns", "0s", "x"]))
+    wait = draw(
+        st.sampled_from(
+            [None, "42.093µs", "1.234567891s", "1m2.5s", "1h0m0.25s", "15ns", "0s", "x", "1s2s", ".s", "-5s"]
+        )
+    )
     if wait is not None:
         annotations["apiserver.latency.k8s.io/apf-queue-wait"] = wait
     return event(
