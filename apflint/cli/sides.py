@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from apflint.cli.error_reporting import print_note
 from apflint.cli.progress import show_progress
 from apflint.errors import UserError
-from apflint.inputs.apf_configuration import BUILT_IN_PREFIX, LIVE, read_configuration, select_cluster
+from apflint.inputs.apf_configuration import BUILT_IN_PREFIX, CLUSTER_PREFIX, LIVE, read_configuration, select_cluster
 from apflint.load.source import GIT_PREFIX
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apflint.effective import Effective
     from apflint.inputs.apf_configuration import ClusterOptions
 
@@ -30,6 +32,19 @@ def read_live(options: ClusterOptions, kubeconfig: str | None, kube_context: str
     kubectl = KubectlOptions(kubeconfig, kube_context)
     with show_progress("Reading the cluster"):
         return options._replace(live=kubectl, recorded=read_live_configuration(kubectl, options.kubernetes))
+
+
+def describe_side(paths: Sequence[str], options: ClusterOptions, known: Effective) -> str:
+    """Return the name of a configuration that options select, in the form in which sides are named."""
+    names = [*paths, *options.kustomizations]
+    if options.live is not None:
+        names.insert(0, LIVE)
+    elif options.cluster is not None:
+        names.insert(0, f"{CLUSTER_PREFIX}{options.cluster}")
+    elif not names:
+        has_manifests = any(True for _ in known.workspace.documents())
+        names = ["." if has_manifests else f"{BUILT_IN_PREFIX}{known.release.name}"]
+    return " + ".join(map(_show_name, names))
 
 
 def is_project(name: str) -> bool:

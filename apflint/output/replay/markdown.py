@@ -36,9 +36,9 @@ def render(report: ReplayReport) -> str:
         parts.append("\n".join(items))
     parts.append("\n".join(f"- {_prose(sentence)}" for sentence in describe_coverage(report)))
     if report.levels:
-        parts += (_table(list_traffic(report), _NAMES), _table(list_seats(report), _NAMES))
+        parts += (render_table(list_traffic(report), _NAMES), render_table(list_seats(report), _NAMES))
     if report.breakdown is not None:
-        parts.append(_table(list_groups(report.breakdown), report.breakdown.dimensions))
+        parts.append(render_table(list_groups(report.breakdown), report.breakdown.dimensions))
         parts.append(describe_more_groups(report.breakdown))
     parts.append("\n".join(f"- {_prose(sentence)}" for sentence in describe_limits_of_log(report)))
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -48,7 +48,7 @@ def _prose(sentence: str) -> str:
     return format_prose(sentence)
 
 
-def _table(rows: Iterable[Mapping[str, str]], names: Iterable[str]) -> str:
+def render_table(rows: Iterable[Mapping[str, str]], names: Iterable[str]) -> str:
     """Render a table. The columns `names` have text, which becomes code spans. Other columns have numbers."""
     lines: list[str] = []
     texts = frozenset(names)

@@ -94,8 +94,8 @@ def _summarize_level(level: LevelTraffic) -> LevelSummary:
     return LevelSummary(level.name, rejections, waits, seats)
 
 
-def describe_coverage(report: ReplayReport) -> Iterator[str]:
-    """Yield sentences about the period, the configuration, and what was not read or not classified."""
+def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -> Iterator[str]:
+    """Yield sentences about the period, the configuration unless omitted, and what was not read or not classified."""
     coverage = report.coverage
     requests, events = sum(report.outcomes.values()), sum(coverage.stages.values())
     if coverage.interrupted:
@@ -104,7 +104,8 @@ def describe_coverage(report: ReplayReport) -> Iterator[str]:
         f"{pluralize(coverage.files, 'file')}, {pluralize(len(report.servers), 'API server')}: {format_count(events)} events of"
         f" {format_count(requests)} requests{_describe_period(report)}"
     )
-    yield f"Kubernetes {report.limits.release.name}, {report.limits.server_concurrency} seats of each API server"
+    if has_configuration:
+        yield f"Kubernetes {report.limits.release.name}, {report.limits.server_concurrency} seats of each API server"
     if selected := list(_describe_filter(report.filter)):
         yield f"Only requests {join_words(selected, 'and')}."
     skipped = [

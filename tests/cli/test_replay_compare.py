@@ -1,0 +1,205 @@
+"""`apflint replay --compare`: the sides, the report, and the exit codes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.audit_logs import FIXTURES, event, write_log
+
+from apflint.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+LIVE = FIXTURES / "live"
+LOG = str(LIVE / "audit.log.gz")
+RECORDED = ("--server-concurrency", "20+10", "--kubernetes", "1.36", "--isolated")
+
+
+def compare(capsys: pytest.CaptureFixture[str], *arguments: object, code: int) -> Any:
+    assert run(["replay", *map(str, arguments), "--format", "json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_report(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(LIVE)
+    command = ["replay", "audit.log.gz", "-f", "objects-begin.json", "--compare", "objects-end.json", *RECORDED]
+    assert run(command) == 1
+    assert capsys.readouterr().out == snapshot
+    assert run([*command, "--exit-zero"]) == 0
+    capsys.readouterr()
+    assert run([*command, "--where", "user=alice"]) == 0  # none of these requests move
+    assert "None of 45 requests moves." in capsys.readouterr().out
+
+
+def test_markdown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(LIVE)
+    command = ["replay", "audit.log.gz", "-f", "objects-begin.json", "--compare", "objects-end.json", *RECORDED]
+    assert run([*command, "--format", "markdown"]) == 1
+    assert capsys.readouterr().out == snapshot
+
+
+def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(LIVE)
+    found = compare(
+        capsys,
+        "audit.log.gz",
+        "-f",
+        "objects-begin.json",
+        "--compare",
+        "objects-end.json",
+        *RECORDED,
+        "--top",
+        1,
+        code=1,
+    )
+    (move,) = found["moves"]
+    assert found["moved"] == move["requests"] == 50
+    assert found["changed"] is True
+    assert move["type"] == "priorityLevel"
+    assert move["old"] == {"flowSchema": "ci-jobs", "priorityLevel": "batch", "distinguisherMethod": "ByNamespace"}
+    assert move["userCount"] == 3
+    assert len(move["topUsers"]) == 1
+    assert (found["old"]["name"], found["new"]["name"]) == ("objects-begin.json", "objects-end.json")
+    levels = [{level["name"]: level for level in found[side]["levels"]} for side in ("old", "new")]
+    assert "batch" in levels[0].keys() - levels[1].keys()
+    first = next(
+        value
+        for value in map(json.loads, gzip.decompress((LIVE / "audit.log.gz").read_bytes()).splitlines())
+        if value["auditID"] == move["first"]["auditID"] and value["stage"] == "ResponseComplete"
+    )
+    assert move["first"]["time"] == first["requestReceivedTimestamp"]
+    assert move["first"]["user"] == first["user"]["username"]
+    assert (move["first"]["verb"], move["first"]["resource"]) == (first["verb"], first["objectRef"]["resource"])
+
+
+def test_a_configuration_equals_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    manifests = LIVE / "objects-begin.json"
+    found = compare(capsys, LOG, "-f", manifests, "--compare", manifests, *RECORDED, code=0)
+    assert found["moves"] == []
+    assert found["changed"] is False
+    assert {**found["old"], "name": ""} == {**found["new"], "name": ""}
+
+
+def test_upgrade_keeps_the_manifests(capsys: pytest.CaptureFixture[str]) -> None:
+    manifests = LIVE / "objects-begin.json"
+    counts = ("--objects", "configmaps=200:100")
+    arguments = (LOG, "-f", manifests, "--server-concurrency", 600, "--isolated", *counts, "--kubernetes", "1.33")
+    found = compare(capsys, *arguments, "--compare", "defaults:1.36", code=1)
+    assert (found["old"]["kubernetes"], found["new"]["kubernetes"]) == ("1.33", "1.36")
+    assert found["new"]["name"] == f"defaults:1.36 + {manifests}"
+    (move,) = found["moves"]  # 1.33 has a FlowSchema that neither 1.36 nor the manifests have
+    assert move["old"]["flowSchema"] == "workload-leader-election"
+    seats = [sum(level["seatSeconds"] for level in found[side]["levels"]) for side in ("old", "new")]
+    assert seats[0] > seats[1]  # 200 objects are 2 or 4 seats until 1.33, and 20 kB are 1 seat
+
+
+def test_defaults_of_releases(capsys: pytest.CaptureFixture[str]) -> None:
+    found = compare(capsys, LOG, "--kubernetes", "1.36", "--compare", "defaults:1.28", "--isolated", code=1)
+    assert found["old"]["name"] == "defaults:1.36"
+    assert [move["new"]["flowSchema"] for move in found["moves"]] == ["workload-leader-election"]
+
+
+def test_git_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "apf").mkdir()
+    (tmp_path / "apf" / "objects.json").write_bytes((LIVE / "objects-begin.json").read_bytes())
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.com")
+    for command in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "begin")):
+        subprocess.run([*git, *command], check=True, cwd=tmp_path)
+    (tmp_path / "apf" / "objects.json").write_bytes((LIVE / "objects-end.json").read_bytes())
+    found = compare(capsys, LOG, "-f", "apf", "--compare", "git:HEAD:apf", *RECORDED, code=1)
+    assert [move["new"]["priorityLevel"] for move in found["moves"]] == ["batch"]
+    assert found["new"]["name"] == "git:HEAD:apf"
+
+
+def test_cluster_of_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("begin", "end"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "objects.json").write_bytes((LIVE / f"objects-{name}.json").read_bytes())
+    settings = "".join(f'[[cluster]]\nname = "{name}"\npaths = ["{name}"]\n' for name in ("begin", "end"))
+    (tmp_path / "apflint.toml").write_text(settings, encoding="utf-8")
+    found = compare(capsys, LOG, "--cluster", "begin", "--compare", "cluster:end", "--kubernetes", "1.36", code=1)
+    assert found["moved"] == 50
+    assert (found["old"]["name"], found["new"]["name"]) == ("cluster:begin", "cluster:end")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--compare", "missing.yaml"], "missing.yaml"),
+        (["--compare", "defaults:9.9"], "1.37"),
+        (["--compare", "cluster:nowhere"], "nowhere"),
+        (["--compare", "git:nowhere"], "nowhere"),
+        (["--compare", "defaults:1.36", "--each"], "cannot be combined"),
+        (["--compare", "defaults:1.36", "--format", "html"], "cannot be combined"),
+        (["--compare", "defaults:1.36", "--by", "user"], "cannot be combined"),
+        (["--compare", "-", "-f", "-"], "standard input cannot be both the manifests and the other side"),
+        (["--compare", "defaults:1.36", "-f", "-"], "standard input cannot be both the manifests and the other side"),
+        (["--compare", "defaults:1.36", "--kubeconfig", "x"], "--kubeconfig requires --live"),
+        (["--compare", "live", "--no-defaults"], "cannot be combined"),
+    ],
+)
+def test_wrong_sides(
+    arguments: list[str],
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["replay", LOG, *arguments]) == 2
+    captured = capsys.readouterr()
+    assert reason in captured.err
+    assert captured.out == ""
+
+
+def test_damaged_log_is_an_error_even_if_requests_move(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = gzip.compress(gzip.decompress((LIVE / "audit.log.gz").read_bytes()))
+    (tmp_path / "cut.gz").write_bytes(data[: len(data) * 3 // 4])
+    arguments = ("-f", LIVE / "objects-begin.json", "--compare", LIVE / "objects-end.json", *RECORDED)
+    assert compare(capsys, tmp_path / "cut.gz", *arguments, code=2)["moved"] > 0
+
+
+def test_names_are_printed_safely(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    user = {"username": "a\x1b[31m\nb", "groups": ["system:authenticated"]}
+    log = write_log(tmp_path / "audit.log", [event(user=user, auditID="x\x1b[2J")])
+    (tmp_path / "own.json").write_text(
+        json.dumps(
+            {
+                "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
+                "kind": "FlowSchema",
+                "metadata": {"name": "mine"},
+                "spec": {
+                    "priorityLevelConfiguration": {"name": "workload-low"},
+                    "matchingPrecedence": 5,
+                    "rules": [
+                        {
+                            "subjects": [{"kind": "Group", "group": {"name": "system:authenticated"}}],
+                            "resourceRules": [
+                                {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
+                            ],
+                        }
+                    ],
+                },
+            }
+        ),
+        encoding="utf-8",
+    )
+    assert run(["replay", str(log), "--compare", str(tmp_path / "own.json")]) == 1
+    out = capsys.readouterr().out
+    assert "mine" in out
+    assert "\x1b" not in out
