@@ -1,6 +1,6 @@
 """Measure apflint and its peers as whole processes, and print the table of docs/contributing/benchmark.md.
 
-    python scripts/benchmark.py [--runs N] [--quick] [--environments DIR] [CASE]...
+    python scripts/benchmark.py [--runs N] [--quick] [--environments DIR] [--log SIZE] [CASE]...
 
 Generates its inputs from a fixed seed, and creates two virtual environments: apflint from a wheel of this checkout, and
 yamllint, check-jsonschema and PyYAML from the package index of pip. Runs the processes that are compared in turn.
@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarking.audit_log import parse_size
 from benchmarking.cases import CASES, Setting
 from benchmarking.environments import install_tools, list_versions
 
@@ -30,6 +31,13 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=25, metavar="N", help="runs of each short process (default 25)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the input, and few runs")
     parser.add_argument("--environments", type=Path, metavar="DIR", help="keep the environments, or use those there")
+    parser.add_argument(
+        "--log",
+        type=parse_size,
+        default=10**8,
+        metavar="SIZE",
+        help="of the audit log (default 100MB), and 10 times as much",
+    )
     options = parser.parse_args()
     if unknown := [case for case in options.cases if case not in CASES]:
         parser.error(f"{', '.join(unknown)}: the cases are {', '.join(CASES)}")
@@ -43,7 +51,7 @@ def main() -> int:
         for number, case in enumerate(options.cases or CASES):
             folder = Path(name) / f"{number}-{case}"
             folder.mkdir()
-            for row in CASES[case](Setting(tools, folder, runs, 10 if options.quick else 1)):
+            for row in CASES[case](Setting(tools, folder, runs, 10 if options.quick else 1, options.log)):
                 missed += not row.met
                 print(f"| {' | '.join((*row[:-1], 'met' if row.met else 'missed'))} |", flush=True)
         print(

@@ -8,13 +8,10 @@ With more than one server, PATH is a directory, which gets a file for each serve
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from pathlib import Path
 
-from benchmarking.audit_log import write_audit_log
-
-_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+from benchmarking.audit_log import parse_size, write_audit_log
 
 
 def main() -> int:
@@ -22,7 +19,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Writes a synthetic audit log of a large cluster.")
     parser.add_argument("path", type=Path, metavar="PATH")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="1 by default")
-    parser.add_argument("--bytes", type=_parse_size, default=10**8, metavar="SIZE", help="100MB by default")
+    parser.add_argument("--bytes", type=parse_size, default=10**8, metavar="SIZE", help="100MB by default")
     parser.add_argument("--servers", type=int, default=1, metavar="N", help="1 by default")
     options = parser.parse_args()
     if options.servers < 1:
@@ -35,14 +32,6 @@ def main() -> int:
         name = f"server-{number + 1}"
         write_audit_log(options.path / f"{name}.log", options.bytes // options.servers, options.seed, name)
     return 0
-
-
-def _parse_size(text: str) -> int:
-    """Parse a size such as 1GB."""
-    match = re.fullmatch(r"(\d+) ?([kMG]?)B?", text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text} is not a size such as 100MB or 1GB")
-    return int(match[1]) * _UNITS[match[2]]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from support.audit_logs import needs_duckdb
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,11 @@ def tools(root: Path, tmp_path: Path) -> object:
 
 
 @pytest.mark.parametrize(
-    "name", ["version", "small", "large", "thousand", "repository", "requests", "crowd", "clusters", "growth"]
+    "name",
+    [
+        *("version", "small", "large", "thousand", "repository", "requests", "crowd", "clusters", "growth"),
+        pytest.param("replay", marks=needs_duckdb),
+    ],
 )
 def test_case_returns_its_rows(
     cases: ModuleType, tools: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -6,9 +6,11 @@ level from time to time, and are rejected or wait then. The numbers are invented
 
 from __future__ import annotations
 
+import argparse
 import heapq
 import json
 import math
+import re
 from datetime import UTC, datetime
 from itertools import accumulate
 from random import Random
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 NODES, OPERATORS, PIPELINES, PEOPLE, NAMESPACES = 500, 180, 60, 300, 400
 _OBJECTS = 40
 """Number of objects that a client uses, some more often than others."""
+_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _START = int(datetime(2026, 11, 16, 8, tzinfo=UTC).timestamp()) * 1_000_000
 _REQUESTS_PER_SECOND = 600
 _BURST_SECONDS, _BURST_PERIOD_SECONDS, _BURST_FACTOR = range(2, 22), 180, 2.5
@@ -67,6 +70,14 @@ class _Template(NamedTuple):
     client: int
     """Number of the client."""
     is_greedy: bool
+
+
+def parse_size(text: str) -> int:
+    """Parse a size such as 1GB, for argparse."""
+    match = re.fullmatch(r"(\d+) ?([kMG]?)B?", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text} is not a size such as 100MB or 1GB")
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def write_audit_log(path: Path, size: int, seed: int, server: str = "") -> None:

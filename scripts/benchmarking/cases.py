@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarking import inputs
+from benchmarking.audit_log import write_audit_log
 from benchmarking.growth import GROWING, MAX_EXPONENT, STEP, fit_exponent
 from benchmarking.processes import environment, measure_in_turn
 
@@ -26,6 +28,8 @@ class Setting(NamedTuple):
     runs: int
     divisor: int = 1
     """Divides the sizes of all inputs: 10 to try the script out."""
+    log_bytes: int = 100_000_000
+    """Size of the audit log. Another one has 10 times the size."""
 
     def scale(self, count: int) -> int:
         """Return the size of an input."""
@@ -205,8 +209,59 @@ def growth(setting: Setting) -> Iterator[Row]:
         )
 
 
+_COUNT = """
+import duckdb, sys
+columns = "{'verb': 'VARCHAR'}"
+query = f"SELECT verb, count(*) FROM read_json(?, columns = {columns}, format = 'newline_delimited') GROUP BY verb"
+duckdb.execute(query, [sys.argv[1]]).fetchall()
+"""
+_LOADS = """
+import json, sys
+with open(sys.argv[1], encoding="utf-8") as file:
+    for line in file:
+        json.loads(line)
+"""
+_COMPRESS = """
+import sys, zstandard
+with open(sys.argv[1], "rb") as file, open(f"{sys.argv[1]}.zst", "wb") as compressed:
+    zstandard.ZstdCompressor().copy_stream(file, compressed)
+"""
+MAX_REPLAY_BYTES = 400_000_000
+
+
+def replay(setting: Setting) -> Iterator[Row]:
+    """Measure the default report of synthetic audit logs with both engines. Processor time includes all threads."""
+    tools, size = setting.tools, setting.scale(setting.log_bytes)
+    write_audit_log(setting.folder / "audit.log", size, inputs.SEED)
+    subprocess.run([tools.python, "-c", _COMPRESS, str(setting.folder / "audit.log")], check=True)
+    report = [tools.apflint, "replay", "--isolated", "--engine"]
+    commands = {
+        "report": [*report, "duckdb", "audit.log"],
+        "count": [tools.python, "-c", _COUNT, "audit.log"],
+        "zst": [*report, "duckdb", "audit.log.zst"],
+        "Python": [*report, "python", "audit.log"],
+        "json.loads": [tools.python, "-c", _LOADS, "audit.log"],
+    }
+    if has_jq := shutil.which("jq") is not None:
+        commands["jq"] = ["jq", "-r", ".verb", "audit.log"]
+    cost = measure_in_turn(commands, setting.folder, setting.long_runs, of=min)
+    what = f"`replay` of a synthetic audit log of {size / 1e6:,.0f} MB"
+    yield _ratio(f"{what}, DuckDB", cost, "report", "count", 3, "DuckDB counting one field")
+    if has_jq:
+        yield _ratio("the same", cost, "report", "jq", 0.5, "`jq -r .verb`")
+    yield _ratio("the same, compressed with Zstandard", cost, "zst", "report", 1.3, "not compressed")
+    yield _ratio(f"{what}, `--engine python`", cost, "Python", "json.loads", 1.5, "`json.loads` of the lines")
+    write_audit_log(setting.folder / "large.log", 10 * size, inputs.SEED)
+    large = measure_in_turn({"large": [*report, "duckdb", "large.log"]}, setting.folder, 1)
+    yield _ratio(f"`replay` of {size / 1e5:,.0f} MB, DuckDB", {**cost, **large}, "large", "report", 11, "a tenth of it")
+    for name, used in (("a tenth of it", cost["report"].memory), ("the same", large["large"].memory)):
+        measured = f"{used / 1e6:,.0f} MB"
+        yield Row(f"{name}: memory at its peak", measured, "", measured, "400 MB", used <= MAX_REPLAY_BYTES)
+
+
 CASES: dict[str, Callable[[Setting], Iterator[Row]]] = {
-    case.__name__: case for case in (version, small, large, thousand, repository, requests, crowd, clusters, growth)
+    case.__name__: case
+    for case in (version, small, large, thousand, repository, requests, crowd, clusters, replay, growth)
 }
 
 

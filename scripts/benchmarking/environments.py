@@ -28,7 +28,7 @@ def install_tools(folder: Path) -> Tools:
     """Create the two environments in a directory if they are missing, and reinstall apflint: as a wheel, not editable."""
     own, peers = folder / "apflint", folder / "peers"
     root = Path(__file__).parents[2]
-    _install(own, *(("--force-reinstall", "--no-deps") if own.exists() else ()), str(root))
+    _install(own, *(("--force-reinstall", "--no-deps") if own.exists() else ()), f"{root}[replay]")
     if not peers.exists():
         _install(peers, *PEERS)
     binaries = peers / "bin"
