@@ -76,6 +76,8 @@ _WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s",
 class DuckDatabase:
     """A DuckDB database in a temporary directory, which is deleted at exit."""
 
+    has_fast_windows = True
+
     def __init__(self, memory: str) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="apflint-replay-")
         self.connection = duckdb.connect(os.path.join(self._directory.name, "replay.duckdb"))

@@ -46,6 +46,8 @@ _CACHE_KIBIBYTES = 65_536
 class SqliteDatabase:
     """A temporary SQLite database. SQLite writes it to a file that it deletes, if it exceeds the cache."""
 
+    has_fast_windows = False
+
     def __init__(self) -> None:
         self._connection = sqlite3.connect("", isolation_level=None)
         self.query(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")

@@ -6,6 +6,8 @@ Percentiles are by nearest rank: p99 is the smallest logged value that at least 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from apflint.record import NamedTuple
@@ -331,31 +333,51 @@ def _count_over_time(
     return requests, rejected
 
 
+_CHANGES = """
+    SELECT level, server, ended - busy AS time, seats AS change FROM apf WHERE busy IS NOT NULL
+    UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL
+"""
 # For each interval in which seats in use change: the highest number and its time, and the change until the end of the
 # interval. Requests that end at the time at which others start free their seats first.
-_PEAKS = """
+_PEAKS = f"""
     SELECT level, server, part, taken, time, net FROM (
         SELECT level, server, part, taken, time,
             row_number() OVER (PARTITION BY level, server, part ORDER BY taken DESC, time) AS position,
             sum(change) OVER (PARTITION BY level, server, part) AS net
         FROM (
-            SELECT level, server, time, change, {interval} AS part,
+            SELECT level, server, time, change, {{interval}} AS part,
                 sum(change) OVER (PARTITION BY level, server ORDER BY time, change
                     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS taken
-            FROM (
-                SELECT level, server, ended - busy AS time, seats AS change FROM apf WHERE busy IS NOT NULL
-                UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL
-            ) AS changes
+            FROM ({_CHANGES}) AS changes
         ) AS sums
     ) AS positions WHERE position = 1 ORDER BY level, server, part
 """
+_SORTED_CHANGES = (
+    f"SELECT level, server, time, change FROM ({_CHANGES}) AS changes ORDER BY level, server, time, change"
+)
+
+
+def _find_peaks(database: Database, intervals: Intervals) -> Iterator[Sequence[Any]]:
+    """Yield the rows of `_PEAKS`. Window functions of SQLite are slower than Python."""
+    if database.has_fast_windows:
+        yield from _query(database, _PEAKS.format(interval=_interval("time", intervals)))
+        return
+    rows: Iterator[Any] = database.stream(_SORTED_CHANGES)
+    for (level, server), changes in groupby(rows, itemgetter(0, 1)):
+        taken = 0
+        for part, in_part in groupby(changes, lambda row: (row[2] - intervals.start) // intervals.size):
+            before, peak, at = taken, None, 0
+            for _, _, time, change in in_part:
+                taken += change
+                if peak is None or taken > peak:
+                    peak, at = taken, time
+            yield level, server, part, peak, at, taken - before
 
 
 def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, dict[int, tuple[Peak, tuple[int, ...]]]]:
     """Return the peak, and the peak of each interval, by the indices of the level and the API server."""
     rows: dict[int, dict[int, dict[int, tuple[int, int, int]]]] = {}
-    sql = _PEAKS.format(interval=_interval("time", intervals))
-    for level, server, position, *row in _query(replay.log.database, sql):
+    for level, server, position, *row in _find_peaks(replay.log.database, intervals):
         seats, time, net = map(int, row)
         rows.setdefault(level, {}).setdefault(server, {})[position] = seats, time, net
     return {

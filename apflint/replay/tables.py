@@ -86,6 +86,9 @@ DIMENSIONS = {
 class Database(Protocol):
     """A database with the table `request`."""
 
+    has_fast_windows: bool
+    """Whether window functions are fast."""
+
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows."""
 
