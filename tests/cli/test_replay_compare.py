@@ -70,7 +70,7 @@ def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     assert move["old"] == {"flowSchema": "ci-jobs", "priorityLevel": "batch", "distinguisherMethod": "ByNamespace"}
     assert move["userCount"] == 3
     assert len(move["topUsers"]) == 1
-    assert (found["old"]["name"], found["new"]["name"]) == ("objects-begin.json", "objects-end.json")
+    assert found["sides"] == {"old": "objects-begin.json", "new": "objects-end.json"}
     levels = [{level["name"]: level for level in found[side]["levels"]} for side in ("old", "new")]
     assert "batch" in levels[0].keys() - levels[1].keys()
     first = next(
@@ -88,7 +88,7 @@ def test_a_configuration_equals_itself(capsys: pytest.CaptureFixture[str]) -> No
     found = compare(capsys, LOG, "-f", manifests, "--compare", manifests, *RECORDED, code=0)
     assert found["moves"] == []
     assert found["changed"] is False
-    assert {**found["old"], "name": ""} == {**found["new"], "name": ""}
+    assert found["old"] == found["new"]
 
 
 def test_upgrade_keeps_the_manifests(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +97,7 @@ def test_upgrade_keeps_the_manifests(capsys: pytest.CaptureFixture[str]) -> None
     arguments = (LOG, "-f", manifests, "--server-concurrency", 600, "--isolated", *counts, "--kubernetes", "1.33")
     found = compare(capsys, *arguments, "--compare", "defaults:1.36", code=1)
     assert (found["old"]["kubernetes"], found["new"]["kubernetes"]) == ("1.33", "1.36")
-    assert found["new"]["name"] == f"defaults:1.36 + {manifests}"
+    assert found["sides"]["new"] == f"defaults:1.36 + {manifests}"
     (move,) = found["moves"]  # 1.33 has a FlowSchema that neither 1.36 nor the manifests have
     assert move["old"]["flowSchema"] == "workload-leader-election"
     seats = [sum(level["seatSeconds"] for level in found[side]["levels"]) for side in ("old", "new")]
@@ -106,7 +106,7 @@ def test_upgrade_keeps_the_manifests(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_defaults_of_releases(capsys: pytest.CaptureFixture[str]) -> None:
     found = compare(capsys, LOG, "--kubernetes", "1.36", "--compare", "defaults:1.28", "--isolated", code=1)
-    assert found["old"]["name"] == "defaults:1.36"
+    assert found["sides"]["old"] == "defaults:1.36"
     assert [move["new"]["flowSchema"] for move in found["moves"]] == ["workload-leader-election"]
 
 
@@ -120,7 +120,7 @@ def test_git_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     (tmp_path / "apf" / "objects.json").write_bytes((LIVE / "objects-end.json").read_bytes())
     found = compare(capsys, LOG, "-f", "apf", "--compare", "git:HEAD:apf", *RECORDED, code=1)
     assert [move["new"]["priorityLevel"] for move in found["moves"]] == ["batch"]
-    assert found["new"]["name"] == "git:HEAD:apf"
+    assert found["sides"]["new"] == "git:HEAD:apf"
 
 
 def test_cluster_of_the_settings(
@@ -134,7 +134,7 @@ def test_cluster_of_the_settings(
     (tmp_path / "apflint.toml").write_text(settings, encoding="utf-8")
     found = compare(capsys, LOG, "--cluster", "begin", "--compare", "cluster:end", "--kubernetes", "1.36", code=1)
     assert found["moved"] == 50
-    assert (found["old"]["name"], found["new"]["name"]) == ("cluster:begin", "cluster:end")
+    assert (found["sides"]["old"], found["sides"]["new"]) == ("cluster:begin", "cluster:end")
 
 
 @pytest.mark.parametrize(

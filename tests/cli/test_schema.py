@@ -31,6 +31,7 @@ OUTPUTS = {
     "replay-output": [
         ["replay", AUDIT_LOG, "--by", "user,group"],
         ["replay", AUDIT_LOG, "--where", "user=nobody", "--since", "2026-11-22", "--until", "2h"],
+        ["replay", AUDIT_LOG, "--kubernetes", "1.21", "--compare", "defaults:1.36"],
         ["replay", AUDIT_LOG, "--where", "status=429", "--where", "user=carol", "--each"],
         ["replay", AUDIT_LOG, "--where", "user=", "--since", "79s", "--until", "60s", "--each"],
     ],

@@ -217,11 +217,12 @@ def render_markdown(comparison: ReplayComparison, sides: Sides) -> str:
 def comparison_json(comparison: ReplayComparison, sides: Sides) -> dict[str, object]:
     """Return the object that `replay --compare --format json` prints."""
     return {
-        "old": {"name": sides.old, **replay_json(comparison.old)},
-        "new": {"name": sides.new, **replay_json(comparison.new)},
+        "sides": {"old": sides.old, "new": sides.new},
         "changed": comparison.changed,
         "moved": sum(move.requests for move in comparison.moves),
         "moves": [_move_json(move) for move in comparison.moves],
+        "old": replay_json(comparison.old),
+        "new": replay_json(comparison.new),
     }
 
 
