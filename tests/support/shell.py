@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shlex
 import shutil
@@ -97,6 +98,9 @@ def prepare(directory: Path) -> dict[str, str]:
         file = directory / "work" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
+    log = ROOT / "fixtures" / "replay" / "live" / "audit.log.gz"
+    shutil.copy(log, directory / "work")
+    (directory / "work" / "audit.log").write_bytes(gzip.decompress(log.read_bytes()))
     # Some pages show a story of this repository. Directories that are searched do not follow the link.
     (directory / "work" / "fixtures").symlink_to(ROOT / "fixtures")
     return _prepare_programs(directory) | {"APFLINT_EXAMPLE": str(directory / "work"), "PYTHONPATH": str(ROOT)}
