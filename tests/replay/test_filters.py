@@ -136,6 +136,12 @@ def test_unknown_names(condition: str, message: str, log: str, capsys: pytest.Ca
     assert capsys.readouterr().err == f"apflint: --where: {message}\n"
 
 
+def test_filter_that_matches_nothing(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", log, "--where", "user=alcie", "--since", "1h"]) == 0
+    sentence = f"Only requests since {at(40 - 3600)} and with user=alcie. No request matches."
+    assert sentence in capsys.readouterr().out.splitlines()
+
+
 @given(st.tuples(*(st.integers(0, 999),) * 4))
 def test_durations(parts: tuple[int, int, int, int]) -> None:
     text = "".join(f"{part}{unit}" for part, unit in zip(parts, "dhms", strict=True))

@@ -117,7 +117,7 @@ def _limits(limits: dict[str, int], highest: int) -> Iterator[str]:
             labels.append((y, f"{format_count(seats)} {name}"))
         else:
             labels.append((float(_TOP - _LABEL_GAP), f"\u2191 {format_count(seats)} {name}"))
-    lowest = float(_HEIGHT)
+    lowest = float(_BASE + _LABEL_GAP - 6)  # above the number of rejections
     for y, label in sorted(labels, reverse=True):
         lowest = min(y, lowest - _LABEL_GAP)
         yield _text(x + 6, lowest + 4, label, "")

@@ -107,7 +107,7 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
     if has_configuration:
         yield f"Kubernetes {report.limits.release.name}, {report.limits.server_concurrency} seats of each API server"
     if selected := list(_describe_filter(report.filter)):
-        yield f"Only requests {join_words(selected, 'and')}."
+        yield f"Only requests {join_words(selected, 'and')}." + ("" if requests else " No request matches.")
     skipped = [
         f"{format_count(report.outcomes[outcome])} {text}"
         for outcome, text in _OUTCOMES.items()
