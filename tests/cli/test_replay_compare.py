@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
+import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.api_server import recorded_answers, serve
 from support.audit_logs import FIXTURES, event, write_log
 
 from apflint.cli.app import run
@@ -203,3 +206,20 @@ def test_names_are_printed_safely(tmp_path: Path, capsys: pytest.CaptureFixture[
     out = capsys.readouterr().out
     assert "mine" in out
     assert "\x1b" not in out
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_running_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    manifests = LIVE / "objects-end.json"
+    with serve(copy.deepcopy(recorded_answers()), tmp_path) as kubeconfig:
+        cluster = ("--kubeconfig", kubeconfig)
+        found = compare(capsys, LOG, "-f", manifests, "--compare", "live", *cluster, "--server-concurrency", 30, code=1)
+        assert found["sides"] == {"old": str(manifests), "new": "live"}
+        assert [found[side]["serverConcurrency"] for side in ("old", "new")] == [30, 30]
+        assert {move["new"]["priorityLevel"] for move in found["moves"]} == {"batch"}  # the cluster still has it
+        applied = compare(capsys, LOG, "--live", *cluster, "--compare", manifests, code=0)
+        assert applied["sides"] == {"old": "live", "new": str(manifests)}
+        assert applied["moves"] == []  # applying manifests deletes nothing
+        assert run(["replay", LOG, "--live", *cluster, "--compare", "defaults:1.36"]) == 2
+    assert "a running cluster has its own built-in objects" in capsys.readouterr().err
