@@ -373,6 +373,7 @@ def test_interrupted_reading_gives_a_partial_result(
         (["x", "--where", "alice"], '--where: "alice" is not a condition such as user=alice or verb!=watch'),
         (["x", "--where", "user=\udc80"], '--where: "user=\\udc80" has an unprintable character'),
         (["x", "--by", "user", "--each"], "--each and --by cannot be combined"),
+        (["x", "--each", "--format", "html"], "--each and --format html cannot be combined"),
         (["x", "--since", "yesterday"], '--since: "yesterday" is not a time such as 2026-'),
         (
             ["x", "--until", "1h30"],

@@ -136,7 +136,11 @@ def replay(
     requests has other limits or other seats in use.
     """
     dimensions = parse_dimensions(by) if by is not None else ()
-    options.reject_combinations({"--each": each}, {"--by": by is not None, "--top": top is not None})
+    is_document = output_format in ("markdown", "html")
+    options.reject_combinations(
+        {"--each": each},
+        {"--by": by is not None, "--top": top is not None, f"--format {output_format}": is_document},
+    )
     options.reject_combinations(
         {"--compare": compared}, {"--each": each, "--by": by is not None, "--format html": output_format == "html"}
     )

@@ -111,6 +111,15 @@ def test_default_report_fits_on_a_screen(width: int, lines: int) -> None:
     assert max(map(count_cells, printed)) <= width
 
 
+def test_levels_with_rejections_are_red() -> None:
+    report = compute(LIVE / "audit.log.gz")
+    lines = text.render(report, Style(120, color=True)).splitlines()
+    for level in report.levels:
+        rows = [line for line in lines if re.search(rf"m{level.name} *\x1b", line)]
+        assert len(rows) >= 2
+        assert all(("\x1b[1;31m" in row) == bool(level.rejected) for row in rows if row.startswith("\x1b")), level.name
+
+
 def test_many_users_and_flow_schemas_do_not_wrap(tmp_path: Path) -> None:
     users = [f"system:serviceaccount:a-long-namespace-{number}:a-long-name" for number in range(60)]
     log = write_log(
