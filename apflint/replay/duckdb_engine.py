@@ -1,8 +1,8 @@
 """The engine for large logs: DuckDB reads the files on all cores, in bounded memory, and spills to disk.
 
-DuckDB reads a line as text and extracts all fields at once. Fields stay JSON text, so that their types can be checked, and are
-decoded once for each distinct attribute tuple. Files with anything but plain events in the form of kube-apiserver, such as
-events in envelopes, are converted by the Python engine first, so both engines give the same answers.
+A file is read with the types of an audit event, which is fast. If a line has other types or is not JSON, the file is read
+again line by line, and Python judges the lines that are not plain events. Files with mostly other lines, such as events in
+envelopes, are read by the Python engine alone. So all engines give the same answers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,21 @@ import duckdb
 
 from apflint.errors import UserError
 from apflint.inputs.audit_logs import find_compression, is_complete_zstandard, locate, read_blocks
-from apflint.replay.events import COMPLETE, DECISION, OTHER_NAMESPACE, PANIC, QUEUE_WAIT, RECEIVED, STARTED
-from apflint.replay.list_options import LIST_VERBS, make_sql
-from apflint.replay.log import Log, Unreadable
+from apflint.replay.events import DECISION, QUEUE_WAIT, find_problem
+from apflint.replay.list_options import LIST_VERBS
+from apflint.replay.log import Log
 from apflint.replay.python_engine import EventReader, make_attributes, parse_line
+from apflint.replay.reduction import (
+    IS_REQUEST,
+    ODD,
+    RAW_COLUMNS,
+    REQUEST_NAMES,
+    STAGES,
+    TUPLE,
+    is_ambiguous,
+    quote,
+    reduce_events,
+)
 from apflint.replay.tables import REQUEST_COLUMNS
 
 if TYPE_CHECKING:
@@ -32,60 +43,48 @@ if TYPE_CHECKING:
     from apflint.replay.log import Wanted
     from apflint.replay.tables import Row
 
-_PATHS = {
-    "kind": "kind",
-    "version": "apiVersion",
-    "stage": "stage",
-    "audit_id": "auditID",
-    "verb": "verb",
-    "uri": "requestURI",
-    "person": "user",
-    "username": "user.username",
-    "usergroups": "user.groups",
-    "impersonated": "impersonatedUser",
-    "asname": "impersonatedUser.username",
-    "asgroups": "impersonatedUser.groups",
-    "reference": "objectRef",
-    "apigroup": "objectRef.apiGroup",
-    "resource": "objectRef.resource",
-    "subresource": "objectRef.subresource",
-    "namespace": "objectRef.namespace",
-    "name": "objectRef.name",
-    "status": "responseStatus",
-    "code": "responseStatus.code",
-    "annotations": "annotations",
-    "decision": f'annotations."{DECISION}"',
-    "wait": f'annotations."{QUEUE_WAIT}"',
-    "received": "requestReceivedTimestamp",
-    "ended": "stageTimestamp",
-    "agent": "userAgent",
+_USER: dict[str, Any] = {"username": "VARCHAR", "groups": ["VARCHAR"]}
+_REFERENCE = dict.fromkeys(("apiGroup", "resource", "subresource", "namespace", "name", "apiVersion"), "VARCHAR")
+_FIELDS: dict[str, Any] = {
+    **dict.fromkeys(("kind", "apiVersion", "stage", "auditID", "verb", "requestURI", "userAgent"), "VARCHAR"),
+    "user": _USER,
+    "impersonatedUser": _USER,
+    "objectRef": _REFERENCE,
+    "responseStatus": {"code": "JSON"},
+    "annotations": {DECISION: "VARCHAR", QUEUE_WAIT: "VARCHAR"},
+    "requestReceivedTimestamp": "VARCHAR",
+    "stageTimestamp": "VARCHAR",
 }
-"""JSON path of each field."""
-_TUPLE = ("username", "usergroups", "verb", "apigroup", "resource", "subresource", "namespace", "path", "options")
-"""Columns of the attribute tuple, in the order of `read_attributes`."""
-_TIME = '"2___-__-__T__:__:__.______Z"'
-"""Pattern of a time in the form of kube-apiserver, in quotes. DuckDB also parses hour 24, spaces and years that are wrong."""
-_TIMESTAMP = r"^\d{4}-\d\d-\d\dT\S+ \{"
-"""Pattern of a line with a timestamp before the event."""
+"""Types of the fields, in the form of the function `from_json` of DuckDB."""
+_USERS = ('"user"', "impersonatedUser")
+_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
+_TIME = "2___-__-__T__:__:__.______Z"
+"""Pattern of a time in the form of kube-apiserver. DuckDB would also parse times with spaces, or without zeros."""
+_NO_DELIMITER = "\x01\x02\x03\x04"
+"""Characters that JSON does not contain. An empty delimiter would be NUL, and DuckDB would ignore NUL at the end of a line."""
 _PROGRESS_SECONDS = 0.5
 """Time between two looks at the progress."""
-_WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s", 1.0), ("ns", 1e-3))
-"""Units of Go durations in microseconds, in the order in which `parse_wait` adds them."""
+_MAX_LINE_BYTES = 8 * 1024 * 1024
+"""Maximum number of bytes in a line that DuckDB reads. Files with longer lines are read by Python."""
+_MAX_ODD_BYTES = 64 * 1024 * 1024
+"""Maximum number of bytes in lines of a file that only Python can judge. Files with more are read by Python."""
+_SAMPLE_LINES = 100
 
 
 class DuckDatabase:
-    """A DuckDB database in a temporary directory, which is deleted at exit."""
+    """A DuckDB database in memory, which spills to a temporary directory. Writing a database file would take more time."""
 
     has_fast_windows = True
 
     def __init__(self, memory: str) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="apflint-replay-")
-        self.connection = duckdb.connect(os.path.join(self._directory.name, "replay.duckdb"))
+        self.connection = duckdb.connect()
         try:
-            self.query(f"SET memory_limit = {_quote(memory)}")
+            self.query(f"SET memory_limit = {quote(memory)}")
         except duckdb.Error:
             self.close()
             raise UserError(f'--memory: "{memory}" is not a size such as 256MB or 4GB') from None
+        self.query(f"SET temp_directory = {quote(self._directory.name)}")
         self.query("SET preserve_insertion_order = false")
         self.query("SET enable_progress_bar = true")  # measures the progress
         self.query("SET enable_progress_bar_print = false")
@@ -119,7 +118,7 @@ class DuckDatabase:
         path = os.path.join(self.directory, "rows.json")
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(f"{json.dumps(row)}\n" for row in rows)
-        columns = self.query(f"SELECT name, type FROM pragma_table_info({_quote(table)})")
+        columns = self.query(f"SELECT name, type FROM pragma_table_info({quote(table)})")
         values = []
         for at, (name, kind) in enumerate(columns):
             value = f"json_extract_string(line, '$[{at}]')"
@@ -161,11 +160,8 @@ def _read_log(
     report: Callable[[int], object],
 ) -> Log:
     database.query(f"CREATE TABLE request ({REQUEST_COLUMNS})")
-    columns = ", ".join(f"{name} TEXT" for name in _TUPLE)
-    database.query(
-        f"CREATE TABLE raw (file INTEGER, class INTEGER, server INTEGER, started INTEGER, {columns}, {_REST})"
-    )
-    reader = EventReader(wanted, namespaces, lambda rows: database.insert("request", rows), hash_id=_encode)
+    database.query(f"CREATE TABLE raw (file INTEGER, {RAW_COLUMNS})")
+    reader = EventReader(wanted, namespaces, lambda rows: database.insert("request", rows), hash_id=str)
     try:
         for number, file in enumerate(files):
             with _report_progress(database, file.size, report):
@@ -175,18 +171,6 @@ def _read_log(
         reader.coverage.interrupted = True
     _number_requests(database, reader)
     return Log(database, reader.tuples, reader.servers, reader.coverage, "duckdb")
-
-
-_REST = """
-    id BIGINT, received BIGINT, ended BIGINT, code INTEGER, decided INTEGER, wait BIGINT, real_namespace TEXT, agent TEXT,
-    audit_id TEXT
-"""
-_REST_NAMES = "id, received, ended, code, decided, wait, real_namespace, agent, audit_id"
-_STAGES = (COMPLETE, STARTED, PANIC, RECEIVED)
-"""Stages by class. The class of a line is the index of the stage of its event, `_NOT_JSON`, or `_OTHER`."""
-_NOT_JSON, _OTHER, _BLANK = 4, 5, 6
-"""Classes of lines that are not JSON, of lines that only Python can judge, and of blank lines."""
-_IS_REQUEST = "class < 3"
 
 
 @contextmanager
@@ -214,7 +198,7 @@ def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], 
 
 
 def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, number: int, wanted: Wanted) -> bool:
-    """Read a file with DuckDB. Return False if it needs Python, because it has more than plain events."""
+    """Read a file with DuckDB. Return False if it needs Python."""
     try:
         path = locate(file)
         with open(path, "rb") as stream:
@@ -227,181 +211,171 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
             path = link
     except (OSError, UserError):
         return False  # Python reports the problem
-    database.query("BEGIN")
+    events = [_read_typed(path, compression, wanted)]
+    # DuckDB verifies no checksums, so in compressed files a line that is not a plain event may be due to damage.
+    if compression == "none":
+        events.append(_read_lines(path))
+    server = reader.server_number(file.server)
+    for event in events:
+        if event is not events[0] and not _is_mostly_plain(file):
+            return False
+        database.query("BEGIN")
+        try:
+            numbered = f"SELECT *, {server} AS server, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({event})"
+            reduced = reduce_events(numbered, "epoch_us", wanted, reader.namespaces)
+            database.query(f"INSERT INTO raw SELECT {number}, * FROM ({reduced})")
+            counts = dict(database.query(f"SELECT class, count(*) FROM raw WHERE file = {number} GROUP BY class"))
+            odd = _find_odd_lines(database, number) if ODD in counts else []
+        except KeyboardInterrupt:
+            database.query("ROLLBACK")
+            raise
+        except duckdb.Error as error:
+            database.query("ROLLBACK")
+            if isinstance(error, duckdb.OutOfMemoryException):
+                raise UserError(f"{file.name}: DuckDB needs more memory; increase --memory") from None
+            continue  # damaged data, a line that is too long, or not UTF-8
+        if odd is None:
+            database.query("ROLLBACK")
+            continue
+        database.query("COMMIT")
+        reader.coverage.stages.update({stage: counts[at] for at, stage in enumerate(STAGES) if at in counts})
+        reader.read_odd_lines(file, odd)
+        return True
+    return False
+
+
+def _find_odd_lines(database: DuckDatabase, number: int) -> list[str] | None:
+    """Return the lines of a file that only Python can judge, or None if they are unknown or too many."""
+    where = f"file = {number} AND class = {ODD}"
+    ((total, size),) = database.query(f"SELECT count(*) - count(line), sum(strlen(line)) FROM raw WHERE {where}")
+    if total or size > _MAX_ODD_BYTES:
+        return None
+    lines = [line for (line,) in database.query(f"SELECT line FROM raw WHERE {where}")]
+    database.query(f"UPDATE raw SET line = NULL WHERE {where}")
+    return lines
+
+
+def _is_mostly_plain(file: AuditLogFile) -> bool:
+    """Return whether most of the first lines of a file are events without an envelope."""
+    for block in read_blocks(file):
+        lines = [line for line in block.data.split(b"\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
+        return sum(map(_is_event, lines)) * 2 >= len(lines)
+    return False
+
+
+def _is_event(line: bytes) -> bool:
     try:
-        database.query(
-            _insertion(path, compression, number, reader.server_number(file.server), wanted, reader.namespaces)
-        )
-    except KeyboardInterrupt:
-        database.query("ROLLBACK")
-        raise
-    except duckdb.Error as error:
-        database.query("ROLLBACK")
-        if isinstance(error, duckdb.OutOfMemoryException):
-            raise UserError(f"{file.name}: DuckDB needs more memory; increase --memory") from None
-        return False  # damaged data, a line that is too long, or not UTF-8
-    counts = dict(database.query(f"SELECT class, count(*) FROM raw WHERE file = {number} GROUP BY class"))
-    # DuckDB verifies no checksums, so in compressed files a line that is not JSON may be due to damage.
-    is_damaged = compression != "none" and _NOT_JSON in counts
-    if is_damaged or _OTHER in counts or not counts.keys() - {_NOT_JSON, _BLANK}:
-        database.query("ROLLBACK")
+        value = parse_line(line)
+    except UserError:
         return False
-    database.query("COMMIT")
-    coverage = reader.coverage
-    coverage.files += 1
-    coverage.stages.update({stage: counts[number] for number, stage in enumerate(_STAGES) if number in counts})
-    if bad := counts.get(_NOT_JSON, 0):
-        coverage.unreadable += bad
-        if coverage.first_unreadable is None:
-            coverage.first_unreadable = find_first_unreadable(file)
-    return True
+    return value is not None and find_problem(value[0]) is None
 
 
-def _insertion(path: str, compression: str, file: int, server: int, wanted: Wanted, namespaces: Collection[str]) -> str:
-    """Return the statement that reads a file into the table `raw`. Its inner queries extract, classify and convert fields."""
-    paths = ", ".join(_quote(f"$.{path}") for path in _PATHS.values())
-    fields = ", ".join(f"field[{at}] AS {name}" for at, name in enumerate(_PATHS, 1))
-    objects = " AND ".join(
-        f"({name} IS NULL OR {name}[1] = '{{')"
-        for name in ("person", "impersonated", "reference", "status", "annotations")
+def _read_typed(path: str, compression: str, wanted: Wanted) -> str:
+    """Return a query for the relation `event` of a file that has only plain events. Other files may raise an error.
+
+    DuckDB converts numbers, objects and other values to strings where strings are expected. So strings that look like such
+    values are not plain.
+    """
+    columns = ", ".join(f"{quote(name)}: {quote(_type(kind))}" for name, kind in _FIELDS.items())
+    users = [f"{user}.username" for user in _USERS]
+    groups = [f"array_to_string({user}.groups, chr(10))" for user in _USERS]
+    references = [f"objectRef.{name}" for name in ("apiGroup", "resource", "subresource", "namespace")]
+    name = f"CASE WHEN verb IN ({', '.join(map(quote, LIST_VERBS))}) THEN objectRef.name END"
+    agent = ["userAgent"] if wanted.agent else []
+    texts = ["verb", "auditID", *users, *groups, *references, name, f'annotations."{QUEUE_WAIT}"', *agent]
+    has_null = " OR ".join(f"len({user}.groups) <> list_count({user}.groups)" for user in _USERS)
+    is_plain = f"""
+        NOT {is_ambiguous(texts)} AND NOT coalesce({has_null}, FALSE) AND coalesce(requestURI[1] = '/', TRUE) AND {_IS_INTEGER}
+    """
+    source = (
+        f"read_json({quote(path)}, columns = {{{columns}}}, format = 'newline_delimited', auto_detect = false,"
+        f" maximum_object_size = {_MAX_LINE_BYTES}, compression = {quote(compression)})"
     )
-    strings = " AND ".join(
-        f"""({name} IS NULL OR {name}[1] = '"')"""
-        for name in (
-            "username",
-            "asname",
-            "apigroup",
-            "resource",
-            "subresource",
-            "namespace",
-            "name",
-            "uri",
-            "audit_id",
-            "agent",
-        )
+    return f"SELECT CAST(NULL AS TEXT) AS line, {is_plain} AS is_plain, {_EVENT} FROM {source}"
+
+
+def _read_lines(path: str) -> str:
+    """Return a query for the relation `event` of a file that may have anything. It checks the types of all fields."""
+    types = {path: kind for name, field in _FIELDS.items() for path, kind in _list_types(f"$.{name}", field)}
+    paths = ", ".join(map(quote, types))
+    checks = " AND ".join(
+        f"coalesce(types[{at}], 'NULL') IN ('NULL', {quote(kind)})" for at, kind in enumerate(types.values(), 1)
     )
     groups = " AND ".join(
-        f"({name} IS NULL OR regexp_full_match({name}, {_quote(_GROUPS)}))" for name in ("usergroups", "asgroups")
+        f"len(list_filter(json_type(line, '$.{user}.groups[*]'), lambda kind: kind <> 'VARCHAR')) = 0"
+        for user in ("user", "impersonatedUser")
     )
-    times = " AND ".join(
-        f"{name} LIKE {_quote(_TIME)} AND {name} NOT LIKE '%T24%' AND {name} NOT LIKE '% %' AND {name}_time IS NOT NULL"
-        for name in ("received", "ended")
-    )
-    named = ", ".join(_quote(_encode(name)) for name in sorted(namespaces)) or "NULL"
-    is_self = "impersonated IS NULL OR impersonated = '{}'"
-    has_path = "reference IS NULL OR reference = '{}'"
-    verbs = ", ".join(_quote(_encode(verb)) for verb in LIST_VERBS)
-    options = make_sql("coalesce(uri[2:-2], '')", """coalesce(name <> '""', FALSE)""")
-    columns = {
-        "username": f"CASE WHEN {is_self} THEN username ELSE asname END",
-        "usergroups": f"CASE WHEN {is_self} THEN usergroups ELSE asgroups END",
-        "verb": "verb",
-        "apigroup": "apigroup",
-        "resource": "resource",
-        "subresource": "subresource",
-        "namespace": f"""CASE WHEN namespace IS NULL OR namespace = '""' THEN NULL WHEN namespace IN ({named}) THEN namespace
-            ELSE {_quote(_encode(OTHER_NAMESPACE))} END""",
-        "path": f"""CASE WHEN {has_path} THEN '"' || split_part(uri[2:-2], '?', 1) || '"' END""",
-        "options": f"CASE WHEN NOT ({has_path}) AND verb IN ({verbs}) THEN '\"' || {options} || '\"' END",
-        "id": """CASE WHEN audit_id <> '""' THEN (hash(audit_id) >> 1)::BIGINT END""",
-        "received": "epoch_us(received_time)",
-        "ended": "epoch_us(ended_time)",
-        "code": "code::INTEGER",
-        "decided": "coalesce(decision <> 'null', FALSE)::INTEGER",
-        "wait": f"CASE WHEN regexp_full_match(wait, {_quote(_DURATION)}) THEN floor({_WAIT})::BIGINT END",
-        "real_namespace": "json_extract_string(namespace, '$')" if wanted.namespace else "NULL",
-        "agent": "json_extract_string(agent, '$')" if wanted.agent else "NULL",
-        "audit_id": "json_extract_string(audit_id, '$')" if wanted.audit_id else "NULL",
-    }
-    assert (*columns,) == (*_TUPLE, *_REST_NAMES.split(", "))
-    values = ", ".join(f"CASE WHEN {_IS_REQUEST} THEN {value} END" for value in columns.values())
-    stages = " ".join(f"WHEN {_quote(_encode(stage))} THEN {number}" for number, stage in enumerate(_STAGES[:3]))
     return f"""
-        INSERT INTO raw
-        SELECT {file}, class, {server}, (class = 1)::INTEGER, {values}
-        FROM (
-            SELECT *, CASE WHEN NOT is_json THEN CASE WHEN trim(line, ' \t\r') = '' THEN {_BLANK}
-                    WHEN regexp_matches(line, {_quote(_TIMESTAMP)}) THEN {_OTHER} ELSE {_NOT_JSON} END
-                WHEN NOT coalesce((kind IS NULL OR kind = '"Event"')
-                    AND (version IS NULL OR starts_with(version, '"audit.k8s.io/')), FALSE) THEN {_OTHER}
-                WHEN stage = '"RequestReceived"' THEN 3
-                WHEN coalesce(verb[1] = '"' AND {objects} AND {strings} AND {groups} AND {times}
-                    AND (NOT ({has_path}) OR uri[1] = '"')
-                    AND (code IS NULL OR regexp_full_match(code, '[0-9]{{1,4}}')), FALSE)
-                THEN CASE stage {stages} ELSE {_OTHER} END ELSE {_OTHER} END AS class
-            FROM (SELECT *, try_cast(received[2:-2] AS TIMESTAMP) AS received_time,
-                    try_cast(ended[2:-2] AS TIMESTAMP) AS ended_time FROM (SELECT line, is_json, {fields} FROM (
-                SELECT line, is_json, CASE WHEN is_json THEN json_extract(line, [{paths}])::VARCHAR[] END AS field FROM (
-                    SELECT line, json_valid(line) AS is_json FROM {_lines(path, compression)} WHERE line IS NOT NULL))))
-        )
+        SELECT line, is_plain AND {_IS_INTEGER} AS is_plain, {_EVENT} FROM (
+            SELECT line, is_plain, e.* FROM (
+                SELECT line, is_plain, CASE WHEN is_plain THEN from_json(line, {quote(json.dumps(_FIELDS))}) END AS e FROM (
+                    SELECT line, types IS NOT NULL AND {checks} AND {groups} AS is_plain FROM (
+                        SELECT line, CASE WHEN json_valid(line) THEN json_type(line, [{paths}]) END AS types
+                        FROM {_lines(path)} WHERE trim(line, ' \\t\\r') <> ''))))
     """
 
 
-_GROUPS = r'\[("[^"\\]*"(,"[^"\\]*")*)?\]'
-_DURATION = r'"([0-9]{1,7}h)?([0-9]{1,2}m)?[0-9]{1,3}(\.[0-9]{1,9})?(s|ms|[uµμ]s|ns)"'
-_WAIT = " + ".join(
-    f"coalesce(try_cast(nullif(regexp_extract(wait, '([0-9.]+){unit}{'([^s]|$)' if unit == 'm' else ''}', 1), '') AS DOUBLE), 0)"
-    f" * {factor}"
-    for unit, factor in _WAIT_UNITS
-)
-"""SQL expression for the microseconds of a Go duration."""
+def _parse_time(text: str) -> str:
+    """Return an SQL expression for a time, or NULL if it is not in the form of kube-apiserver."""
+    return f"CASE WHEN {text} LIKE {quote(_TIME)} THEN try_strptime({text}, {quote(_TIME_FORMAT)}) END"
+
+
+_IS_INTEGER = """
+    coalesce(CAST(TRY_CAST(responseStatus.code AS INTEGER) AS TEXT) = CAST(responseStatus.code AS TEXT), responseStatus.code IS NULL)
+"""
+_EVENT = f"""
+    kind, apiVersion AS version, stage, auditID AS audit_id, verb, requestURI AS uri, "user" AS requester,
+    impersonatedUser AS impersonated, objectRef AS reference, TRY_CAST(responseStatus.code AS INTEGER) AS code,
+    annotations."{DECISION}" AS decision, annotations."{QUEUE_WAIT}" AS queue_wait,
+    {_parse_time("requestReceivedTimestamp")} AS received, {_parse_time("stageTimestamp")} AS ended, userAgent AS agent
+"""
+
+
+def _type(kind: Any) -> str:
+    """Return the SQL type of a field."""
+    if isinstance(kind, dict):
+        fields = ", ".join(f'"{name}" {_type(field)}' for name, field in kind.items())
+        return f"STRUCT({fields})"
+    return f"{kind[0]}[]" if isinstance(kind, list) else str(kind)
+
+
+def _list_types(path: str, kind: Any) -> Iterator[tuple[str, str]]:
+    """Yield the JSON paths of a field and its fields, and their types in the words of the function `json_type`."""
+    if isinstance(kind, dict):
+        yield path, "OBJECT"
+        for name, field in kind.items():
+            yield from _list_types(f'{path}."{name}"', field)
+    elif path != f'$.annotations."{DECISION}"':  # any value shows that there was a decision
+        yield path, "ARRAY" if isinstance(kind, list) else "UBIGINT" if kind == "JSON" else "VARCHAR"
 
 
 def _number_requests(database: DuckDatabase, reader: EventReader) -> None:
-    """Classify nothing yet, but decode the distinct tuples of `raw`, number them, and fill the table `request`."""
-    names = ", ".join(_TUPLE)
+    """Number the distinct attribute tuples of `raw`, and fill the table `request`."""
+    names = ", ".join(TUPLE)
     database.query(
         f"CREATE TABLE key AS SELECT (row_number() OVER ()) - 1 AS number, {names}"
-        f" FROM (SELECT DISTINCT {names} FROM raw WHERE {_IS_REQUEST})"
+        f" FROM (SELECT DISTINCT {names} FROM raw WHERE {IS_REQUEST})"
     )
     database.query("CREATE TABLE numbered (number INTEGER, tuple INTEGER)")
     rows = []
-    for number, *values in database.query(f"SELECT * FROM key ORDER BY {names}"):
-        user, groups, *others = (None if value is None else json.loads(value) for value in values)
+    for number, user, groups, *others in database.query(f"SELECT * FROM key ORDER BY {names}"):
         key = (user, None if groups is None else tuple(groups), *others)
         rows.append((number, reader.number_attributes(make_attributes(key))))
     database.insert("numbered", rows)
-    matches = " AND ".join(f"raw.{name} IS NOT DISTINCT FROM key.{name}" for name in _TUPLE)
-    rest = _REST_NAMES.split(", ", 1)[1]
+    matches = " AND ".join(f"raw.{name} IS NOT DISTINCT FROM key.{name}" for name in TUPLE)
     database.query(
-        f"INSERT INTO request SELECT tuple, server, id, started, {rest} FROM raw JOIN key ON {matches}"
-        f" JOIN numbered ON key.number = numbered.number WHERE {_IS_REQUEST}"
+        f"INSERT INTO request SELECT tuple, server, {REQUEST_NAMES} FROM raw JOIN key ON {matches}"
+        f" JOIN numbered ON key.number = numbered.number WHERE {IS_REQUEST}"
     )
     database.query("DROP TABLE raw")
     database.query("DROP TABLE key")
 
 
-def find_first_unreadable(file: AuditLogFile) -> Unreadable | None:
-    """Return the first line of a file that is not JSON. DuckDB counts such lines, but does not number them."""
-    for block in read_blocks(file):
-        for number, line in enumerate(block.data.split(b"\n"), block.line):
-            try:
-                parse_line(line)
-            except UserError as error:
-                return Unreadable(file.name, number, str(error))
-    return None
-
-
 def _lines(path: str, compression: str = "none") -> str:
     """Return a table function that yields the lines of a file in the column `line`."""
     return (
-        f"read_csv({_quote(path)}, columns = {{'line': 'VARCHAR'}}, header = false, auto_detect = false, delim = {_quote(_NO_DELIMITER)},"
+        f"read_csv({quote(path)}, columns = {{'line': 'VARCHAR'}}, header = false, auto_detect = false, delim = {quote(_NO_DELIMITER)},"
         f" quote = '', escape = '', max_line_size = {_MAX_LINE_BYTES}, buffer_size = {2 * _MAX_LINE_BYTES},"
-        f" compression = {_quote(compression)})"
+        f" compression = {quote(compression)})"
     )
-
-
-_NO_DELIMITER = "\x01\x02\x03\x04"
-"""Characters that JSON does not contain. An empty delimiter would be NUL, and DuckDB would ignore NUL at the end of a line."""
-_MAX_LINE_BYTES = 8 * 1024 * 1024
-"""Maximum number of bytes in a line that DuckDB reads. Files with longer lines are read by Python."""
-
-
-def _quote(text: str) -> str:
-    """Return a string literal of SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _encode(text: str) -> str:
-    """Return a string as JSON in the form in which DuckDB extracts it."""
-    return json.dumps(text, ensure_ascii=False)

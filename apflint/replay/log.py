@@ -55,6 +55,11 @@ class Coverage:
         if self.first_unreadable is None:
             self.first_unreadable = Unreadable(file, line, reason)
 
+    def take_first_unreadable(self) -> Unreadable | None:
+        """Return the first unreadable line, and forget it."""
+        first, self.first_unreadable = self.first_unreadable, None
+        return first
+
 
 @dataclass
 class Log:

@@ -30,7 +30,7 @@ from apflint.requests.envelopes import find_server, is_other_log, strip_timestam
 from apflint.requests.json_lines import describe_json_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
     from apflint.inputs.audit_logs import AuditLogFile, Block
     from apflint.replay.log import Wanted
@@ -122,6 +122,20 @@ class EventReader:
             else:
                 self._read_lines(block, server)
                 report(len(block.data))
+        self.flush()
+
+    def read_odd_lines(self, file: AuditLogFile, lines: Iterable[str]) -> None:
+        """Read lines of a file of which another engine has read the other lines. They may be in any order."""
+        coverage = self.coverage
+        self._file = file.name
+        coverage.files += 1
+        server, first = self.server_number(file.server), coverage.take_first_unreadable()
+        reasons: dict[str, str] = {}
+        for line in lines:
+            self._read_line(0, line, server)
+            if problem := coverage.take_first_unreadable():
+                reasons[line] = problem.reason
+        coverage.first_unreadable = first or find_first_unreadable(file, reasons)
         self.flush()
 
     def flush(self) -> None:
@@ -363,6 +377,16 @@ def _parse_json(text: str) -> object:
         raise
     except ValueError:
         return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 1000 else inf)
+
+
+def find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> Unreadable | None:
+    """Return the first line of a file that is a key of `reasons`, which contains why lines are unreadable."""
+    texts = {line.encode(): reason for line, reason in reasons.items()}
+    for block in read_blocks(file) if texts else ():
+        for number, line in enumerate(block.data.split(b"\n"), block.line):
+            if line in texts:
+                return Unreadable(file.name, number, texts[line])
+    return None
 
 
 def make_attributes(key: Any) -> AttributeTuple:

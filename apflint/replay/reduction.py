@@ -1,0 +1,120 @@
+"""The SQL that reduces audit events to distinct attribute tuples and a row for each request. DuckDB and Spark execute the same text.
+
+An engine provides the relation `event`, with the columns of `EVENT_COLUMNS`. Only this relation depends on the engine: it is
+how files become a table. The SQL uses neither functions of our own nor operators that only one of the engines has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.replay.events import COMPLETE, PANIC, RECEIVED, STARTED
+from apflint.replay.list_options import LIST_VERBS, make_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from apflint.replay.log import Wanted
+
+EVENT_COLUMNS = """
+    line, is_plain, server, id, kind, version, stage, audit_id, verb, uri, requester, impersonated, reference, code, decision,
+    queue_wait, received, ended, agent
+"""
+"""Columns of `event`: the text of the line if it may be needed, whether all fields have the types of an audit event, the index of
+the API server, a hash of the audit ID, and fields of the event. `requester`, `impersonated` and `reference` are structs."""
+TUPLE = ("username", "groups", "verb", "api_group", "resource", "subresource", "namespace", "path", "list_options")
+"""Columns of the attribute tuple, in the order of `read_attributes`."""
+RAW_COLUMNS = """
+    class INTEGER, line TEXT, server INTEGER, username TEXT, groups TEXT[], verb TEXT, api_group TEXT, resource TEXT,
+    subresource TEXT, namespace TEXT, path TEXT, list_options TEXT, id BIGINT, started INTEGER, received BIGINT, ended BIGINT,
+    code INTEGER, decided INTEGER, wait BIGINT, real_namespace TEXT, agent TEXT, audit_id TEXT
+"""
+"""Columns of the result of `reduce_events`."""
+REQUEST_NAMES = "id, started, received, ended, code, decided, wait, real_namespace, agent, audit_id"
+STAGES = (COMPLETE, STARTED, PANIC, RECEIVED)
+"""Stages by class. The class of an event is the index of its stage, or `ODD`."""
+ODD = len(STAGES)
+"""Class of lines that only Python can judge: no event, an event in an envelope, or an unusual form."""
+IS_REQUEST = "class < 3"
+_WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s", 1.0), ("ns", 1e-3))
+"""Units of Go durations in microseconds, in the order in which `parse_wait` adds them."""
+
+
+_OTHER_VALUE = r"(^|\n)([{\[]|([-+.0-9eE]+|true|false|NaN|-?Infinity)(\n|$))"
+_IS_PLAIN = """
+    is_plain AND (kind IS NULL OR kind IN ('', 'Event')) AND (version IS NULL OR version = '' OR version LIKE 'audit.k8s.io/%')
+"""
+# An empty object equals an absent one, but the columns do not tell it from an object with other fields.
+_IS_COMPLETE = """
+    verb <> '' AND received >= TIMESTAMP '1970-01-01 00:00:00' AND ended >= TIMESTAMP '1970-01-01 00:00:00'
+    AND coalesce(code BETWEEN 0 AND 9999, TRUE) AND (impersonated IS NULL OR impersonated.username <> '')
+    AND CASE WHEN reference IS NULL THEN uri <> '' ELSE coalesce(reference.resource, reference.apiVersion, reference.name,
+        reference.namespace, reference.apiGroup, reference.subresource) IS NOT NULL END
+"""
+_CLASS = f"""
+    CASE WHEN NOT coalesce({_IS_PLAIN}, FALSE) THEN {ODD}
+         WHEN stage = '{RECEIVED}' THEN {STAGES.index(RECEIVED)}
+         WHEN NOT coalesce({_IS_COMPLETE}, FALSE) THEN {ODD}
+         {" ".join(f"WHEN stage = '{stage}' THEN {number}" for number, stage in enumerate(STAGES[:3]))} ELSE {ODD} END
+"""
+
+
+_DURATION = "^([0-9]{1,7}h)?([0-9]{1,2}m)?[0-9]{1,3}([.][0-9]{1,9})?(s|ms|[uµμ]s|ns)$"
+_WAIT_PARTS = " + ".join(
+    f"coalesce(TRY_CAST(nullif(regexp_extract(queue_wait, '([0-9.]+){unit}{'([^s]|$)' if unit == 'm' else ''}', 1), '')"
+    f" AS DOUBLE), 0) * {factor!r}"
+    for unit, factor in _WAIT_UNITS
+)
+_WAIT = f"""
+    CASE WHEN queue_wait IS NULL THEN NULL WHEN regexp_extract(queue_wait, '{_DURATION}', 0) <> '' THEN CAST(floor({_WAIT_PARTS}) AS BIGINT) END
+"""
+"""SQL expression for the microseconds of a Go duration."""
+
+
+def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: Collection[str]) -> str:
+    """Return a query with a row for each event of the relation `event`, of which requests have an attribute tuple.
+
+    `to_microseconds` is the function that converts times. The other namespaces than `namespaces` become equal.
+    """
+    has_path = "reference IS NULL"
+    is_self = "impersonated IS NULL"
+    named = ", ".join(map(quote, sorted(namespaces))) or "NULL"
+    lists = ", ".join(map(quote, LIST_VERBS))
+    options = make_sql("coalesce(uri, '')", "coalesce(reference.name, '') <> ''")
+    columns = {
+        "username": f"CASE WHEN {is_self} THEN requester.username ELSE impersonated.username END",
+        "groups": f"CASE WHEN {is_self} THEN requester.groups ELSE impersonated.groups END",
+        "verb": "verb",
+        "api_group": "reference.apiGroup",
+        "resource": "reference.resource",
+        "subresource": "reference.subresource",
+        "namespace": "CASE WHEN coalesce(reference.namespace, '') = '' THEN NULL"
+        f" WHEN reference.namespace IN ({named}) THEN reference.namespace ELSE chr(0) END",
+        "path": f"CASE WHEN {has_path} THEN split_part(uri, '?', 1) END",
+        "list_options": f"CASE WHEN NOT ({has_path}) AND verb IN ({lists}) THEN {options} END",
+        "id": "CASE WHEN audit_id <> '' THEN id END",
+        "started": f"CASE WHEN class = {STAGES.index(STARTED)} THEN 1 ELSE 0 END",
+        "received": f"{to_microseconds}(received)",
+        "ended": f"{to_microseconds}(ended)",
+        "code": "code",
+        "decided": "CASE WHEN decision IS NULL THEN 0 ELSE 1 END",
+        "wait": _WAIT,
+        "real_namespace": "reference.namespace" if wanted.namespace else "CAST(NULL AS STRING)",
+        "agent": "agent" if wanted.agent else "CAST(NULL AS STRING)",
+        "audit_id": "audit_id" if wanted.audit_id else "CAST(NULL AS STRING)",
+    }
+    values = ", ".join(f"CASE WHEN {IS_REQUEST} THEN {value} END AS {name}" for name, value in columns.items())
+    return f"""
+        SELECT class, CASE WHEN class = {ODD} THEN line END AS line, server, {values}
+        FROM (SELECT *, {_CLASS} AS class FROM ({event}) AS event) AS classified
+    """
+
+
+def is_ambiguous(texts: Iterable[str]) -> str:
+    """Return a condition that is true if a line of one of the texts may be a JSON value that is not a string."""
+    return f"(regexp_extract(concat_ws(chr(10), {', '.join(texts)}), {quote(_OTHER_VALUE)}, 0) <> '')"
+
+
+def quote(text: str) -> str:
+    """Return a string literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
