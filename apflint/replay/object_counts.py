@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
+from apflint.evaluate.resources import find_resources
 from apflint.record import NamedTuple
 from apflint.wording import quote
 
@@ -34,7 +35,10 @@ ObjectCounts = dict[str, StoredObjects]
 
 
 def parse_object_count(text: str) -> tuple[str, StoredObjects]:
-    """Parse `pods=5000` or `pods=5000:4000`, the number of objects and their average size. Raises UserError."""
+    """Parse `pods=5000` or `pods=5000:4000`, the number of objects and their average size.
+
+    Resources without a group may have any name that kubectl accepts. Raises UserError for other text.
+    """
     match = _ARGUMENT.fullmatch(text)
     if match is None:
         raise UserError(
@@ -42,6 +46,13 @@ def parse_object_count(text: str) -> tuple[str, StoredObjects]:
             " with an average size of 4,000 bytes"
         )
     resource, count, size = match.groups()
+    if "." not in resource:  # all resources of the core group are Kubernetes' own
+        known = find_resources(resource)
+        if not known:
+            raise UserError(
+                f"unknown resource {quote(resource)} in --objects: write other resources with their group, as in widgets.example.com"
+            )
+        resource = known[0].qualified_name
     return resource, StoredObjects(int(count), None if size is None else int(size))
 
 

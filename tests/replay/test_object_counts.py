@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 def test_parses_arguments() -> None:
     assert parse_object_count("pods=5000:4000") == ("pods", StoredObjects(5000, 4000))
     assert parse_object_count("widgets.shop.example.com=0") == ("widgets.shop.example.com", StoredObjects(0))
+    assert parse_object_count("Deployment=3") == ("deployments.apps", StoredObjects(3))
+    assert parse_object_count("po=3") == ("pods", StoredObjects(3))
+    with pytest.raises(UserError, match="unknown resource"):
+        parse_object_count("pdos=5000")
 
 
 @pytest.mark.parametrize("text", ["pods", "pods=", "=5", "pods=-1", "pods=5:", "pods=5:4k", "pods=1e3", "a b=5"])
