@@ -190,14 +190,14 @@ def _decompress(pieces: Iterator[bytes]) -> Iterator[bytes]:
     if first.startswith(_GZIP):
         yield from _decompress_stream(_chain(first, pieces), lambda: zlib.decompressobj(wbits=31), zlib.error, "gzip")
     elif first.startswith(_ZSTANDARD):
-        zstandard = import_zstandard()
+        zstandard = _import_zstandard()
         new = zstandard.ZstdDecompressor().decompressobj
         yield from _decompress_stream(_chain(first, pieces), new, zstandard.ZstdError, "Zstandard")
     else:
         yield from _chain(first, pieces)
 
 
-def import_zstandard() -> Any:
+def _import_zstandard() -> Any:
     """Return the module `zstandard`. Raises UserError if it is not installed."""
     try:
         import zstandard

@@ -68,18 +68,19 @@ OTHER_NAMESPACE = "\x00"
 """Stands for all namespaces that the configuration does not name. FlowSchemas cannot tell these namespaces apart."""
 
 
-def read_attributes(event: dict[str, Any], namespaces: Collection[str]) -> Hashable:
+def read_attributes(event: object, namespaces: Collection[str]) -> Hashable:
     """Return the values of the fields of `AttributeTuple` in an event. Namespaces that are not in `namespaces` become equal.
 
     Raises AttributeError or TypeError if the event does not have the types of an audit event. `find_problem` then returns
     the reason. Strings are not checked here, because this function runs for every event.
     """
-    user = event.get("impersonatedUser") or event.get("user") or _NOTHING
-    reference = event.get("objectRef") or _NOTHING
+    fields: Any = event
+    user = fields.get("impersonatedUser") or fields.get("user") or _NOTHING
+    reference = fields.get("objectRef") or _NOTHING
     groups = user.get("groups")
     if type(groups) is list:
         groups = tuple(groups)
-    verb, namespace = event["verb"], reference.get("namespace")
+    verb, namespace = fields["verb"], reference.get("namespace")
     if type(namespace) is str and namespace and namespace not in namespaces:
         namespace = OTHER_NAMESPACE
     return (
@@ -90,8 +91,8 @@ def read_attributes(event: dict[str, Any], namespaces: Collection[str]) -> Hasha
         reference.get("resource"),
         reference.get("subresource"),
         namespace,
-        None if reference else event["requestURI"].partition("?")[0],
-        reduce_list_options(event.get("requestURI") or "", reference.get("name"))
+        None if reference else fields["requestURI"].partition("?")[0],
+        reduce_list_options(fields.get("requestURI") or "", reference.get("name"))
         if reference and verb in LIST_VERBS
         else None,
     )

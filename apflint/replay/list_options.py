@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
 
 from apflint.evaluate.seats import ListOptions
 
@@ -67,7 +66,7 @@ _COMPILED = tuple(
 )
 
 
-def reduce_list_options(url: str, name: Any) -> str:
+def reduce_list_options(url: str, name: object) -> str:
     """Return the parts of the options of a list or watch, each after a `&`, such as `&limit=500&resourceVersion=0`.
 
     `name` is the name in `objectRef`, or None. Raises TypeError if it is not a string.

@@ -1,7 +1,7 @@
 """Envelopes of audit events: lists, and log records of hosted control planes.
 
 Azure (AKS) puts an audit event as a string into `properties.log`. Amazon (EKS) uses `message`, or the field `@message` of a
-query result. Google (GKE) records requests in its own format, without the groups of the user; `convert_google_record`
+query result. Google (GKE) records requests in its own format, without the groups of the user; `_convert_google_record`
 turns such a record into an audit event.
 """
 
@@ -77,7 +77,7 @@ def unwrap_event(value: object) -> object:
             raise UserError(f'this Azure log record has the category "{category}", which is not an audit log')
         return _parse_wrapped_event(log, "properties.log") if isinstance(log, str) else log
     if _is_google_record(value):
-        return convert_google_record(value)
+        return _convert_google_record(value)
     message = value.get("message")
     if isinstance(message, str) and "requestURI" not in value and "kind" not in value:
         return _parse_wrapped_event(message, "message")
@@ -98,7 +98,7 @@ def find_server(value: object) -> str:
     return name if isinstance(name, str) else ""
 
 
-def convert_google_record(record: dict[str, Any]) -> dict[str, object]:
+def _convert_google_record(record: dict[str, Any]) -> dict[str, object]:
     """Return a record of Cloud Audit Logs as an audit event without groups, duration and URI.
 
     `resourceName` is GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE[/NAME][/SUBRESOURCE], and the core group is `core`. The

@@ -30,10 +30,7 @@ from apflint.inputs.apf_configuration import (
 from apflint.inputs.discovery import SUFFIXES
 from apflint.inputs.reading import read_pieces, split_lines
 from apflint.output.explain import clusters_json, explanation_json, render_clusters, render_explanation
-from apflint.output.explain_lines import explain_lines
 from apflint.output.json_text import to_json
-from apflint.requests.audit_event import parse_event
-from apflint.requests.json_lines import parse_record, read_json_values
 from apflint.requests.request import COLLECTION_VERBS, Request
 from apflint.requests.words import RequestArguments
 from apflint.string_formats import check_dns_label
@@ -195,6 +192,10 @@ def explain(
     if event is not None and not is_json:
         return _print_answers(event, _explain_events(explainer, event, how))
     if (file := event or requests) is not None:
+        from apflint.output.explain_lines import explain_lines
+        from apflint.requests.audit_event import parse_event
+        from apflint.requests.json_lines import parse_record
+
         read = parse_record if event is None else parse_event
         pieces = split_lines(read_pieces(file))
         return _print_answers(file, explain_lines(explainer, read, pieces, reasons=verbose or event is not None))
@@ -255,6 +256,8 @@ def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tup
 
     For a line without a valid event, yield an empty text, and a list with the line number and the error.
     """
+    from apflint.requests.audit_event import parse_event
+    from apflint.requests.json_lines import read_json_values
 
     @lru_cache(maxsize=256)  # most events of an audit log are alike
     def answer(request: Request) -> str:
