@@ -29,6 +29,7 @@ _ROTATION = re.compile(
 Source: `backupName` in gopkg.in/natefinch/lumberjack.v2; logrotate appends numbers or dates.
 """
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _COMPRESSED_PIECE_BYTES = 4096
 """Number of compressed bytes that are decompressed at once. Zstandard may expand them to 128 KiB for every 4 bytes."""
 
@@ -64,13 +65,18 @@ class Block(NamedTuple):
     """Whether the rest of the file is lost, not only a line."""
 
 
-def find_audit_logs(paths: Iterable[str]) -> list[AuditLogFile]:
-    """Return the files of an audit log, each once. `paths` are files, directories, glob patterns, or `-`.
+def find_audit_logs(paths: Iterable[str], *, allow_urls: bool = False) -> list[AuditLogFile]:
+    """Return the files of an audit log, each once. `paths` are files, directories, glob patterns, `-`, or URLs.
 
     Raises UserError for a path that does not exist or cannot be read, and for a directory without files of logs.
     """
     files: dict[object, AuditLogFile] = {}
     for path in paths:
+        if is_url(path):
+            if not allow_urls:
+                raise UserError(f"{path}: only --engine spark reads URLs")
+            files[path] = AuditLogFile(path, path)
+            continue
         if path == "-" or is_stream(path):
             files[path] = AuditLogFile(STDIN if path == "-" else path, path)
             continue
@@ -83,6 +89,11 @@ def find_audit_logs(paths: Iterable[str]) -> list[AuditLogFile]:
             for file in _list_files(name):
                 files.setdefault(file.inode, file)
     return list(files.values())
+
+
+def is_url(path: str) -> bool:
+    """Return whether a path is a URL such as `s3a://bucket/path`."""
+    return _URL.match(path) is not None
 
 
 def _list_files(path: str) -> Iterator[AuditLogFile]:

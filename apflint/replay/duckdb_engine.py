@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from apflint.errors import UserError
-from apflint.inputs.audit_logs import find_compression, is_complete_zstandard, locate, read_blocks
-from apflint.replay.events import DECISION, QUEUE_WAIT, find_problem
+from apflint.inputs.audit_logs import find_compression, is_complete_zstandard, locate
+from apflint.replay.events import DECISION, QUEUE_WAIT
 from apflint.replay.list_options import LIST_VERBS
 from apflint.replay.log import Log
-from apflint.replay.python_engine import EventReader, make_attributes, parse_line
+from apflint.replay.python_engine import EventReader, is_mostly_plain, make_attributes
 from apflint.replay.reduction import (
     IS_REQUEST,
     ODD,
@@ -68,7 +68,6 @@ _MAX_LINE_BYTES = 8 * 1024 * 1024
 """Maximum number of bytes in a line that DuckDB reads. Files with longer lines are read by Python."""
 _MAX_ODD_BYTES = 64 * 1024 * 1024
 """Maximum number of bytes in lines of a file that only Python can judge. Files with more are read by Python."""
-_SAMPLE_LINES = 100
 
 
 class DuckDatabase:
@@ -217,7 +216,7 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
         events.append(_read_lines(path))
     server = reader.server_number(file.server)
     for event in events:
-        if event is not events[0] and not _is_mostly_plain(file):
+        if event is not events[0] and not is_mostly_plain(file):
             return False
         database.query("BEGIN")
         try:
@@ -253,22 +252,6 @@ def _find_odd_lines(database: DuckDatabase, number: int) -> list[str] | None:
     lines = [line for (line,) in database.query(f"SELECT line FROM raw WHERE {where}")]
     database.query(f"UPDATE raw SET line = NULL WHERE {where}")
     return lines
-
-
-def _is_mostly_plain(file: AuditLogFile) -> bool:
-    """Return whether most of the first lines of a file are events without an envelope."""
-    for block in read_blocks(file):
-        lines = [line for line in block.data.split(b"\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
-        return sum(map(_is_event, lines)) * 2 >= len(lines)
-    return False
-
-
-def _is_event(line: bytes) -> bool:
-    try:
-        value = parse_line(line)
-    except UserError:
-        return False
-    return value is not None and find_problem(value[0]) is None
 
 
 def _read_typed(path: str, compression: str, wanted: Wanted) -> str:

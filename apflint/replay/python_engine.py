@@ -41,6 +41,7 @@ _MAX_REMEMBERED_SECONDS = 1_000_000
 JSON_SPACES = " \t\r\n"
 _NO_TEXTS = None, None, None
 _CACHE_KIBIBYTES = 65_536
+_SAMPLE_LINES = 100
 
 
 class SqliteDatabase:
@@ -387,6 +388,22 @@ def find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> Unr
             if line in texts:
                 return Unreadable(file.name, number, texts[line])
     return None
+
+
+def is_mostly_plain(file: AuditLogFile) -> bool:
+    """Return whether most of the first lines of a file are events without an envelope."""
+    for block in read_blocks(file):
+        lines = [line for line in block.data.split(b"\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
+        return sum(map(_is_event, lines)) * 2 >= len(lines)
+    return False
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        value = parse_line(line)
+    except UserError:
+        return False
+    return value is not None and find_problem(value[0]) is None
 
 
 def make_attributes(key: Any) -> AttributeTuple:

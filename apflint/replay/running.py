@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apflint.replay.log import Log
     from apflint.replay.object_counts import ObjectCounts
 
-Engine = Literal["auto", "duckdb", "python"]
+Engine = Literal["auto", "duckdb", "python", "spark"]
 SMALL_LOG_BYTES = 50_000_000
 """Up to this size, `auto` chooses the Python engine, which needs less memory and starts faster."""
 
@@ -39,6 +39,8 @@ class ReplayOptions(NamedTuple):
     """Numbers and sizes of stored objects. Without these, all requests take 1 seat."""
     each: bool = False
     """Whether single requests are printed, which needs their audit IDs."""
+    spark_remote: str | None = None
+    """URL of a Spark Connect server, or None for a local Spark."""
 
 
 def replay(
@@ -98,6 +100,10 @@ def _read_log(
         agent="userAgent" in dimensions,
         audit_id=has_examples,
     )
+    if options.engine == "spark":
+        from apflint.replay import spark_engine
+
+        return spark_engine.read_log(files, wanted, namespaces, report, remote=options.spark_remote)
     if choose_engine(files, options.engine) == "duckdb":
         from apflint.replay import duckdb_engine
 
@@ -116,7 +122,9 @@ def _classify(log: Log, known: Effective, classifier: TupleClassifier, options: 
     return Replay(log, known, assignments, levels, copies, selected, has_counts=options.counts is not None)
 
 
-def choose_engine(files: Sequence[AuditLogFile], engine: Engine) -> Literal["duckdb", "python"]:
+def choose_engine(
+    files: Sequence[AuditLogFile], engine: Literal["auto", "duckdb", "python"]
+) -> Literal["duckdb", "python"]:
     """Return the engine to use. Raises UserError if DuckDB is requested but not installed."""
     if engine == "python":
         return engine

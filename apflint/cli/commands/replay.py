@@ -105,9 +105,12 @@ def replay(
         option(CLUSTER, _COMPARE_HELP, "--compare", metavar="OTHER", autocompletion=complete_configuration),
     ] = None,
     engine: Annotated[
-        Literal["auto", "duckdb", "python"],
+        Literal["auto", "duckdb", "python", "spark"],
         option(ENGINE, "auto: DuckDB for logs over 50 MB, if it is installed."),
     ] = "auto",
+    spark_remote: Annotated[
+        str | None, option(ENGINE, "Spark Connect server for --engine spark. [default: a local Spark]", metavar="URL")
+    ] = None,
     memory: Annotated[
         str, option(ENGINE, "Memory for DuckDB. Further data is kept in temporary files.", metavar="SIZE")
     ] = "256MB",
@@ -162,8 +165,10 @@ def replay(
     }
     _reject_shared_stdin([name for name, found in inputs.items() if "-" in found])
     counts = read_object_counts(metrics, objects or ())
-    wanted = ReplayOptions(engine, memory, dimensions, selected, counts, each=each)
-    files = find_audit_logs(logs)
+    if spark_remote and engine != "spark":
+        raise UserError("--spark-remote needs --engine spark")
+    wanted = ReplayOptions(engine, memory, dimensions, selected, counts, each=each, spark_remote=spark_remote)
+    files = find_audit_logs(logs, allow_urls=engine == "spark")
     settings = ClusterOptions(
         kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
     )

@@ -1,0 +1,233 @@
+"""The engine for logs in object storage: Spark reduces the events, and SQLite keeps a row for each request.
+
+Executors execute only SQL, so they need nothing of apflint. Python judges the lines that are not plain events.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from apflint.errors import UserError
+from apflint.inputs.audit_logs import AuditLogFile, find_compression, is_url
+from apflint.replay.events import DECISION, QUEUE_WAIT
+from apflint.replay.log import Log, Wanted
+from apflint.replay.python_engine import EventReader, SqliteDatabase, is_mostly_plain, make_attributes
+from apflint.replay.reduction import IS_REQUEST, ODD, STAGES, TUPLE, is_ambiguous, reduce_events
+from apflint.replay.tables import REQUEST_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+_USER = "STRUCT<username: STRING, groups: ARRAY<STRING>>"
+_SCHEMA = f"""
+    kind STRING, apiVersion STRING, stage STRING, auditID STRING, verb STRING, requestURI STRING, userAgent STRING,
+    user {_USER}, impersonatedUser {_USER}, objectRef STRUCT<apiGroup: STRING, resource: STRING, subresource: STRING,
+    namespace: STRING, name: STRING, apiVersion: STRING>, responseStatus STRUCT<code: BIGINT>,
+    annotations STRUCT<`{DECISION}`: STRING, `{QUEUE_WAIT}`: STRING>, requestReceivedTimestamp STRING, stageTimestamp STRING,
+    corrupt STRING
+"""
+_TEXTS = (
+    *("verb", "auditID", "user.username", "user.groups", "impersonatedUser.username", "impersonatedUser.groups"),
+    *("objectRef.apiGroup", "objectRef.resource", "objectRef.subresource", "objectRef.namespace", "objectRef.name"),
+    *("userAgent", f"annotations.`{QUEUE_WAIT}`"),
+)
+_MAX_ODD_BYTES = 64 * 1024 * 1024
+_ROWS_PER_INSERT = 10_000
+
+
+def read_log(
+    files: Sequence[AuditLogFile],
+    wanted: Wanted,
+    namespaces: Collection[str],
+    report: Callable[[int], object] = lambda _: None,
+    *,
+    remote: str | None = None,
+) -> Log:
+    """Read files and URLs with Spark: a Spark Connect server at `remote`, or a local Spark.
+
+    Raises UserError if Spark is not installed or not reachable, and if it cannot read a URL.
+    """
+    if remote and (local := next((file.name for file in files if not is_url(file.path)), None)):
+        raise UserError(f"{local}: the Spark server cannot read your files; use a URL such as s3a://BUCKET/PATH")
+    database = SqliteDatabase()
+    database.query(f"CREATE TABLE request ({REQUEST_COLUMNS})")
+    reader = EventReader(wanted, namespaces, lambda rows: database.insert("request", rows))
+    distributed = [file for file in files if is_url(file.path) or _is_readable(file)]
+    with _open_session(remote) as spark:
+        try:
+            if distributed:
+                _read_files(spark, database, reader, distributed, wanted)
+        except UserError:
+            raise
+        except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
+            if any(is_url(file.path) for file in distributed):
+                raise UserError(f"Spark cannot read the log: {_describe(error)}") from None
+            distributed = []  # Python reports damaged files
+        for file in files:
+            if file not in distributed:
+                reader.read_file(file)
+            report(file.size)
+    return Log(database, reader.tuples, reader.servers, reader.coverage, "spark")
+
+
+@contextmanager
+def _open_session(remote: str | None) -> Iterator[Any]:
+    """Open a Spark session. Messages of Spark and of the Java process do not reach the terminal."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UserError("Spark is not installed. Install it with: pip install 'apflint[spark]'") from None
+    if not remote and not shutil.which("java") and not os.environ.get("JAVA_HOME"):
+        raise UserError("Spark needs Java 17 or later. Install it, or use a Spark server: --spark-remote sc://HOST")
+    builder = SparkSession.builder.appName("apflint")
+    if not remote:
+        settings: dict[str, bool | float | int | str | None] = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.log.level": "OFF",
+            "spark.sql.shuffle.partitions": "2",
+        }
+        builder = builder.master(os.environ.get("SPARK_MASTER", "local[*]")).config(map=settings)
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)  # the Java process keeps this standard error
+    try:
+        spark = (builder.remote(remote) if remote else builder).getOrCreate()
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    except Exception as error:  # noqa: BLE001  # as above
+        place = f"the Spark server {remote}" if remote else "a local Spark"
+        raise UserError(f"cannot use {place}: {_describe(error)}") from None
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _describe(error: Exception) -> str:
+    """Return the first line of an error of Spark."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+
+
+def _is_readable(file: AuditLogFile) -> bool:
+    """Return whether Spark can read a local file: it decompresses by the name, and not Zstandard without native libraries."""
+    if file.inode is None:
+        return False
+    try:
+        with open(file.path, "rb") as stream:
+            compression = find_compression(stream)
+    except OSError:
+        return False
+    return compression == ("gzip" if file.path.endswith(".gz") else "none") and is_mostly_plain(file)
+
+
+def _read_files(
+    spark: Any, database: SqliteDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted
+) -> None:
+    paths = {_normalize(_url(file)): file for file in files}
+    lines = spark.read.text([_url(file) for file in files], lineSep="\n").selectExpr(
+        "value", "_metadata.file_path AS file"
+    )
+    lines.createOrReplaceTempView("apflint_line")
+    named = [name for name in reader.namespaces if "\\" not in name and "'" not in name]
+    reduced = reduce_events(_EVENT, "unix_micros", wanted._replace(audit_id=True), named)
+    raw = spark.sql(reduced).persist()
+    raw.createOrReplaceTempView("apflint_raw")
+    try:
+        _store_rows(spark, database, reader, wanted, paths)
+    finally:
+        raw.unpersist()
+
+
+def _store_rows(
+    spark: Any, database: SqliteDatabase, reader: EventReader, wanted: Wanted, paths: dict[str, AuditLogFile]
+) -> None:
+    files: dict[str, AuditLogFile] = {}
+    for path, kind, count, size in _collect(
+        spark, "SELECT server, class, count(*), sum(length(line)) FROM apflint_raw GROUP BY server, class"
+    ):
+        file = files[path] = paths.get(_normalize(path)) or AuditLogFile(path, path)
+        if kind < len(STAGES):
+            reader.coverage.stages[STAGES[kind]] += count
+        elif size > _MAX_ODD_BYTES:
+            raise UserError(f"{file.name}: {count} lines are not plain events; Spark reads only files of plain events")
+    names = ", ".join(TUPLE)
+    keys = spark.sql(
+        f"SELECT CAST(row_number() OVER (ORDER BY {names}) AS INTEGER) AS number, {names}"
+        f" FROM (SELECT DISTINCT {names} FROM apflint_raw WHERE {IS_REQUEST})"
+    ).persist()
+    keys.createOrReplaceTempView("apflint_key")
+    numbers = {}
+    for number, user, groups, *others in map(tuple, keys.collect()):
+        key = (user, None if groups is None else tuple(groups), *others)
+        numbers[number] = reader.number_attributes(make_attributes(key))
+    matches = " AND ".join(f"raw.{name} <=> key.{name}" for name in TUPLE)
+    rows = spark.sql(
+        "SELECT number, server, audit_id, started, received, ended, code, decided, wait, real_namespace, agent"
+        f" FROM apflint_raw AS raw JOIN apflint_key AS key ON {matches} WHERE {IS_REQUEST}"
+    )
+    servers = {path: reader.server_number(file.server) for path, file in files.items()}
+    batch: list[Sequence[object]] = []
+    for number, server, audit_id, *fields in map(tuple, rows.toLocalIterator()):
+        identity = hash(audit_id) if audit_id else None
+        batch.append((numbers[number], servers[server], identity, *fields, audit_id if wanted.audit_id else None))
+        if len(batch) >= _ROWS_PER_INSERT:
+            database.insert("request", batch)
+            batch = []
+    database.insert("request", batch)
+    keys.unpersist()
+    odd: dict[str, list[str]] = {path: [] for path in sorted(files)}
+    for path, line in _collect(spark, f"SELECT server, line FROM apflint_raw WHERE class = {ODD}"):
+        odd[path].append(line)
+    for path, texts in odd.items():
+        reader.read_odd_lines(files[path], texts)
+
+
+def _collect(spark: Any, sql: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in spark.sql(sql).collect()]
+
+
+def _url(file: AuditLogFile) -> str:
+    """Return the URL of a file."""
+    return file.path if is_url(file.path) else Path(file.path).resolve().as_uri()
+
+
+def _normalize(url: str) -> str:
+    """Return a URL, of local files the path. Spark reports `file:/path` for `file:///path`."""
+    return f"/{unquote(url[5:]).lstrip('/')}" if url.startswith("file:") else url
+
+
+def _time(name: str) -> str:
+    """Return an SQL expression for a time, or NULL if it is not in the form of kube-apiserver."""
+    return (
+        f"CASE WHEN e.{name} LIKE '2___-__-__T__:__:__.______Z' AND e.{name} NOT LIKE '%T24%'"
+        f" AND e.{name} NOT LIKE '% %' THEN TRY_CAST(e.{name} AS TIMESTAMP) END"
+    )
+
+
+_AMBIGUOUS = is_ambiguous(f"e.{text}" for text in _TEXTS).replace("\\", "\\\\")
+# Spark ignores text after a JSON value, but not in a list.
+_EVENT = f"""
+    SELECT value AS line, file AS server, CAST(0 AS BIGINT) AS id,
+        e.corrupt IS NULL AND coalesce(size(items) = 1, FALSE) AND NOT {_AMBIGUOUS}
+            AND NOT coalesce(array_contains(transform(e.user.groups, name -> name IS NULL), TRUE), FALSE)
+            AND NOT coalesce(array_contains(transform(e.impersonatedUser.groups, name -> name IS NULL), TRUE), FALSE)
+            AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND value NOT LIKE '%\\ufffd%'
+            AND coalesce(e.responseStatus.code BETWEEN 0 AND 9999, TRUE) AS is_plain,
+        e.kind, e.apiVersion AS version, e.stage, e.auditID AS audit_id, e.verb, e.requestURI AS uri, e.user AS requester,
+        e.impersonatedUser AS impersonated, e.objectRef AS reference, CAST(e.responseStatus.code AS INTEGER) AS code,
+        e.annotations.`{DECISION}` AS decision, e.annotations.`{QUEUE_WAIT}` AS queue_wait,
+        {_time("requestReceivedTimestamp")} AS received, {_time("stageTimestamp")} AS ended, e.userAgent AS agent
+    FROM (
+        SELECT value, file, from_json(concat('[', value, ']'), 'ARRAY<STRING>') AS items,
+            from_json(value, '{" ".join(_SCHEMA.split())}', map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', 'corrupt',
+                'allowSingleQuotes', 'false')) AS e
+        FROM apflint_line WHERE trim(translate(value, concat(chr(9), chr(13)), '')) <> '')
+"""
