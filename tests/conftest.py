@@ -30,7 +30,8 @@ if sys.platform != "linux":
     collect_ignore += ["hostile", "test_fuzz.py"]  # they limit memory with RLIMIT_AS, and use /proc and /dev/full
 if sys.platform == "win32":
     # Only the analysis is tested on Windows. All else relies on shells, terminals, signals, file modes or paths with "/".
-    _analysis = {"brute_force", "checks", "diff", "evaluate", "graph", "laws", "load", "proofs", "requests", "support"}
+    _analysis = {"brute_force", "checks", "diff", "evaluate", "graph", "laws", "load", "proofs", "requests"}
+    _analysis |= {"simulate", "support"}
     _analysis |= {f"test_{name}.py" for name in ("builtin", "catalogue", "conformance", "effective", "engine", "model")}
     _analysis |= {f"test_{name}.py" for name in ("record", "releases", "schema", "schema_violations", "spelling")}
     _analysis |= {f"test_{name}.py" for name in ("state", "string_formats", "types", "wording")}

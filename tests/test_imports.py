@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("checks", "fixes", "rule_selection", "suppressions"),
     ("effective",),
     ("proofs",),
-    ("requests",),
+    ("requests", "simulate"),
     ("evaluate",),
     ("builtin", "load", "model", "schema", "schema_violations", "workspace"),
     ("",),

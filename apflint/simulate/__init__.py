@@ -1,0 +1,6 @@
+"""Simulation of the API server's fair queuing: the server's own algorithm on integer nanoseconds, without a server.
+
+`server` has levels, `borrowing` adjusts their limits to their `seat_demand`, and each level has a `queue_set`: `dealing` chooses
+the queue of a request, and `picking` the queue that dispatches next. `event_loop` calls them in the order of time.
+`retry_after` computes what rejected clients are asked to wait. Compared with recordings of Kubernetes 1.36.2.
+"""

@@ -1,0 +1,58 @@
+"""Queue assignment: shuffle sharding deals the hand of a flow, and a request joins the least loaded queue of the hand.
+
+Sources: KEP-1040 "Queue assignment", `shuffleShardLocked` in `fairqueuing/queueset/queueset.go`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.shards import deal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apflint.simulate.queue import Queue
+
+MAX_REMEMBERED_HANDS = 65_536
+"""Maximum number of flows whose hands are remembered."""
+
+
+class Dealer:
+    """Chooses the queue of a request, and remembers the hands of flows."""
+
+    def __init__(self, queues: Sequence[Queue], count: int, hand_size: int) -> None:
+        """Deal from the first `count` of `queues`, which may have more queues while a level loses queues."""
+        self._queues = queues
+        self._count = count
+        self._hand_size = hand_size
+        self._hands: dict[int, tuple[Queue, ...]] = {}
+
+    def choose_queue(self, flow_hash: int, enqueues: int) -> Queue:
+        """`shuffleShardLocked`: return the queue of the hand with the least work waiting. Executing requests do not count.
+
+        Of equal queues, the first wins. The first place moves on with every request (`enqueues`), so that hands that
+        overlap do not prefer the same queue.
+        """
+        hand = self._hands.get(flow_hash) or self._deal(flow_hash)
+        size = self._hand_size
+        offset = enqueues % size
+        best = hand[offset]
+        least = best.work_waiting
+        if least:
+            for queue in hand[offset + 1 : offset + size]:
+                if queue.work_waiting < least:
+                    best, least = queue, queue.work_waiting
+        return best
+
+    def _deal(self, flow_hash: int) -> tuple[Queue, ...]:
+        """Return the hand of a flow twice in a row, so that the hand from any place on is a slice."""
+        if len(self._hands) >= MAX_REMEMBERED_HANDS:
+            self._hands.clear()
+        hand = tuple(self._queues[index] for index in deal(flow_hash, self._count, self._hand_size))
+        self._hands[flow_hash] = hand = hand + hand
+        return hand
+
+    def forget_hands(self) -> None:
+        """Deal again, because the indices of queues have changed."""
+        self._hands.clear()

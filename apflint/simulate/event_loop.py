@@ -1,0 +1,94 @@
+"""The event loop: what happens next, in integer nanoseconds.
+
+In a server, simultaneous events race. Here they have an order, so that a run is deterministic: by time, then by kind, then
+by number of the request.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from apflint.simulate.request import Request
+
+KIND_BITS = 3
+
+Event = tuple[int, int, "Callable[[Any, int], None]", Any]
+"""Time and kind, number, and an action with its first argument. The second argument of the action is the time."""
+
+
+# Kinds of events, in the order in which simultaneous events happen.
+CONFIGURATION = 0
+"""A change of the configuration or an adjustment of the limits. The number is that of the change."""
+SEAT_RELEASE = 1
+"""A request releases its final seats."""
+FINISH = 2
+"""A request finishes its execution."""
+TIME_OUT = 3
+"""A request has waited too long."""
+ARRIVAL = 4
+
+
+class EventLoop:
+    """Pending events, and the requests whose wait is limited."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._limited: dict[int, deque[Request]] = {}
+        """Requests that may be waiting, by wait limit, in order of arrival. The first of each has an event."""
+
+    def schedule(self, time: int, kind: int, number: int, action: Callable[[Any, int], None], subject: Any) -> None:
+        """Schedule `action(subject, time)`."""
+        heappush(self.events, (time << KIND_BITS | kind, number, action, subject))
+
+    def submit(self, request: Request) -> None:
+        """Schedule the arrival of a request, at the present or later."""
+        self.schedule(request.arrival, ARRIVAL, request.id, _start, request)
+
+    def limit_wait(self, request: Request, wait_limit: int) -> None:
+        """Schedule the end of the wait of a request that has arrived now.
+
+        Requests with the same limit reach it in order of arrival, so one event for all of them is enough.
+        """
+        requests = self._limited.get(wait_limit)
+        if requests is None:
+            self._limited[wait_limit] = deque((request,))
+            self.schedule(request.arrival + wait_limit, TIME_OUT, request.id, self._time_out, request)
+            return
+        while len(requests) > 1 and requests[1].start is not None:  # keeps the first, which has an event
+            del requests[1]
+        requests.append(request)
+
+    def _time_out(self, request: Request, now: int) -> None:
+        wait_limit = now - request.arrival
+        requests = self._limited[wait_limit]
+        requests.popleft()
+        if requests:
+            following = requests[0]
+            self.schedule(following.arrival + wait_limit, TIME_OUT, following.id, self._time_out, following)
+        else:
+            del self._limited[wait_limit]
+        if request.is_waiting:
+            request.queue_set.time_out(request, now)
+
+    def run(self, arrivals: Iterable[Request] = ()) -> None:
+        """Run until nothing is left to happen. `arrivals` are requests in the order of their arrival and number."""
+        events = self.events
+        for request in arrivals:
+            now = request.arrival
+            arrival = (now << KIND_BITS | ARRIVAL, request.id)
+            while events and events[0] < arrival:
+                when, _, action, subject = heappop(events)
+                action(subject, when >> KIND_BITS)
+            request.queue_set.start_request(request, now)
+        while events:
+            when, _, action, subject = heappop(events)
+            action(subject, when >> KIND_BITS)
+
+
+def _start(request: Request, now: int) -> None:
+    request.queue_set.start_request(request, now)

@@ -1,0 +1,93 @@
+"""Picking: which queue dispatches next.
+
+The server examines all queues after the queue that dispatched last, and picks the first one of those whose oldest request
+has the least virtual finish time (`findDispatchQueueToBoundLocked` in `fairqueuing/queueset/queueset.go`). The picker
+returns the same queue without examining all. It lists queues by virtual finish time, and remembers for each queue where it
+is listed. Most changes increase the virtual finish time of a queue: they need no action, because the picker moves a queue
+that it finds listed too early. After a change that may decrease it, call `note`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import TYPE_CHECKING
+
+from apflint.simulate.queue import NOT_LISTED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apflint.simulate.queue import Queue
+
+
+class Picker:
+    """Finds the next queue in time that grows with the logarithm of the number of queues."""
+
+    def __init__(self, queues: Sequence[Queue]) -> None:
+        self._queues = queues
+        self._finishes: list[int] = []
+        """Heap of the keys of `_listed`."""
+        self._listed: dict[int, list[int]] = {}
+        """Indices of the queues that are listed under a virtual finish time, in ascending order. May be outdated."""
+
+    def note(self, queue: Queue) -> None:
+        """List a queue with waiting requests, unless it is listed early enough."""
+        finish = queue.next_dispatch_r + queue.waiting[0].estimate.total_work
+        if finish < queue.listed_finish:
+            self._list(queue, finish)
+            if len(self._finishes) > 2 * len(self._queues) + 16:  # most entries are outdated
+                self.list_all()
+
+    def _list(self, queue: Queue, finish: int) -> None:
+        queue.listed_finish = finish
+        indices = self._listed.get(finish)
+        if indices is None:
+            self._listed[finish] = [queue.index]
+            heappush(self._finishes, finish)
+            return
+        place = bisect_left(indices, queue.index)
+        if indices[place : place + 1] != [queue.index]:  # otherwise an outdated entry becomes valid again
+            indices.insert(place, queue.index)
+
+    def pick(self, robin: int) -> Queue | None:
+        """Return the queue with the least virtual finish time, or None if no queue has waiting requests.
+
+        Of equal queues, return the first after index `robin`, cyclically.
+        """
+        finishes, listed = self._finishes, self._listed
+        while finishes:
+            finish = finishes[0]
+            indices = listed[finish]
+            place = bisect_right(indices, robin) % len(indices) if len(indices) > 1 else 0
+            queue = self._queues[indices[place]]
+            actual = NOT_LISTED
+            if queue.listed_finish == finish:
+                if queue.waiting:
+                    actual = queue.next_dispatch_r + queue.waiting[0].estimate.total_work
+                    if actual == finish:
+                        return queue
+                queue.listed_finish = actual
+            if len(indices) > 1:
+                del indices[place]
+            elif actual == NOT_LISTED or actual in listed:
+                del listed[finish]
+                heappop(finishes)
+            else:  # the usual case: the queue moves alone
+                listed[actual] = listed.pop(finish)
+                heapreplace(finishes, actual)
+                continue
+            if actual != NOT_LISTED:
+                self._list(queue, actual)
+        return None
+
+    def list_all(self) -> None:
+        """List all queues anew. Also required after the indices of queues have changed."""
+        self._listed.clear()
+        for queue in self._queues:
+            queue.listed_finish = NOT_LISTED
+            if queue.waiting:
+                queue.listed_finish = queue.next_dispatch_r + queue.waiting[0].estimate.total_work
+                self._listed.setdefault(queue.listed_finish, []).append(queue.index)
+        self._finishes[:] = self._listed
+        heapify(self._finishes)

@@ -1,0 +1,48 @@
+"""One queue of a priority level.
+
+Source: `queue` in `fairqueuing/queueset/types.go`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apflint.simulate.request import Request
+
+NOT_LISTED = 1 << 64
+"""`Queue.listed_finish` of a queue that the picker does not list: more than every reading of the progress meter."""
+
+
+class Queue:
+    """Waiting requests in order of arrival, and totals of the requests that wait or execute."""
+
+    __slots__ = (
+        "executing",
+        "index",
+        "is_removed",
+        "listed_finish",
+        "next_dispatch_r",
+        "seats_in_use",
+        "waiting",
+        "work_waiting",
+    )
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.waiting: deque[Request] = deque()
+        self.next_dispatch_r = 0
+        """Reading of the progress meter at which the next request starts in virtual time."""
+        self.executing = 0
+        """Number of executing requests, without those that only hold their final seats."""
+        self.seats_in_use = 0
+        self.work_waiting = 0
+        self.listed_finish = NOT_LISTED
+        """Virtual finish time under which `picking.Picker` lists the queue. It is never too late."""
+        self.is_removed = False
+
+    @property
+    def max_seats_waiting(self) -> int:
+        """Sum of the maximum seats of the waiting requests (`MaxSeatsSum`)."""
+        return sum(request.estimate.max_seats for request in self.waiting)

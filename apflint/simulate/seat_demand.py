@@ -1,0 +1,87 @@
+"""Seat demand: the seats that the waiting and executing requests of a level need, as borrowing observes them.
+
+Sources: `fairqueuing/integrator.go` and `seatDemandStats` in `apf_controller.go`. Times are integers, but the sums are in
+floating point and have the order of the server's, because the deviation amplifies their rounding.
+"""
+
+from __future__ import annotations
+
+from math import isnan, nan, sqrt
+
+from apflint.record import NamedTuple
+from apflint.simulate.seat_seconds import round_half_away
+
+_KEPT, _ADDED = 0.977, 0.023
+"""Weights of the former smoothed demand and of the new demand (`seatDemandSmoothingCoefficient`): half after 5 minutes."""
+
+
+class IntegratorResults(NamedTuple):
+    """Moments of a variable during a period."""
+
+    duration: float
+    """Length of the period in seconds."""
+    average: float
+    """NaN if the period has no length."""
+    deviation: float
+    """Standard deviation. NaN if the period has no length or rounding made the variance negative."""
+    min: int
+    max: int
+
+
+class Integrator:
+    """Integrates a variable over time, in periods (`integrator`)."""
+
+    __slots__ = ("_integral_x", "_integral_xx", "_last_time", "_max", "_min", "_seconds", "_x")
+
+    def __init__(self, now: int = 0) -> None:
+        self._last_time = now
+        self._x = self._min = self._max = 0
+        self._seconds = self._integral_x = self._integral_xx = 0.0
+
+    def set(self, x: int, now: int) -> None:
+        """Change the variable to `x`."""
+        if now != self._last_time:
+            seconds = (now - self._last_time) / 1e9
+            self._last_time = now
+            former = self._x
+            self._seconds += seconds
+            self._integral_x += former * seconds
+            self._integral_xx += former * former * seconds
+        self._x = x
+        if x < self._min:
+            self._min = x
+        elif x > self._max:
+            self._max = x
+
+    def reset(self, now: int) -> IntegratorResults:
+        """Return the results of the period, and start the next period with the present value."""
+        self.set(self._x, now)
+        average = deviation = nan
+        if self._seconds > 0:
+            average = self._integral_x / self._seconds
+            variance = self._integral_xx / self._seconds - average * average
+            deviation = sqrt(variance) if variance >= 0 else nan
+        results = IntegratorResults(self._seconds, average, deviation, self._min, self._max)
+        self._seconds = self._integral_x = self._integral_xx = 0.0
+        self._min = self._max = self._x
+        return results
+
+
+class SeatDemandStats(NamedTuple):
+    """The seat demand of a level in the latest period, and its smoothed demand."""
+
+    average: float = 0.0
+    deviation: float = 0.0
+    high_watermark: int = 0
+    smoothed: float = 0.0
+    """Demand in seats that increases at once and decreases slowly."""
+
+    def update(self, observed: IntegratorResults) -> SeatDemandStats:
+        """`update`: return the demand after another period. A period without length changes only the high watermark."""
+        high_watermark = round_half_away(observed.max)
+        if observed.duration <= 0:
+            return self._replace(high_watermark=high_watermark)
+        deviation = 0.0 if isnan(observed.deviation) else observed.deviation
+        envelope = observed.average + deviation
+        smoothed = _KEPT * self.smoothed + _ADDED * envelope
+        return SeatDemandStats(observed.average, deviation, high_watermark, max(envelope, smoothed))

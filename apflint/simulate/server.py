@@ -1,0 +1,100 @@
+"""One API server: its priority levels, and the adjustment of their limits every 10 seconds.
+
+Source: `apf_controller.go` (`lockAndDigestConfigObjects`, `updateBorrowingLocked`). Classification is not part of the
+simulation: a request arrives with its level and the hash of its flow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.simulate.borrowing import ADJUSTMENT_PERIOD, Borrower, adjust_limits
+from apflint.simulate.event_loop import CONFIGURATION, EventLoop
+from apflint.simulate.queue_set import QueueSet, Queuing
+from apflint.simulate.seat_demand import SeatDemandStats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from apflint.evaluate.limits import LevelLimits, Limits
+    from apflint.simulate.borrowing import Adjustment
+    from apflint.simulate.request import Request
+
+MAX_QUEUE_WAIT = 60_000_000_000
+"""Maximum time in nanoseconds that a request may wait in a queue (`maxQueueWait` of the filter)."""
+_BEFORE_ALL = -1
+"""Number of the adjustment among the changes of the configuration at one instant."""
+
+
+def get_wait_limit(timeout: int) -> int:
+    """Return how long a request may wait in a queue: a quarter of its timeout, at most 1 minute. Times in nanoseconds.
+
+    `timeout` is the parameter `timeout` of the request or `--request-timeout` of the server, 60 s by default. It begins when
+    the server receives the request. Source: `getRequestWaitContext` in `pkg/server/filters/priority-and-fairness.go`.
+    """
+    return min(timeout // 4, MAX_QUEUE_WAIT)
+
+
+class Level:
+    """A priority level of a server (`priorityLevelState`)."""
+
+    def __init__(self, limits: LevelLimits, loop: EventLoop, on_end: Callable[[Request], None]) -> None:
+        self.limits = limits
+        if limits.is_exempt:
+            queuing = Queuing(-1)
+        else:
+            queuing = Queuing(limits.queues or 0, limits.queue_length_limit or 0, limits.hand_size or 0)
+        self.queue_set = QueueSet(loop, queuing, limits.nominal, on_end)
+        self.demand = SeatDemandStats()
+
+    @property
+    def current_limit(self) -> int:
+        """The current limit in seats."""
+        return self.queue_set.concurrency_limit
+
+
+class Server:
+    """One API server. `on_end` gets each request when it finishes its execution or is rejected."""
+
+    def __init__(self, limits: Limits, on_end: Callable[[Request], None], loop: EventLoop | None = None) -> None:
+        self.loop = EventLoop() if loop is None else loop
+        self.levels = {level.name: Level(level, self.loop, on_end) for level in limits.levels}
+        self.nominal_sum = limits.nominal_sum
+        self.adjust(0)  # the server adjusts the limits whenever it reads the configuration
+
+    def adjust(self, now: int) -> Adjustment:
+        """`updateBorrowingLocked`: adjust the limits of all levels to their seat demand since the latest adjustment."""
+        levels = tuple(self.levels.values())
+        for level in levels:
+            level.demand = level.demand.update(level.queue_set.seat_demand.reset(now))
+        adjustment = adjust_limits([_as_borrower(level) for level in levels], self.nominal_sum)
+        for level, limit in zip(levels, adjustment.limits, strict=True):
+            level.queue_set.set_configuration(level.queue_set.queuing, limit, now)
+        return adjustment
+
+    def run(self, arrivals: Iterable[Request], until: int) -> None:
+        """Run until nothing is left to happen. Adjust the limits every 10 seconds up to the time `until`.
+
+        `arrivals` are requests in the order of their arrival and number.
+        """
+        self.loop.schedule(0, CONFIGURATION, _BEFORE_ALL, self._adjust_periodically, until)
+        self.loop.run(arrivals)
+
+    def _adjust_periodically(self, until: int, now: int) -> None:
+        self.adjust(now)
+        following = now + ADJUSTMENT_PERIOD
+        if following <= until:
+            self.loop.schedule(following, CONFIGURATION, _BEFORE_ALL, self._adjust_periodically, until)
+
+
+def _as_borrower(level: Level) -> Borrower:
+    bounds, demand = level.limits, level.demand
+    return Borrower(
+        is_exempt=bounds.is_exempt,
+        nominal=bounds.nominal,
+        min=bounds.min,
+        max=bounds.max,
+        current=level.current_limit,
+        high_watermark=demand.high_watermark,
+        smoothed=demand.smoothed,
+    )

@@ -1,0 +1,37 @@
+"""Recordings of the server's own code: a part in fixtures/simulate, and all of them where they are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from _pytest.fixtures import SubRequest
+
+Rows = list[dict[str, Any]]
+COMPLETE = Path(os.environ.get("APFLINT_RECORDINGS") or ROOT.parent / "shared/oracle")
+
+
+@pytest.fixture(params=["fixtures", "complete"])
+def recording(request: SubRequest) -> Callable[[str], Rows]:
+    """Return a function that reads a file of recordings. A test skips if the file is not there."""
+    folder = COMPLETE if request.param == "complete" else ROOT / "fixtures/simulate"
+
+    def read(name: str) -> Rows:
+        path = folder / name
+        if not path.is_file():
+            pytest.skip(f"the recording {path} is not there; name its directory in APFLINT_RECORDINGS")
+        data = path.read_bytes()
+        rows = [json.loads(line) for line in (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines()]
+        assert rows
+        return rows
+
+    return read
