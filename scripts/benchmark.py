@@ -3,7 +3,7 @@
     python scripts/benchmark.py [--runs N] [--quick] [--environments DIR] [--log SIZE] [CASE]...
 
 Generates its inputs from a fixed seed, and creates two virtual environments: apflint from a wheel of this checkout, and
-yamllint, check-jsonschema and PyYAML from the package index of pip. Runs the processes that are compared in turn.
+yamllint, check-jsonschema, simpy and PyYAML from the package index of pip. Runs the processes that are compared in turn.
 Exits with 1 if a target is missed.
 """
 

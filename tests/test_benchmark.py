@@ -36,13 +36,13 @@ def tools(root: Path, tmp_path: Path) -> object:
     for path in (apflint, nothing):
         path.chmod(0o755)
     kind = importlib.import_module("benchmarking.environments").Tools
-    return kind(sys.executable, str(apflint), sys.executable, str(nothing), str(nothing))
+    return kind(sys.executable, str(apflint), str(nothing), str(nothing), str(nothing))
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        *("version", "small", "large", "thousand", "repository", "requests", "crowd", "clusters", "growth"),
+        *("version", "small", "large", "thousand", "repository", "requests", "crowd", "clusters", "simulation", "growth"),
         pytest.param("replay", marks=needs_duckdb),
     ],
 )

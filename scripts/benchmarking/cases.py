@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarking import inputs
@@ -13,7 +14,6 @@ from benchmarking.processes import environment, measure_in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from benchmarking.environments import Tools
     from benchmarking.processes import Cost
@@ -192,6 +192,19 @@ def clusters(setting: Setting) -> Iterator[Row]:
     yield _ratio(what, cost, "many", "one", 50, "one of them")
 
 
+def simulation(setting: Setting) -> Iterator[Row]:
+    """Compare the simulation of a server with a general library for discrete events."""
+    count = setting.scale(150_000)
+    script = str(Path(__file__).with_name("simulation.py"))
+    commands = {
+        "apflint": [setting.tools.python, script, "apflint", str(count)],
+        "simpy": [setting.tools.peer_python, script, "simpy", str(count)],
+    }
+    cost = measure_in_turn(commands, setting.folder, setting.long_runs)
+    what = f"simulation of {count:,} requests at 150% load: fair queuing with 128 queues; simpy: a FIFO resource"
+    yield _ratio(what, cost, "apflint", "simpy", 0.5, "simpy")
+
+
 def growth(setting: Setting) -> Iterator[Row]:
     """Measure each command on inputs of three sizes."""
     for command in GROWING:
@@ -261,7 +274,7 @@ def replay(setting: Setting) -> Iterator[Row]:
 
 CASES: dict[str, Callable[[Setting], Iterator[Row]]] = {
     case.__name__: case
-    for case in (version, small, large, thousand, repository, requests, crowd, clusters, replay, growth)
+    for case in (version, small, large, thousand, repository, requests, crowd, clusters, replay, simulation, growth)
 }
 
 

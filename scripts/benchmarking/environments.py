@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from benchmarking.processes import environment
 
-PEERS = ("yamllint", "check-jsonschema")
+PEERS = ("yamllint", "check-jsonschema", "simpy")
 """PyYAML comes with yamllint."""
 
 
