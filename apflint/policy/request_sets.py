@@ -27,8 +27,8 @@ from apflint.string_formats import check_dns_label, check_dns_subdomain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.load.fields import Fields
     from apflint.location import Path
-    from apflint.policy.parser import Fields
 
 _SUBJECT_KEYS = ("user", "group", "serviceAccount")
 _RESOURCE_KEYS = ("apiGroups", "resources", "namespaces", "clusterScope")

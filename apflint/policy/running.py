@@ -18,11 +18,12 @@ from apflint.evaluate.outcomes import explain_unclassified, find_deadline
 from apflint.inputs.apf_configuration import list_clusters, read_cluster, read_clusters
 from apflint.inputs.discovery import discover_files
 from apflint.inputs.reading import Unreadable, read_file
+from apflint.load.fields import Mistake
 from apflint.load.source import STDIN
 from apflint.location import Span
 from apflint.policy.expectation import Destination, Example, Property, Requirement, describe_target
 from apflint.policy.failure_reasons import explain_destination, explain_unreachable
-from apflint.policy.parser import Mistake, parse_suite
+from apflint.policy.parser import parse_suite
 from apflint.proofs.one_configuration import Analysis, rules_of
 from apflint.proofs.witness import Witness
 from apflint.record import NamedTuple

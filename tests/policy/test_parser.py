@@ -23,7 +23,7 @@ from apflint.requests.words import parse_command_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.policy.parser import Mistake
+    from apflint.load.fields import Mistake
 
 ALL = ("*",)
 
