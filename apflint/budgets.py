@@ -148,6 +148,10 @@ MAX_MOVE_PROOFS = Bound(500_000, "diff states that more requests may move")
 """Maximum number of solver calls with which `apflint diff` finds moved requests, multiplied by the number of FlowSchemas. A call takes longer if there are more FlowSchemas."""
 MAX_AUDIT_VALUE_BYTES = Bound(256 * 1024 * 1024, "every line of the file is unreadable")
 """Maximum number of bytes in an audit log that is one JSON value over several lines, such as the result of `gcloud logging read`. Logs with one value per line may be larger."""
+MAX_SIMULATED_REQUESTS = Bound(100_000_000, "an error with the number")
+"""Maximum number of requests in a load of `apflint simulate`, without retries. The maximum takes about 20 minutes."""
+MAX_REQUESTS_IN_FLIGHT = Bound(2_000_000, "an error with the number")
+"""Maximum number of requests of a simulation that can wait, execute or await their next attempt at once. Each takes about 700 bytes of memory."""
 MAX_ELEPHANTS = Bound(10_000, "an error")
 """Maximum number of elephants for which `apflint shards` computes exact probabilities. An elephant is a flow that fills all queues of its hand."""
 MAX_SHARDS_WORK = Bound(100_000_000, "an error")

@@ -42,7 +42,18 @@ def tools(root: Path, tmp_path: Path) -> object:
 @pytest.mark.parametrize(
     "name",
     [
-        *("version", "small", "large", "thousand", "repository", "requests", "crowd", "clusters", "simulation", "growth"),
+        *(
+            "version",
+            "small",
+            "large",
+            "thousand",
+            "repository",
+            "requests",
+            "crowd",
+            "clusters",
+            "simulation",
+            "growth",
+        ),
         pytest.param("replay", marks=needs_duckdb),
     ],
 )

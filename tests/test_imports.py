@@ -23,12 +23,12 @@ ROOT = Path(apflint.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "cli", "lsp"),
-    ("baseline", "diff", "edit", "graph", "inputs", "output", "policy", "replay", "settings"),
+    ("baseline", "diff", "edit", "graph", "inputs", "output", "policy", "replay", "settings", "simulate"),
     ("clusters", "engine", "explainer"),
     ("checks", "fixes", "rule_selection", "suppressions"),
     ("effective",),
     ("proofs",),
-    ("requests", "simulate"),
+    ("requests",),
     ("evaluate",),
     ("builtin", "load", "model", "schema", "schema_violations", "workspace"),
     ("",),

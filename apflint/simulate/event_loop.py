@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from apflint.simulate.request import Request
 
+T = TypeVar("T")
 KIND_BITS = 3
 
 Event = tuple[int, int, "Callable[[Any, int], None]", Any]
@@ -41,7 +42,7 @@ class EventLoop:
         self._limited: dict[int, deque[Request]] = {}
         """Requests that may be waiting, by wait limit, in order of arrival. The first of each has an event."""
 
-    def schedule(self, time: int, kind: int, number: int, action: Callable[[Any, int], None], subject: Any) -> None:
+    def schedule(self, time: int, kind: int, number: int, action: Callable[[T, int], None], subject: T) -> None:
         """Schedule `action(subject, time)`."""
         heappush(self.events, (time << KIND_BITS | kind, number, action, subject))
 

@@ -63,6 +63,8 @@ class QueueSet:
         self.waiting = 0
         self.executing = 0
         self.seats_in_use = 0
+        self.peak_seats = 0
+        """Maximum of the seats in use until now. The server does not record it."""
         self.seats_waiting = 0
         """Maximum seats of all waiting requests, except for the error that `_dispatch` describes."""
         self.dispatched = 0
@@ -251,6 +253,7 @@ class QueueSet:
         self.dispatched += 1
         self.executing += 1
         self.seats_in_use += request.estimate.max_seats
+        self.peak_seats = max(self.peak_seats, self.seats_in_use)
         when = (now + request.service) << KIND_BITS | FINISH
         heappush(self._events, (when, request.id, self._finish, request))
 

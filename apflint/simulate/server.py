@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 MAX_QUEUE_WAIT = 60_000_000_000
 """Maximum time in nanoseconds that a request may wait in a queue (`maxQueueWait` of the filter)."""
-_BEFORE_ALL = -1
-"""Number of the adjustment among the changes of the configuration at one instant."""
+_LAST_BEFORE_ALL = -1
+"""Number of the adjustment of the first server among the changes of the configuration at one instant."""
 
 
 def get_wait_limit(timeout: int) -> int:
@@ -54,9 +54,15 @@ class Level:
 
 
 class Server:
-    """One API server. `on_end` gets each request when it finishes its execution or is rejected."""
+    """One API server. `on_end` gets each request when it finishes its execution or is rejected.
 
-    def __init__(self, limits: Limits, on_end: Callable[[Request], None], loop: EventLoop | None = None) -> None:
+    Several servers can share a loop. Each has its own `number` from 0, which is their order for simultaneous adjustments.
+    """
+
+    def __init__(
+        self, limits: Limits, on_end: Callable[[Request], None], loop: EventLoop | None = None, number: int = 0
+    ) -> None:
+        self._change_number = _LAST_BEFORE_ALL - number
         self.loop = EventLoop() if loop is None else loop
         self.levels = {level.name: Level(level, self.loop, on_end) for level in limits.levels}
         self.nominal_sum = limits.nominal_sum
@@ -77,14 +83,18 @@ class Server:
 
         `arrivals` are requests in the order of their arrival and number.
         """
-        self.loop.schedule(0, CONFIGURATION, _BEFORE_ALL, self._adjust_periodically, until)
+        self.schedule_adjustments(until)
         self.loop.run(arrivals)
+
+    def schedule_adjustments(self, until: int) -> None:
+        """Schedule an adjustment every 10 seconds from the start up to the time `until`."""
+        self.loop.schedule(0, CONFIGURATION, self._change_number, self._adjust_periodically, until)
 
     def _adjust_periodically(self, until: int, now: int) -> None:
         self.adjust(now)
         following = now + ADJUSTMENT_PERIOD
         if following <= until:
-            self.loop.schedule(following, CONFIGURATION, _BEFORE_ALL, self._adjust_periodically, until)
+            self.loop.schedule(following, CONFIGURATION, self._change_number, self._adjust_periodically, until)
 
 
 def _as_borrower(level: Level) -> Borrower:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
-from support.shell import bash, prepare
+from support.shell import ROOT, bash, prepare
 
 from apflint.cli.app import COMMANDS, app, run
 
@@ -120,6 +120,7 @@ def test_example_runs(line: str, tmp_path: Path) -> None:
         assert bash(commit, tmp_path, variables).returncode == 0
     (tmp_path / "work/logs").mkdir()
     shutil.copy(tmp_path / "work/audit.log", tmp_path / "work/logs")
+    shutil.copy(ROOT / "fixtures/simulate/load.yaml", tmp_path / "work")
     done = bash(line, tmp_path, variables)
     assert done.returncode in (0, 1), f"{line}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr

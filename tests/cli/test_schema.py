@@ -14,6 +14,7 @@ from apflint.cli.commands.schema import Name
 
 ROOT = Path(__file__).resolve().parents[2]
 STORY = ROOT / "fixtures" / "stories" / "accepted-but-wrong"
+LOAD = str(ROOT / "fixtures" / "simulate" / "load.yaml")
 REQUEST = ["list", "pods", "-A", "--as", "system:serviceaccount:ci:runner"]
 AUDIT_LOG = str(ROOT / "fixtures" / "replay" / "live" / "audit.log.gz")
 OUTPUTS = {
@@ -36,6 +37,19 @@ OUTPUTS = {
         ["replay", AUDIT_LOG, "--where", "user=", "--since", "79s", "--until", "60s", "--each"],
     ],
     "rule-output": [["rule"], ["rule", "APF305"]],
+    "simulate-output": [
+        ["simulate", LOAD, "-f", str(STORY)],
+        [
+            "simulate",
+            LOAD,
+            "--compare",
+            "defaults:1.36",
+            "-f",
+            str(STORY),
+            "--set",
+            "global-default.queueLengthLimit=5",
+        ],
+    ],
     "shards-output": [
         ["shards", "--queues", "64", "--hand-size", "6"],
         ["shards", "--recommend", "0.01"],

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
 from limited import apflint
+from support.audit_logs import FIXTURES
 from support.shell import FILES as FILES_OF_EXAMPLES
 from support.shell import prepare
 
@@ -52,6 +54,7 @@ INVALID: dict[str, list[str]] = {
     "releases": ["x", "1.30", "1.30..", "1.31..1.30", "1.30..1.99"],
     "report": ["x", "xml=x", "json", "json=", "json=-"],
     "requests": NO_DIRECTORY,
+    "scale": ["x", "nan", "inf", "-1", "0", "1e9"],
     "select": [*RULES, ","],
     "server_concurrency": [*NUMBERS, "0"],
     "to": VERSIONS,
@@ -138,6 +141,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     prepare(tmp_path)
     work = tmp_path / "work"
     others = ["branch", "live.yaml", "main", "new.yaml", "old.yaml"]
+    shutil.copy(FIXTURES.parent / "simulate" / "load.yaml", work)
     (work / "apflint.toml").write_text(f'select = ["APF1"]\nexclude = {others}\n')
     monkeypatch.chdir(work)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))

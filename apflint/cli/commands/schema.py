@@ -21,6 +21,7 @@ Name = Literal[
     "FlowSchemaList",
     "PriorityLevelConfigurationList",
     "config",
+    "load",
     "test",
     "report",
     "config-output",
@@ -30,10 +31,11 @@ Name = Literal[
     "replay-output",
     "rule-output",
     "shards-output",
+    "simulate-output",
     "test-output",
 ]
-FILES = {"config": "apflint-config.json", "test": "apflint-test.json", "report": "apflint-report.json"}
-"""Schemas of apflint's own files: settings, policy tests, and the output of `check --format json`."""
+FILES = {name: f"apflint-{name}.json" for name in ("config", "load", "report", "test")}
+"""Schemas of apflint's own files: settings, loads of simulations, policy tests, and the output of `check --format json`."""
 OUTPUTS = "apflint-output.json"
 """Schemas of the JSON output of other commands, which share definitions. Each is an entry of `$defs`."""
 
@@ -51,7 +53,7 @@ def schema(
         Name,
         typer.Argument(
             metavar="NAME",
-            help="A kind, config (apflint.toml), test (policy tests), report (JSON of check), or COMMAND-output (JSON of others).",
+            help="A kind, config (apflint.toml), load (simulations), test (policy tests), report (JSON of check), or COMMAND-output (JSON of others).",
         ),
     ],
     api_version: Annotated[

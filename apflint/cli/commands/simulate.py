@@ -1,0 +1,299 @@
+"""The command `apflint simulate`."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from apflint.budgets import MAX_SIMULATED_REQUESTS
+from apflint.checks import rules_of
+from apflint.cli import options
+from apflint.cli.app import app, examples
+from apflint.cli.completers import complete_configuration
+from apflint.cli.error_reporting import print_note
+from apflint.cli.exit_codes import ExitCode
+from apflint.cli.options import CLUSTER, OUTPUT, option
+from apflint.cli.progress import show_progress
+from apflint.cli.sides import read_live, read_side
+from apflint.cli.terminal import style
+from apflint.engine import Options, find_problems
+from apflint.errors import UserError
+from apflint.explainer import Explainer
+from apflint.inputs.apf_configuration import LIVE, ClusterOptions, read_configuration, select_cluster
+from apflint.inputs.discovery import discover_files
+from apflint.inputs.object_counts import read_object_counts
+from apflint.inputs.reading import Unreadable, read_file
+from apflint.output.diagnostic import Diagnostic, render_diagnostic
+from apflint.output.json_text import to_json
+from apflint.output.simulation import comparison_json, render_comparison, render_simulation, simulation_json
+from apflint.simulate import feasibility
+from apflint.simulate.arrivals import list_sources
+from apflint.simulate.changes import apply_changes, parse_change
+from apflint.simulate.comparison import compare as compare_results
+from apflint.simulate.load_parser import parse_load
+from apflint.simulate.routes import Routes
+from apflint.simulate.simulation import simulate as run_simulation
+from apflint.simulate.verdict import format_clock
+from apflint.wording import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from apflint.cli.progress import Progress
+    from apflint.effective import Effective
+    from apflint.replay.log import Coverage
+    from apflint.replay.object_counts import ObjectCounts
+    from apflint.simulate.load_parser import ParsedLoad
+    from apflint.simulate.simulation import Result
+
+LOAD = "Load"
+MIN_SCALE, MAX_SCALE = 0.001, 1_000_000
+OLDEST_MINOR = 31
+"""Oldest minor release whose adjustment of limits `apflint.simulate.borrowing` computes."""
+_SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in workload-low.queues=64; repeatable."
+
+
+@app.command(
+    rich_help_panel="Analyze",
+    epilog=examples(
+        ("a load against the configuration of these manifests", "apflint simulate load.yaml -f manifests/"),
+        ("twice the load", "apflint simulate load.yaml -f manifests/ --scale 2"),
+        ("what more queues would change", "apflint simulate load.yaml -f manifests/ --set batch.queues=128"),
+        ("twice the requests of an audit log", "apflint simulate --from-audit audit.log -f manifests/ --scale 2"),
+        ("what a branch changes", "apflint simulate load.yaml -f manifests/ --compare git:main"),
+    ),
+)
+def simulate(
+    load: Annotated[
+        str | None, typer.Argument(metavar="[LOAD]", help="Load file in YAML or JSON, or -.", show_default=False)
+    ] = None,
+    logs: Annotated[
+        list[str] | None,
+        option(
+            LOAD,
+            "Send the requests of an audit log instead, as `apflint replay` reads it.",
+            "--from-audit",
+            metavar="LOG",
+        ),
+    ] = None,
+    filename: options.Filenames = None,
+    kustomize: options.Kustomize = None,
+    cluster: options.Cluster = None,
+    live: options.Live = False,
+    kubeconfig: options.Kubeconfig = None,
+    kube_context: options.KubeContext = None,
+    kubernetes: options.Kubernetes = None,
+    no_defaults: options.NoDefaults = False,
+    server_concurrency: options.ServerConcurrency = None,
+    changes: Annotated[list[str] | None, option(CLUSTER, _SET_HELP, "--set", metavar="CHANGE")] = None,
+    metrics: Annotated[
+        str | None,
+        option(LOAD, "With --from-audit: metrics of the API server, for the seats of lists.", metavar="FILE"),
+    ] = None,
+    objects: Annotated[
+        list[str] | None,
+        option(
+            LOAD,
+            "With --from-audit: number of objects of a resource and their average size; repeatable.",
+            metavar="RESOURCE=COUNT[:BYTES]",
+        ),
+    ] = None,
+    compare: Annotated[
+        str | None,
+        option(
+            CLUSTER,
+            "Show first what is different from this configuration: OLD of `apflint diff`.",
+            metavar="OTHER",
+            autocompletion=complete_configuration,
+        ),
+    ] = None,
+    scale: Annotated[float, option(LOAD, "Multiply the number of requests by this factor.", metavar="FACTOR")] = 1.0,
+    seed: Annotated[int, option(LOAD, "Start of the random numbers.", metavar="N")] = 1,
+    output_format: Annotated[
+        Literal["text", "json", "markdown", "html"], option(OUTPUT, "Output format; html has charts.", "--format")
+    ] = "text",
+    color: options.Color = "auto",
+    config: options.Config = None,
+    isolated: options.Isolated = False,
+) -> int:
+    """Simulate a load: who waits, for how long, and who is rejected.
+
+    The simulation has the algorithm of the API server: classification, seats,
+    shuffle sharding, fair queuing, time-outs and borrowing. The same seed gives
+    the same result.
+    """
+    kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
+    options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
+    paths = options.chain_paths(filename)
+    if (load is None) == (not logs):
+        raise UserError("name a load file, or an audit log with --from-audit")
+    if (metrics is not None or objects) and not logs:
+        raise UserError("--metrics and --objects require --from-audit: a load file has `objects`")
+    if [load, metrics, compare, *(logs or ()), *paths].count("-") > 1:
+        raise UserError("standard input can only be one of the inputs")
+    if not MIN_SCALE <= scale <= MAX_SCALE:
+        raise UserError(f"--scale: {scale:g} is not a number from {MIN_SCALE} to {MAX_SCALE:,}")
+    wanted = tuple(parse_change(text) for text in changes or ())
+    parsed = None if load is None else _read_load(load)
+    if parsed is not None and parsed.load is None:
+        return _print_mistakes(parsed, color)
+    counts = read_object_counts(metrics, objects or ())
+    settings = ClusterOptions(
+        kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
+    )
+    known = apply_changes(_read(*select_cluster(paths, settings)), wanted)
+    _reject_unsuitable(known)
+    other = None if compare is None else _read_other(compare, settings, kubeconfig, kube_context)
+    sides = [known] if other is None else [other, known]
+    gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
+    try:
+        with show_progress("Simulating") as progress:
+            if parsed is None:
+                results = [_simulate_log(logs or [], side, counts, scale, seed, progress) for side in sides]
+            else:
+                results = list(_simulate_load(parsed, sides, scale, seed, progress))
+    finally:
+        gc.enable()
+    if not results and parsed is not None:
+        return _print_mistakes(parsed, color)
+    sys.stdout.write(_render(results, output_format, color))
+    return ExitCode.OK
+
+
+def _simulate_load(
+    parsed: ParsedLoad, sides: Sequence[Effective], scale: float, seed: int, progress: Progress
+) -> Iterator[Result]:
+    """Yield the result for each configuration, or nothing if that adds mistakes to the load."""
+    assert parsed.load is not None
+    assert parsed.fields is not None
+    load = parsed.load.scale(scale)
+    routes = [Routes(load, Explainer(side)) for side in sides]
+    for found in routes:
+        for path, message in feasibility.find_problems(load, found):
+            parsed.fields.reject(path, message)
+        if parsed.fields.mistakes:
+            return
+    for side, found in zip(sides, routes, strict=True):
+        yield run_simulation(load, side.limits, found, list_sources(load, seed), seed, _show(progress, load.duration))
+
+
+def _simulate_log(
+    logs: Sequence[str], known: Effective, counts: ObjectCounts | None, scale: float, seed: int, progress: Progress
+) -> Result:
+    """Simulate the requests of audit logs. Raises UserError for a log without requests, and for too many requests."""
+    from contextlib import closing
+
+    from apflint.inputs.audit_logs import find_audit_logs
+    from apflint.replay.running import ReplayOptions, replay
+    from apflint.simulate.logged_load import build_logged_load
+
+    progress.label = "Reading"
+    # Flows may be namespaces, so the namespaces of requests are needed.
+    read = replay(find_audit_logs(logs), known, ReplayOptions(by=("namespace",), counts=counts))
+    with closing(read.log.database):
+        _report_problems(read.log.coverage)
+        logged = build_logged_load(read, scale, seed)
+        if not logged.requests:
+            raise UserError("no request in the audit log can be simulated: none has a known service time")
+        if logged.requests > MAX_SIMULATED_REQUESTS:
+            raise UserError(
+                f"the load has {logged.requests:,} requests, more than the maximum of {MAX_SIMULATED_REQUESTS:,}"
+            )
+        show = _show(progress, logged.load.duration)
+        result = run_simulation(logged.load, known.limits, logged.routes, [logged.source], seed, show)
+    return result._replace(notes=logged.notes)
+
+
+def _report_problems(coverage: Coverage) -> None:
+    """Print what was not read of a log. Raises UserError for a damaged file, and KeyboardInterrupt if the user did."""
+    first = coverage.first_unreadable
+    if first is not None:
+        print_note(f"{first.file}:{first.line}: {first.reason} (unreadable lines: {coverage.unreadable})")
+    for place in coverage.damaged:
+        raise UserError(f"{place.file}:{place.line}: {place.reason}")
+    if coverage.interrupted:
+        raise KeyboardInterrupt
+
+
+def _render(results: Sequence[Result], output_format: str, color: str) -> str:
+    """Render the only result, or the differences of two results."""
+    result, found = results[-1], compare_results(*results) if len(results) > 1 else None
+    match output_format:
+        case "json":
+            return to_json(simulation_json(result) if found is None else comparison_json(found), 2)
+        case "markdown":
+            from apflint.output.simulation_markdown import render_markdown
+
+            return render_markdown(result, found)
+        case "html":
+            from apflint.output.simulation_page import render_page
+
+            return render_page(result, found)
+    return render_simulation(result, style(color)) if found is None else render_comparison(found, style(color))
+
+
+def _show(progress: Progress, duration: int) -> Callable[[int], None]:
+    def show(now: int) -> None:
+        progress.label = f"Simulated {format_clock(now)} of {format_clock(duration)}"
+
+    return show
+
+
+def _read_load(path: str) -> ParsedLoad:
+    """Read a load file. Raises UserError if it cannot be read."""
+    if path != "-" and os.path.isdir(path):
+        raise UserError(f"{path}: this is a directory: name a load file")
+    file = next(iter(discover_files((path,))))
+    data = read_file(file)
+    if isinstance(data, Unreadable):
+        raise UserError(f"{file.name}: {data.reason}")
+    return parse_load(file.name, data)
+
+
+def _print_mistakes(parsed: ParsedLoad, color: str) -> ExitCode:
+    source, mistakes = parsed.source, parsed.mistakes if parsed.fields is None else parsed.fields.mistakes
+    how = style(color, sys.stderr)
+    for message, span in sorted(mistakes, key=lambda mistake: mistake.span):
+        sys.stderr.write(render_diagnostic(Diagnostic("error", message, "error", source.name, span, source), how))
+    return ExitCode.ERROR
+
+
+def _read(paths: Sequence[str], settings: ClusterOptions) -> Effective:
+    """Read a configuration that can be simulated. Raises UserError for an old release, and for objects that a server rejects."""
+    notes: list[str] = []
+    known = read_configuration(paths, settings, notes.append)
+    _reject_unsuitable(known)
+    for note in notes:
+        print_note(note)
+    return known
+
+
+def _read_other(name: str, settings: ClusterOptions, kubeconfig: str | None, kube_context: str | None) -> Effective:
+    """Read the configuration of --compare. Raises UserError as `_read` does."""
+    settings = settings._replace(live=None, cluster=None, kustomizations=())
+    if name == LIVE:
+        settings = read_live(settings, kubeconfig, kube_context)
+    known, _ = read_side(name, (), settings)
+    _reject_unsuitable(known)
+    return known
+
+
+def _reject_unsuitable(known: Effective) -> None:
+    """Raise UserError if the release is too old, or if the API server rejects an object of the configuration."""
+    if known.release.minor < OLDEST_MINOR:
+        raise UserError(
+            f"simulations follow Kubernetes 1.{OLDEST_MINOR} and later, and the algorithm of {known.release.name} differs: use"
+            f" --kubernetes 1.{OLDEST_MINOR}"
+        )
+    for _, problem in find_problems(known, Options(rules=tuple(rules_of("validation")))).problems:
+        document = problem.place.document
+        if problem.apiserver is not None and document is not None:
+            place = f"{problem.place.source.name}:{problem.place.span.line}"
+            raise UserError(
+                f"the API server rejects {document.kind} {quote(document.name)} ({place}): {problem.message}; see"
+                " `apflint check`"
+            )

@@ -1,0 +1,108 @@
+"""Arrivals: when clients send requests that do not depend on earlier responses.
+
+The open loop of a client is a Poisson process: independent requests at a constant rate. Several clients with the same rate
+are one process with the sum of their rates, in which each request is from a random client.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import log
+from typing import TYPE_CHECKING
+
+from apflint.record import NamedTuple
+from apflint.simulate.draws import Draws
+from apflint.simulate.load import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from apflint.simulate.load import Burst, Client, Load
+
+
+class Arrival(NamedTuple):
+    """A request that a client sends. Arrivals have the order of their fields."""
+
+    time: int
+    source: int
+    """Index of the source."""
+    number: int
+    """Number of the request in its source."""
+    instance: int
+    """Which one of the clients with this name, from 0."""
+    service: int
+    """Time of the execution, without a deadline."""
+
+
+class Source(NamedTuple):
+    """A loop or a burst of a client."""
+
+    client: Client
+    arrivals: Iterator[Arrival]
+    draw_service: Callable[[int], int]
+    """Returns the service time of a request with a number."""
+    differ: bool
+    """Whether the clients differ in their user or in their request."""
+    is_closed: bool
+    """Whether a client sends its next request some time after each response."""
+
+
+def list_sources(load: Load, seed: int) -> tuple[Source, ...]:
+    """Return the loops and bursts of all clients, each with its arrivals in the order of time.
+
+    Of a closed loop, these are only the first requests.
+    """
+    sources: list[Source] = []
+    for client in load.clients:
+        kinds: list[Callable[[Client, int, int], Iterator[tuple[int, int, int]]]] = []
+        if client.rate:
+            kinds.append(_open_loop)
+        if client.think is not None:
+            kinds.append(_start_closed_loop)
+        kinds += (partial(_burst, burst=burst) for burst in client.bursts)
+        for place, kind in enumerate(kinds):
+            draw_service = _make_service_draws(client, Draws(seed, client.name, "service", place))
+            times = kind(client, seed, load.duration)
+            arrivals = _serve(len(sources), times, draw_service)
+            sources.append(Source(client, arrivals, draw_service, client.differ, kind is _start_closed_loop))
+    return tuple(sources)
+
+
+def _make_service_draws(client: Client, draws: Draws) -> Callable[[int], int]:
+    return lambda number: client.service.at(draws(number))
+
+
+def _serve(
+    source: int, requests: Iterator[tuple[int, int, int]], draw_service: Callable[[int], int]
+) -> Iterator[Arrival]:
+    """Yield requests, given as time, number and instance, with their service times."""
+    for time, number, instance in requests:
+        yield Arrival(time, source, number, instance, draw_service(number))
+
+
+def _open_loop(client: Client, seed: int, duration: int) -> Iterator[tuple[int, int, int]]:
+    gaps, instances = Draws(seed, client.name, "gap"), Draws(seed, client.name, "instance")
+    mean = SECOND / (client.rate * client.instances)
+    time, number = 0.0, 0
+    while True:
+        time -= mean * log(gaps(number))
+        if time >= duration:
+            return
+        yield int(time), number, int(instances(number) * client.instances)
+        number += 1
+
+
+def _start_closed_loop(client: Client, seed: int, duration: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the first request of each client, at a random time within its first think time."""
+    starts, think = Draws(seed, client.name, "start"), client.think or 0
+    for time, instance in sorted((int(starts(instance) * think), instance) for instance in range(client.instances)):
+        if time < duration:
+            yield time, instance, instance
+
+
+def _burst(client: Client, _seed: int, duration: int, burst: Burst) -> Iterator[tuple[int, int, int]]:
+    for number in range(burst.requests):
+        time = burst.at + burst.over * number // burst.requests
+        if time >= duration:
+            return
+        yield time, number, number % client.instances

@@ -1,0 +1,87 @@
+"""Changes of single fields of priority levels, such as `workload-low.nominalConcurrencyShares=50`."""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from apflint.effective import Effective
+from apflint.errors import UserError
+from apflint.model import PriorityLevelConfiguration, build_priority_level
+from apflint.record import NamedTuple
+from apflint.schema_violations import find_violations
+from apflint.spelling import suggest
+from apflint.wording import join_words, quote
+from apflint.workspace import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PATHS = {
+    **dict.fromkeys(("nominalConcurrencyShares", "lendablePercent", "borrowingLimitPercent"), ("limited",)),
+    **dict.fromkeys(("queues", "handSize", "queueLengthLimit"), ("limited", "limitResponse", "queuing")),
+}
+"""Fields that can be changed, with the path of their mapping in `spec` of a limited level."""
+_INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
+
+
+class Change(NamedTuple):
+    """A new value of a field of a priority level. None removes the field, so that its default applies."""
+
+    level: str
+    field: str
+    value: int | None
+
+
+def parse_change(text: str) -> Change:
+    """Parse `LEVEL.FIELD=VALUE`. Raises UserError for other text, and for unknown fields."""
+    place, separator, value = text.partition("=")
+    level, dot, field = place.rpartition(".")
+    if not (separator and dot and level):
+        raise UserError(
+            f"--set: {quote(text)} is not LEVEL.FIELD=VALUE, as in workload-low.nominalConcurrencyShares=50"
+        )
+    if field not in _PATHS:
+        raise UserError(
+            f"--set: {quote(field)} is not one of {join_words(_PATHS)}.{suggest(field, _PATHS)}".rstrip(".")
+        )
+    if value != "null" and _INTEGER.fullmatch(value) is None:
+        raise UserError(f"--set: {quote(value)} is not an integer, or null for the default")
+    return Change(level, field, None if value == "null" else int(value))
+
+
+def apply_changes(known: Effective, changes: Iterable[Change]) -> Effective:
+    """Return the configuration with changed priority levels. Raises UserError for an unknown level.
+
+    Whether the API server accepts the changed level is not examined.
+    """
+    for change in changes:
+        known = _apply(known, change)
+    return known
+
+
+def _apply(known: Effective, change: Change) -> Effective:
+    levels = known.configuration.levels
+    level = levels.get(change.level)
+    if level is None:
+        message = f"--set: there is no priority level {quote(change.level)}.{suggest(change.level, levels)}"
+        raise UserError(message.rstrip("."))
+    value: dict[str, Any] = deepcopy(level.document.value)
+    mapping = value.setdefault("spec", {})
+    path = _PATHS[change.field]
+    for step in ("exempt",) if level.spec.type == "Exempt" else path:
+        mapping[step] = mapping.get(step) or {}
+        mapping = mapping[step]
+    mapping[change.field] = change.value
+    document = level.document.with_value(value)
+    violations = find_violations(value, document.kind, document.version, known.release)
+    changed: PriorityLevelConfiguration | None = None
+    if not violations:
+        changed = build_priority_level(value, document, known.release)
+    workspace = known.workspace.without({level.document})
+    workspace = workspace._replace(
+        manifests=(*workspace.manifests, Manifest(document, violations, changed)),
+        priority_levels=(*workspace.priority_levels, *([] if changed is None else [changed])),
+    )
+    return Effective(workspace, known.assumptions)

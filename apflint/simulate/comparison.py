@@ -1,0 +1,96 @@
+"""Comparison of two simulations of the same load with the same seed: which levels and clients fare differently."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.simulate.histogram import Distribution
+    from apflint.simulate.simulation import Result
+    from apflint.simulate.statistics import ClientResult, LevelResult
+
+
+class Figures(NamedTuple):
+    """What is compared. Times in nanoseconds."""
+
+    requests: int
+    rejected: int
+    failed: int
+    wait_p99: int | None
+    latency_p99: int | None
+
+
+class Difference(NamedTuple):
+    """A level or a client that fares differently. None if a side has no requests there."""
+
+    name: str
+    level: str | None
+    """Priority levels of the client on both sides, or None if this is a level."""
+    old: Figures | None
+    new: Figures | None
+
+
+class Comparison(NamedTuple):
+    """Two simulations, and their differences: first those of levels, then those of clients."""
+
+    old: Result
+    new: Result
+    differences: tuple[Difference, ...]
+
+
+def compare(old: Result, new: Result) -> Comparison:
+    """Compare two simulations."""
+    sides = [
+        {level.name: _find_figures(level, level.requests) for level in result.levels if level.attempts}
+        for result in (old, new)
+    ]
+    clients = [_group_clients(result) for result in (old, new)]
+    differences = [
+        Difference(name, None, sides[0].get(name), sides[1].get(name)) for name in dict.fromkeys((*sides[0], *sides[1]))
+    ]
+    for name in dict.fromkeys((*clients[0], *clients[1])):
+        rows = [side.get(name) for side in clients]
+        levels = [" + ".join(row.level for row in found or ()) or "-" for found in rows]
+        step = levels[0] if levels[0] == levels[1] else " -> ".join(levels)
+        figures = [None if found is None else _join(found) for found in rows]
+        differences.append(Difference(name, step, *figures))
+    changed = tuple(
+        item for item in differences if item.old != item.new or (item.level is not None and " -> " in item.level)
+    )
+    return Comparison(old, new, changed)
+
+
+def _group_clients(result: Result) -> dict[str, list[ClientResult]]:
+    groups: dict[str, list[ClientResult]] = {}
+    for level in result.levels:
+        for client in level.clients:
+            groups.setdefault(client.name, []).append(client)
+    return groups
+
+
+def _join(rows: list[ClientResult]) -> Figures:
+    """Return the figures of a client at all of its levels. A percentile is that of the slowest level."""
+    figures = [_find_figures(row, row.requests) for row in rows]
+    return Figures(
+        sum(item.requests for item in figures),
+        sum(item.rejected for item in figures),
+        sum(item.failed for item in figures),
+        _largest(item.wait_p99 for item in figures),
+        _largest(item.latency_p99 for item in figures),
+    )
+
+
+def _largest(values: Iterable[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _find_figures(row: LevelResult | ClientResult, requests: int) -> Figures:
+    return Figures(requests, sum(row.rejected.values()), row.failed, _p99(row.waits), _p99(row.latencies))
+
+
+def _p99(times: Distribution | None) -> int | None:
+    return None if times is None else times.p99

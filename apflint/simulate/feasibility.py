@@ -1,0 +1,74 @@
+"""Whether a load can be simulated: requests that the configuration rejects or does not see, and loads that are too large."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.budgets import MAX_REQUESTS_IN_FLIGHT, MAX_SIMULATED_REQUESTS
+from apflint.errors import UserError
+from apflint.simulate.load import SECOND
+from apflint.simulate.retry_after import MAX_RETRY_AFTER
+from apflint.simulate.server import get_wait_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.location import Path
+    from apflint.simulate.load import Client, Load
+    from apflint.simulate.routes import Routes
+
+_LONG_SERVICE = 0.999
+"""Quantile of the service time that stands for a slow request."""
+
+
+def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
+    """Yield what prevents a simulation: a place in the load, and a message."""
+    yield from find_excess(load)
+    for client in load.clients:
+        for instance in range(client.instances if client.differ else 1):
+            try:
+                routes(client, instance)
+            except UserError as error:
+                yield (*client.path, "request"), str(error)
+                break
+
+
+def find_excess(load: Load) -> Iterator[tuple[Path, str]]:
+    """Yield a problem if the load has too many requests, or too many at once. The place is that of the largest client."""
+    requests = {client: count_requests(client, load.duration) for client in load.clients}
+    if sum(requests.values()) > MAX_SIMULATED_REQUESTS:
+        worst = max(requests, key=requests.__getitem__)
+        yield (
+            worst.path,
+            (
+                f"the load has {sum(requests.values()):,.0f} requests, more than the maximum of {MAX_SIMULATED_REQUESTS:,}:"
+                " shorten the duration, or lower rates and counts"
+            ),
+        )
+    in_flight = {client: count_in_flight(client) for client in load.clients}
+    if sum(in_flight.values()) > MAX_REQUESTS_IN_FLIGHT:
+        worst = max(in_flight, key=in_flight.__getitem__)
+        yield (
+            worst.path,
+            (
+                f"up to {sum(in_flight.values()):,.0f} requests can be in flight at once, more than the maximum of"
+                f" {MAX_REQUESTS_IN_FLIGHT:,} that fit into memory: lower rates, counts, timeouts or retries"
+            ),
+        )
+
+
+def count_requests(client: Client, duration: int) -> float:
+    """Return about how many requests a client sends, without retries."""
+    requests = client.rate * client.instances * duration / SECOND + sum(burst.requests for burst in client.bursts)
+    if client.think is not None:
+        requests += client.instances * (1 + duration / (client.think + client.service.at(0.5)))
+    return requests
+
+
+def count_in_flight(client: Client) -> float:
+    """Return an upper bound of the requests of a client that wait, execute or await their next attempt at once."""
+    seconds = get_wait_limit(client.timeout) + min(client.timeout, client.service.at(_LONG_SERVICE))
+    if (retries := client.retries) is not None:
+        seconds += retries.max * (MAX_RETRY_AFTER * SECOND if retries.delay is None else retries.delay)
+    requests = client.rate * client.instances * seconds / SECOND + sum(burst.requests for burst in client.bursts)
+    return requests + (client.instances if client.think is not None else 0)

@@ -1,0 +1,139 @@
+"""The load of a simulation: clients, their requests, and what the server knows about the objects. Times in nanoseconds."""
+
+from __future__ import annotations
+
+from math import exp, log
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.location import Path
+    from apflint.requests.words import RequestArguments
+
+SECOND = 1_000_000_000
+REQUEST_TIMEOUT = 60 * SECOND
+"""Default value of kube-apiserver's flag `--request-timeout`. The server ends every request after this time."""
+NUMBER = "{n}"
+"""Stands for the number of the client, from 1, in the texts of a client."""
+_NORMAL = NormalDist()
+_P99_DEVIATIONS = _NORMAL.inv_cdf(0.99)
+
+
+class ServiceTime(NamedTuple):
+    """The distribution of the time that the server needs to execute a request, without the wait in a queue."""
+
+    median: int
+    sigma: float = 0.0
+    """Standard deviation of the logarithm of a log-normal distribution. 0: every request takes the median."""
+    samples: tuple[int, ...] = ()
+    """Observed times in ascending order, which are equally likely. Empty for the other distributions."""
+
+    def at(self, quantile: float) -> int:
+        """Return the time at a quantile between 0 and 1."""
+        if self.samples:
+            return self.samples[int(quantile * len(self.samples))]
+        if not self.sigma:
+            return self.median
+        return round(self.median * exp(self.sigma * _NORMAL.inv_cdf(quantile)))
+
+
+def log_normal(p50: int, p99: int) -> ServiceTime:
+    """Return the log-normal distribution with these percentiles."""
+    return ServiceTime(p50, log(p99 / p50) / _P99_DEVIATIONS if p99 > p50 else 0.0)
+
+
+class Burst(NamedTuple):
+    """Requests that the clients send at one time, or evenly during some time, in addition to their other requests."""
+
+    at: int
+    requests: int
+    """Number of requests of all clients together, which take turns."""
+    over: int = 0
+
+
+class Retries(NamedTuple):
+    """What a client does after a rejection with status 429."""
+
+    max: int
+    delay: int | None = None
+    """Time until the next attempt. None: the time that the server asks for in the header Retry-After."""
+
+
+class Client(NamedTuple):
+    """One or several clients that send the same requests."""
+
+    name: str
+    path: Path
+    """Place in the load."""
+    arguments: RequestArguments
+    """The request. Strings may have `NUMBER` in them."""
+    service: ServiceTime
+    instances: int = 1
+    """Number of clients."""
+    rate: float = 0.0
+    """Requests of each client per second, whatever happens to earlier requests (open loop). 0 if there is no rate."""
+    think: int | None = None
+    """Time from a response to the next request of the client (closed loop), or None."""
+    bursts: tuple[Burst, ...] = ()
+    retries: Retries | None = None
+    timeout: int = REQUEST_TIMEOUT
+    """Time after which client and server give up one attempt. Clients also send it as the parameter `timeout`."""
+
+    @property
+    def differ(self) -> bool:
+        """Whether the clients differ in their user or in their request."""
+        user, words, groups, namespace, _, _, path = self.arguments
+        return any(NUMBER in text for text in (user, *words, *groups, namespace or "", path or ""))
+
+    def arguments_of(self, instance: int) -> RequestArguments:
+        """Return the request of a client. `instance` counts from 0."""
+        number = str(instance + 1)
+        arguments = self.arguments
+        return arguments._replace(
+            user=arguments.user.replace(NUMBER, number),
+            words=tuple(word.replace(NUMBER, number) for word in arguments.words),
+            groups=tuple(group.replace(NUMBER, number) for group in arguments.groups),
+            namespace=arguments.namespace and arguments.namespace.replace(NUMBER, number),
+            path=arguments.path and arguments.path.replace(NUMBER, number),
+        )
+
+
+class ObjectCount(NamedTuple):
+    """The stored objects of a resource."""
+
+    stored: int
+    bytes: int
+    """Average size of an object."""
+
+
+ResourceKey = tuple[str, str]
+"""API group and resource."""
+
+
+class Load(NamedTuple):
+    """The load of a simulation."""
+
+    duration: int
+    clients: tuple[Client, ...]
+    servers: int = 1
+    """Number of API servers. Each has its own seats, and each client is connected to one of them."""
+    objects: Mapping[ResourceKey, ObjectCount] = {}
+    watchers: Mapping[ResourceKey, int] = {}
+    """Number of watches of each resource on one API server."""
+
+    def scale(self, factor: float) -> Load:
+        """Return the load with `factor` times as many requests.
+
+        Open-loop clients send more requests, bursts have more requests, and there are more closed-loop clients.
+        """
+        return self._replace(clients=tuple(_scale(client, factor) for client in self.clients))
+
+
+def _scale(client: Client, factor: float) -> Client:
+    bursts = tuple(burst._replace(requests=round(burst.requests * factor)) for burst in client.bursts)
+    instances = client.instances if client.think is None else max(1, round(client.instances * factor))
+    return client._replace(instances=instances, rate=client.rate * factor, bursts=bursts)

@@ -1,0 +1,140 @@
+"""Loads from audit logs: the requests of a log arrive again, at the times at which the server received them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apflint.evaluate.flows import BY_NAMESPACE
+from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.seats import Seats
+from apflint.evaluate.shards import flow_hash
+from apflint.record import NamedTuple
+from apflint.requests.words import RequestArguments
+from apflint.simulate.arrivals import Arrival, Source
+from apflint.simulate.draws import Draws
+from apflint.simulate.load import REQUEST_TIMEOUT, SECOND, Client, Load, ServiceTime
+from apflint.simulate.request import complete_work_estimate
+from apflint.simulate.routes import Flow, Route
+from apflint.wording import pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.replay.log import Replay
+
+_NANOSECONDS = 1000
+"""Nanoseconds of a microsecond, the unit of times in logs."""
+_MIN_DURATION = SECOND // 1000
+_ARRIVALS = """
+    SELECT tuple, coalesce(namespace, ''), server, received, busy FROM apf WHERE rejected = 0 AND busy IS NOT NULL
+    ORDER BY received, tuple, busy, namespace, server
+"""
+"""SQL query for the requests with a known service time, in the order of their arrival."""
+_SUMMARY = """
+    SELECT count(CASE WHEN rejected = 0 THEN busy END), coalesce(min(CASE WHEN rejected = 0 AND busy IS NOT NULL THEN received END), 0),
+        coalesce(max(CASE WHEN rejected = 0 AND busy IS NOT NULL THEN received END), 0), coalesce(sum(rejected), 0),
+        count(CASE WHEN rejected = 0 AND busy IS NULL THEN 1 END)
+    FROM apf
+"""
+"""SQL query: number, first and last arrival of these requests, rejected requests, and other requests."""
+
+
+class LoggedLoad(NamedTuple):
+    """The load of a log under one configuration."""
+
+    load: Load
+    """Has no clients: the source has the requests."""
+    routes: LoggedRoutes
+    source: Source
+    notes: tuple[str, ...]
+    """Sentences about what the log does not show."""
+    requests: int
+
+
+class LoggedRoutes:
+    """Where the requests of a log go. Requests with equal attributes, namespace and server are from one client."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._tuples = replay.log.tuples
+        self._assignments = replay.assignments
+        self._queues = {level.name: level.queues or 0 for level in replay.known.limits.levels}
+        self._numbers: dict[tuple[int, str, int], int] = {}
+        self._keys: list[tuple[int, str, int]] = []
+
+    def find_instance(self, attributes: int, namespace: str, server: int) -> int:
+        """Return the number of the client that sends requests with an attribute tuple."""
+        by_namespace = self._assignments[attributes].distinguished_by == BY_NAMESPACE
+        key = attributes, namespace if by_namespace else "", server
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._keys)
+            self._keys.append(key)
+        return number
+
+    def find_server(self, _client: Client, instance: int) -> int:
+        """Return the index of the API server that received the requests."""
+        return self._keys[instance][2]
+
+    def __call__(self, _client: Client, instance: int) -> Route:
+        """Return the route of requests, with the default timeout."""
+        number, namespace, _ = self._keys[instance]
+        attributes, assignment = self._tuples[number], self._assignments[number]
+        level, schema = assignment.priority_level, assignment.flow_schema
+        assert level is not None
+        assert schema is not None
+        user = attributes.user or ""
+        distinguisher = ""
+        if assignment.distinguished_by is not None:
+            distinguisher = namespace if assignment.distinguished_by == BY_NAMESPACE else user
+        return Route(
+            level,
+            Flow(schema, distinguisher),
+            flow_hash(schema, distinguisher) if self._queues[level] > 1 else 0,
+            user,
+            attributes.verb,
+            complete_work_estimate(Seats(assignment.seats)),
+            round(DEFAULT_WAIT_SECONDS * SECOND),
+            REQUEST_TIMEOUT,
+        )
+
+
+def build_logged_load(replay: Replay, scale: float, seed: int) -> LoggedLoad:
+    """Return the load of a log. `scale` is the average number of times that a request is sent."""
+    rows: Any = replay.log.database.query(_SUMMARY)
+    ((count, start, end, rejected, open_),) = rows
+    duration = max((end - start + 1) * _NANOSECONDS, _MIN_DURATION)
+    routes = LoggedRoutes(replay)
+    arrivals = _list_arrivals(replay, routes, start, scale, Draws(seed, "copies"))
+    client = Client("log", (), RequestArguments(""), ServiceTime(0))
+    source = Source(client, arrivals, lambda _: 0, differ=True, is_closed=False)
+    load = Load(duration, (), max(1, len(replay.log.servers)))
+    notes = tuple(_list_notes(rejected, open_, has_counts=replay.has_counts))
+    return LoggedLoad(load, routes, source, notes, round(count * scale))
+
+
+def _list_arrivals(replay: Replay, routes: LoggedRoutes, start: int, scale: float, copies: Draws) -> Iterator[Arrival]:
+    number = 0
+    rows: Any = replay.log.database.stream(_ARRIVALS)
+    for place, (attributes, namespace, server, received, busy) in enumerate(rows):
+        instance = routes.find_instance(attributes, namespace, server)
+        for _ in range(int(scale + copies(place))):
+            yield Arrival((received - start) * _NANOSECONDS, 0, number, instance, busy * _NANOSECONDS)
+            number += 1
+
+
+def _list_notes(rejected: int, open_: int, *, has_counts: bool) -> Iterator[str]:
+    """Yield sentences about requests that the load does not have, and about what the log does not show."""
+    if rejected:
+        yield (
+            f"Left out: {pluralize(rejected, 'request')} that the server rejected. Their service time is unknown, and the log"
+            " has the later attempts of their clients."
+        )
+    if open_:
+        yield f"Left out: {pluralize(open_, 'request')} whose service time the log does not show, such as watches."
+    yield (
+        "The log does not tell what clients would have done: if responses are slower, many clients send fewer requests, and"
+        " others try again."
+    )
+    yield "The log shows waits in queues only of requests over 500 ms. Other service times may contain a wait."
+    if not has_counts:
+        yield "Each request takes 1 seat: the log does not show how many objects a list loads. Add --objects or --metrics."

@@ -1,0 +1,123 @@
+"""Routes: what the configuration does with the requests of a client, before the client sends them.
+
+The classifier is that of `apflint explain`, and the seats are those that the work estimator of the server computes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.errors import UserError
+from apflint.evaluate.seats import MINIMUM_SEATS, Seats, estimate_mutating_seats, estimate_seats, is_mutating
+from apflint.record import NamedTuple
+from apflint.replay.list_options import LIST_VERBS, parse_list_options, reduce_list_options
+from apflint.simulate.load import SECOND
+from apflint.simulate.request import WorkEstimate, complete_work_estimate
+from apflint.simulate.server import get_wait_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.evaluate.limits import LevelLimits
+    from apflint.evaluate.requestinfo import RequestInfo
+    from apflint.evaluate.seats import Count
+    from apflint.explainer import Explainer
+    from apflint.releases import Release
+    from apflint.requests.request import Request
+    from apflint.simulate.load import Client, Load, ResourceKey
+
+
+class Flow(NamedTuple):
+    """The requests of one FlowSchema with the same distinguisher."""
+
+    flow_schema: str
+    distinguisher: str
+
+
+class Route(NamedTuple):
+    """How a server treats the requests of a client."""
+
+    level: str
+    flow: Flow
+    flow_hash: int
+    client: str
+    """The name of the client in reports."""
+    verb: str
+    estimate: WorkEstimate
+    wait_limit: int
+    deadline: int
+    """Time after which client and server give up an attempt."""
+
+
+class Routes:
+    """The routes of all clients of a load in one configuration."""
+
+    def __init__(self, load: Load, explainer: Explainer) -> None:
+        self._load = load
+        self._explainer = explainer
+        self._estimates: dict[Seats, WorkEstimate] = {}
+        self._routes: dict[tuple[str, int], Route] = {}
+        self._first_instances: dict[str, int] = {}
+        """Number of clients in the load before those with a name, so that clients are connected to servers in turn."""
+        total = 0
+        for client in load.clients:
+            self._first_instances[client.name] = total
+            total += client.instances
+
+    def __call__(self, client: Client, instance: int) -> Route:
+        """Return the route of a client, whose number is `instance` from 0. Raises UserError if APF does not see its requests."""
+        key = (client.name, instance if client.differ else 0)
+        route = self._routes.get(key)
+        if route is None:
+            route = self._routes[key] = self._find(client, instance)
+        return route
+
+    def find_server(self, client: Client, instance: int) -> int:
+        """Return the index of the API server to which a client is connected."""
+        return (self._first_instances[client.name] + instance) % self._load.servers
+
+    def _find(self, client: Client, instance: int) -> Route:
+        request = client.arguments_of(instance).to_request()
+        explanation = self._explainer.explain(request, reasons=False)
+        if explanation.unclassified is not None:
+            raise UserError(explanation.unclassified.removesuffix("."))
+        level, flow = explanation.level, explanation.flow
+        seats = find_seats(request, level, self._load, self._explainer.known.release)
+        estimate = self._estimates.setdefault(seats, complete_work_estimate(seats))
+        deadline = min(client.timeout, round(explanation.wait_seconds * 4 * SECOND))
+        return Route(
+            level.name,
+            Flow(flow.flow_schema, flow.distinguisher),
+            flow.hash or 0,
+            client.name,
+            request.info.verb,
+            estimate,
+            get_wait_limit(deadline),
+            deadline,
+        )
+
+
+def find_seats(request: Request, level: LevelLimits, load: Load, release: Release) -> Seats:
+    """Return the seats of a request at a level, from the objects and watchers of the load."""
+    info, bound = request.info, level.max_seats or 0
+    resource = info.api_group, info.resource
+    if is_mutating(info.verb, info.resource, info.subresource):
+        return estimate_mutating_seats(load.watchers.get(resource, 0), bound)
+    if not info.is_resource_request or info.verb not in LIST_VERBS:
+        return Seats(MINIMUM_SEATS)
+    options = parse_list_options(reduce_list_options(request.url, info.name))
+    objects = load.objects.get(resource)
+    count: Count = "unknown" if objects is None else objects.stored
+    size = 0 if objects is None else objects.bytes
+    return Seats(estimate_seats(release, info.verb, options, count, size, bound))
+
+
+def find_uncounted_lists(load: Load) -> Iterator[ResourceKey]:
+    """Yield the resources that clients list or watch, but whose number of objects the load does not state."""
+    seen: set[ResourceKey] = set()
+    for client in load.clients:
+        info: RequestInfo = client.arguments_of(0).to_request().info
+        key = (info.api_group, info.resource)
+        if info.is_resource_request and info.verb in LIST_VERBS and key not in load.objects and key not in seen:
+            seen.add(key)
+            yield key

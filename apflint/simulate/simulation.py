@@ -1,0 +1,241 @@
+"""A simulation: clients send requests to API servers, wait for responses, and try again.
+
+The load and the configuration come in, results go out, and nothing is read or written. The servers share one event loop, and
+each client is connected to one server.
+"""
+
+from __future__ import annotations
+
+from heapq import merge
+from typing import TYPE_CHECKING, Protocol
+
+from apflint.record import NamedTuple
+from apflint.simulate.arrivals import Arrival
+from apflint.simulate.event_loop import CONFIGURATION, EventLoop
+from apflint.simulate.load import REQUEST_TIMEOUT, SECOND
+from apflint.simulate.request import Request
+from apflint.simulate.retry_after import RejectionTracker
+from apflint.simulate.server import MAX_QUEUE_WAIT, Server
+from apflint.simulate.statistics import SLOTS, Statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from apflint.evaluate.limits import Limits
+    from apflint.simulate.arrivals import Source
+    from apflint.simulate.load import Client, Load
+    from apflint.simulate.queue_set import QueueSet
+    from apflint.simulate.routes import Route
+    from apflint.simulate.statistics import ClientTally, FlowTally, LevelResult, LevelTally
+
+_ATTEMPT_BITS, _NUMBER_BITS = 8, 40
+MAX_RETRIES = (1 << _ATTEMPT_BITS) - 1
+
+
+class FindRoute(Protocol):
+    """Knows where the requests of clients go. Clients are numbered from 0."""
+
+    def __call__(self, client: Client, instance: int, /) -> Route:
+        """Return the route of a client."""
+
+    def find_server(self, client: Client, instance: int, /) -> int:
+        """Return the index of the API server to which a client is connected."""
+
+
+class Target(NamedTuple):
+    """Where the requests of a client go."""
+
+    route: Route
+    client: ClientTally
+    flow: FlowTally
+    level: LevelTally
+    server: int
+    """Index of the API server to which the client is connected."""
+
+
+class Call(NamedTuple):
+    """A request that a client wants to succeed, with one attempt or several."""
+
+    source: Source
+    number: int
+    """Number of the request in its source."""
+    instance: int
+    arrival: int
+    """Time of the first attempt."""
+    service: int
+    """Time of the execution without a deadline."""
+    target: Target
+
+
+class Attempt(Request):
+    """An attempt of a call. It ends with the deadline at the latest."""
+
+    __slots__ = ("call",)
+
+    call: Call
+
+    @property
+    def service(self) -> int:
+        """Time of the execution."""
+        service = self.call.service
+        if self.start is None:
+            return service
+        return min(service, self.arrival + self.call.target.route.deadline - self.start)
+
+    @service.setter
+    def service(self, _: int) -> None:
+        """Ignore the time, because the call has it."""
+
+
+class Result(NamedTuple):
+    """The result of a simulation."""
+
+    load: Load
+    limits: Limits
+    seed: int
+    levels: tuple[LevelResult, ...]
+    """Sorted by name."""
+    notes: tuple[str, ...] = ()
+    """Sentences about the load."""
+
+
+class Simulation:
+    """The state of a simulation."""
+
+    def __init__(self, load: Load, limits: Limits, routes: FindRoute, sources: Sequence[Source], seed: int) -> None:
+        self._load = load
+        self._limits = limits
+        self._routes = routes
+        self._seed = seed
+        self._loop = EventLoop()
+        self._servers = tuple(Server(limits, self._end, self._loop, number) for number in range(load.servers))
+        self._sources = sources
+        self._statistics = Statistics(load, limits, self._servers)
+        self._trackers: dict[QueueSet, RejectionTracker] = {
+            level.queue_set: RejectionTracker() for server in self._servers for level in server.levels.values()
+        }
+        self._targets: dict[tuple[str, int], Target] = {}
+
+    def run(self, show: Callable[[int], None]) -> Result:
+        """Run until all requests have their responses."""
+        for server in self._servers:
+            server.schedule_adjustments(self._load.duration + REQUEST_TIMEOUT + MAX_QUEUE_WAIT)
+
+        def sample(statistics: Statistics, now: int) -> None:
+            statistics.sample()
+            show(now)
+
+        for place in range(SLOTS):
+            self._loop.schedule((place + 1) * self._statistics.slot, CONFIGURATION, place, sample, self._statistics)
+        self._loop.run(self._send_first())
+        return Result(self._load, self._limits, self._seed, self._statistics.summarize())
+
+    def _send_first(self) -> Iterator[Attempt]:
+        """Yield the requests that do not depend on responses, in the order of their arrival."""
+        sources = self._sources
+        for arrival in merge(*(source.arrivals for source in sources)):
+            yield self._create(arrival)
+
+    def _create(self, arrival: Arrival) -> Attempt:
+        """Return the first attempt of a request that a client sends now."""
+        now, index, number, instance, service = arrival
+        source = self._sources[index]
+        target = self._find_target(source, instance)
+        target.client.requests += 1
+        estimate = target.route.estimate
+        target.flow.demand += estimate.max_seats * (service + estimate.additional_latency)
+        call = Call(source, number, instance, now, service, target)
+        return self._attempt((index << _NUMBER_BITS | number) << _ATTEMPT_BITS, now, call)
+
+    def _attempt(self, request_id: int, now: int, call: Call) -> Attempt:
+        route = call.target.route
+        queue_set = self._servers[call.target.server].levels[route.level].queue_set
+        request = Attempt(request_id, now, 0, route.estimate, queue_set, route.flow_hash, route.wait_limit)
+        request.call = call
+        return request
+
+    def _find_target(self, source: Source, instance: int) -> Target:
+        client = source.client
+        server = self._routes.find_server(client, instance)
+        key = (client.name, instance if source.differ else server)
+        target = self._targets.get(key)
+        if target is None:
+            route = self._routes(client, instance)
+            level = self._statistics.levels[route.level]
+            flow = level.find_flow(route.flow, route.client)
+            target = self._targets[key] = Target(route, level.find_client(route.client, route), flow, level, server)
+        return target
+
+    def _end(self, request: Request) -> None:
+        """Count the end of an attempt, and let the client continue."""
+        assert isinstance(request, Attempt)
+        source, number, instance, *_ = call = request.call
+        call.target.client.attempts += 1
+        call.target.flow.attempts += 1
+        if request.outcome == "executed":
+            self._count_execution(request, call)
+        else:
+            self._count_rejection(request, call)
+            if self._retry(request, call):
+                return
+            call.target.client.failed += 1
+        if source.is_closed and (now := request.end + (source.client.think or 0)) < self._load.duration:
+            index = request.id >> _NUMBER_BITS + _ATTEMPT_BITS
+            number += source.client.instances
+            self._loop.submit(self._create(Arrival(now, index, number, instance, source.draw_service(number))))
+
+    def _count_execution(self, request: Attempt, call: Call) -> None:
+        tally, start, end = call.target.client, request.start, request.end
+        assert start is not None
+        seats = request.estimate.max_seats
+        tally.waits.add(start - request.arrival)
+        tally.waited += start > request.arrival
+        released = request.seats_released
+        call.target.flow.service += seats * (released - start)
+        self._statistics.hold_seats(call.target.level, seats, start, released)
+        if end - start < call.service:
+            tally.expired += 1
+            tally.failed += 1
+        else:
+            tally.executed += 1
+            tally.latencies.add(end - call.arrival)
+
+    def _count_rejection(self, request: Attempt, call: Call) -> None:
+        tally, now = call.target.client, request.end
+        tally.rejected[str(request.outcome)] += 1
+        call.target.flow.rejected += 1
+        call.target.level.rejected[self._statistics.find_slot(now)] += 1
+        if tally.first_rejection is None:
+            tally.first_rejection = now
+        tally.last_rejection = now
+        if request.outcome == "time-out":
+            tally.waited += 1
+            tally.waits.add(now - request.arrival)
+
+    def _retry(self, request: Attempt, call: Call) -> bool:
+        """Schedule the next attempt of a rejected request. Return whether there is one."""
+        retry_after = self._trackers[request.queue_set].record_rejection(request.end // SECOND)
+        retries = call.source.client.retries
+        if retries is None or request.id & MAX_RETRIES >= retries.max:
+            return False
+        now = request.end + (retry_after * SECOND if retries.delay is None else retries.delay)
+        if now >= self._load.duration:
+            call.target.client.unfinished += 1
+            return False
+        self._loop.submit(self._attempt(request.id + 1, now, call))
+        return True
+
+
+def simulate(
+    load: Load,
+    limits: Limits,
+    routes: FindRoute,
+    sources: Sequence[Source],
+    seed: int,
+    show: Callable[[int], None] = lambda _: None,
+) -> Result:
+    """Run a simulation and return its result. `routes` and `limits` must be from the same configuration.
+
+    Calls `show` with the time of the simulation now and then.
+    """
+    return Simulation(load, limits, routes, sources, seed).run(show)

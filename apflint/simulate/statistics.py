@@ -1,0 +1,310 @@
+"""Statistics of a simulation. Their size depends on the clients, flows and queues, not on the number of requests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from apflint.record import NamedTuple
+from apflint.simulate.fairness import measure_fairness
+from apflint.simulate.histogram import Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.evaluate.limits import LevelLimits, Limits
+    from apflint.simulate.histogram import Distribution
+    from apflint.simulate.load import Load
+    from apflint.simulate.routes import Flow, Route
+    from apflint.simulate.server import Server
+
+SLOTS = 120
+"""Number of parts into which the duration is divided, for values over time."""
+ELEPHANT_FACTOR = 2
+"""A flow is an elephant if it demands more than this many equal parts of the seats that the flows of its level demand."""
+
+
+class ClientResult(NamedTuple):
+    """The requests of a client at one level. Clients whose requests differ can be at several levels."""
+
+    name: str
+    level: str
+    flow_schemas: tuple[str, ...]
+    verb: str
+    requests: int
+    """Requests without further attempts."""
+    attempts: int
+    executed: int
+    rejected: dict[str, int]
+    """Attempts that the server answered with status 429, by reason."""
+    expired: int
+    """Attempts that the deadline ended during the execution."""
+    failed: int
+    """Requests that never succeeded, after all attempts."""
+    unfinished: int
+    """Of the failed requests, those whose next attempt would be after the end of the simulation."""
+    waited: int
+    """Attempts that were not dispatched on arrival, without those that were rejected on arrival."""
+    waits: Distribution | None
+    """Time in the queue of attempts that were not rejected on arrival."""
+    latencies: Distribution | None
+    """Time from the first attempt to the response, of requests that succeeded."""
+    first_rejection: int | None
+    last_rejection: int | None
+
+
+class FlowResult(NamedTuple):
+    """The requests of one flow."""
+
+    flow_schema: str
+    distinguisher: str
+    client: str
+    """The client whose request was the first one of the flow."""
+    attempts: int
+    rejected: int
+    demand: float
+    """Seat-seconds of the requests without further attempts, including rejected ones."""
+    service: float
+    """Seat-seconds of the executed requests."""
+    is_elephant: bool
+
+
+class Sample(NamedTuple):
+    """A level at the end of a part of the duration, and its seats during this part. Numbers are sums of all API servers."""
+
+    seats: float
+    """Average seats in use during the part."""
+    limit: int
+    """Current limit in seats."""
+    waiting: int
+    rejected: int
+    """Rejections during the part."""
+    queues: dict[int, tuple[int, int]]
+    """Queues with waiting requests: how many requests wait, and the index of the flow that has most of them.
+
+    The queues of all API servers are numbered in a row.
+    """
+
+
+class LevelResult(NamedTuple):
+    """What happened at a priority level."""
+
+    limits: LevelLimits
+    clients: tuple[ClientResult, ...]
+    flows: tuple[FlowResult, ...]
+    """In the order of their first requests."""
+    requests: int
+    attempts: int
+    executed: int
+    rejected: dict[str, int]
+    expired: int
+    failed: int
+    waited: int
+    waits: Distribution | None
+    latencies: Distribution | None
+    seats: float
+    """Average seats in use of all API servers."""
+    peak: int
+    """Maximum of the seats in use of one API server."""
+    borrowed: float
+    """Average seats in use above the nominal limit."""
+    lent: float
+    """Average seats by which the current limit was below the nominal limit."""
+    fairness: float | None
+    """Index of Jain: see `fairness`. None for fewer than 2 flows."""
+    samples: tuple[Sample, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the level."""
+        return self.limits.name
+
+
+class ClientTally:
+    """Counts the requests of a client at a level."""
+
+    __slots__ = (
+        *(
+            "client",
+            "level",
+            "flow_schemas",
+            "verb",
+            "requests",
+            "attempts",
+            "executed",
+            "rejected",
+            "expired",
+            "failed",
+        ),
+        *("unfinished", "waited", "waits", "latencies", "first_rejection", "last_rejection"),
+    )
+
+    def __init__(self, client: str, level: str, verb: str) -> None:
+        self.client = client
+        self.level = level
+        self.flow_schemas: dict[str, None] = {}
+        self.verb = verb
+        self.requests = self.attempts = self.executed = self.expired = self.failed = self.unfinished = self.waited = 0
+        self.rejected: Counter[str] = Counter()
+        self.waits = Histogram()
+        self.latencies = Histogram()
+        self.first_rejection: int | None = None
+        self.last_rejection: int | None = None
+
+    def summarize(self) -> ClientResult:
+        """Return the final numbers."""
+        return ClientResult(
+            self.client,
+            self.level,
+            tuple(self.flow_schemas),
+            self.verb,
+            self.requests,
+            self.attempts,
+            self.executed,
+            dict(sorted(self.rejected.items())),
+            self.expired,
+            self.failed,
+            self.unfinished,
+            self.waited,
+            self.waits.summarize(),
+            self.latencies.summarize(),
+            self.first_rejection,
+            self.last_rejection,
+        )
+
+
+class FlowTally:
+    """Counts the requests and the seat-nanoseconds of a flow."""
+
+    __slots__ = ("attempts", "client", "demand", "flow", "index", "rejected", "service")
+
+    def __init__(self, index: int, flow: Flow, client: str) -> None:
+        self.index = index
+        self.flow = flow
+        self.client = client
+        self.attempts = self.rejected = self.demand = self.service = 0
+
+
+class LevelTally:
+    """Counts what happens at a level, in all API servers."""
+
+    def __init__(self, limits: LevelLimits) -> None:
+        self.limits = limits
+        self.clients: dict[str, ClientTally] = {}
+        self.flows: dict[Flow, FlowTally] = {}
+        self.seats = [0] * SLOTS
+        """Seat-nanoseconds in each part of the duration."""
+        self.rejected = [0] * SLOTS
+        self.samples: list[Sample] = []
+
+    def find_client(self, name: str, route: Route) -> ClientTally:
+        """Return the tally of a client at this level."""
+        tally = self.clients.get(name)
+        if tally is None:
+            tally = self.clients[name] = ClientTally(name, self.limits.name, route.verb)
+        tally.flow_schemas[route.flow.flow_schema] = None
+        return tally
+
+    def find_flow(self, flow: Flow, client: str) -> FlowTally:
+        """Return the tally of a flow."""
+        tally = self.flows.get(flow)
+        if tally is None:
+            tally = self.flows[flow] = FlowTally(len(self.flows), flow, client)
+        return tally
+
+
+class Statistics:
+    """The tallies of a simulation."""
+
+    def __init__(self, load: Load, limits: Limits, servers: Iterable[Server]) -> None:
+        self.servers = tuple(servers)
+        self.slot = -(-load.duration // SLOTS)
+        """Length of a part of the duration in nanoseconds."""
+        self.levels = {level.name: LevelTally(level) for level in limits.levels}
+
+    def find_slot(self, time: int) -> int:
+        """Return the part of the duration that contains a time, or the last one."""
+        return min(time // self.slot, SLOTS - 1)
+
+    def hold_seats(self, level: LevelTally, seats: int, start: int, end: int) -> None:
+        """Count that a request held seats from `start` to `end`, as far as this is during the duration."""
+        slot, counts = self.slot, level.seats
+        while start < end and (place := start // slot) < SLOTS:
+            until = min(end, (place + 1) * slot)
+            counts[place] += seats * (until - start)
+            start = until
+
+    def sample(self) -> None:
+        """Record the state of all levels at the end of a part of the duration."""
+        for name, tally in self.levels.items():
+            queue_sets = [server.levels[name].queue_set for server in self.servers]
+            queues: dict[int, tuple[int, int]] = {}
+            first = 0
+            for queue_set in queue_sets:
+                for queue in queue_set.queues if queue_set.waiting else ():
+                    if queue.waiting:
+                        flows = Counter(request.call.target.flow.index for request in queue.waiting)  # type: ignore[attr-defined]  # an Attempt
+                        queues[first + queue.index] = len(queue.waiting), flows.most_common(1)[0][0]
+                first += queue_set.queuing.queues
+            tally.samples.append(
+                Sample(
+                    0.0,  # seats and rejections are set in the end, because requests are counted when they finish
+                    sum(queue_set.concurrency_limit for queue_set in queue_sets),
+                    sum(queue_set.waiting for queue_set in queue_sets),
+                    0,
+                    queues,
+                )
+            )
+
+    def summarize(self) -> tuple[LevelResult, ...]:
+        """Return the results of all levels, sorted by name."""
+        return tuple(self._summarize(tally) for _, tally in sorted(self.levels.items()))
+
+    def _summarize(self, tally: LevelTally) -> LevelResult:
+        clients = tuple(client.summarize() for client in tally.clients.values())
+        waits, latencies = Histogram(), Histogram()
+        rejected: Counter[str] = Counter()
+        for client in tally.clients.values():
+            waits.merge(client.waits)
+            latencies.merge(client.latencies)
+            rejected.update(client.rejected)
+        flows = tuple(tally.flows.values())
+        demands = [flow.demand / 1e9 for flow in flows]
+        service = [flow.service / 1e9 for flow in flows]
+        nominal = tally.limits.nominal * len(self.servers)
+        seats = [held / self.slot for held in tally.seats]
+        samples = tuple(
+            sample._replace(seats=used, rejected=rejections)
+            for sample, used, rejections in zip(tally.samples, seats, tally.rejected, strict=True)
+        )
+        return LevelResult(
+            tally.limits,
+            clients,
+            tuple(
+                FlowResult(
+                    *flow.flow,
+                    flow.client,
+                    flow.attempts,
+                    flow.rejected,
+                    demand,
+                    got,
+                    len(flows) > 1 and demand * len(flows) > ELEPHANT_FACTOR * sum(demands),
+                )
+                for flow, demand, got in zip(flows, demands, service, strict=True)
+            ),
+            sum(client.requests for client in clients),
+            sum(client.attempts for client in clients),
+            sum(client.executed for client in clients),
+            dict(sorted(rejected.items())),
+            sum(client.expired for client in clients),
+            sum(client.failed for client in clients),
+            sum(client.waited for client in clients),
+            waits.summarize(),
+            latencies.summarize(),
+            sum(seats) / SLOTS,
+            max(server.levels[tally.limits.name].queue_set.peak_seats for server in self.servers),
+            sum(max(0.0, used - nominal) for used in seats) / SLOTS,
+            sum(max(0, nominal - sample.limit) for sample in samples) / SLOTS,
+            measure_fairness(service, demands) if tally.limits.queues else None,
+            samples,
+        )

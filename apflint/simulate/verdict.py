@@ -1,0 +1,90 @@
+"""Verdicts: a sentence for each level about its waits and rejections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.simulate.load import SECOND
+from apflint.wording import join_words, pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.simulate.simulation import Result
+    from apflint.simulate.statistics import ClientResult, LevelResult
+
+_MAX_CLIENTS = 3
+_MILLISECOND = SECOND // 1000
+_PLURALS = {"watch": "watches", "deletecollection": "deletecollection requests", "patch": "patches"}
+
+
+def list_verdicts(result: Result) -> Iterator[tuple[str, str]]:
+    """Yield the name and the verdict of each level that got requests. Levels with rejections come first, then those with waits."""
+    levels = [level for level in result.levels if level.attempts]
+    for level in sorted(levels, key=lambda level: (-sum(level.rejected.values()), -level.waited)):
+        yield level.name, give_verdict(level)
+
+
+def give_verdict(level: LevelResult) -> str:
+    """Return the verdict of a level that got requests. It begins with the name of the level."""
+    sentences = [_describe_rejections(level) if level.rejected else _describe_waits(level)]
+    if level.rejected and level.waits is not None and level.waits.max:
+        sentences.append(f"Requests waited up to {format_time(level.waits.max)}.")
+    if level.expired:
+        sentences.append(f"{pluralize(level.expired, 'attempt')} reached the deadline during the execution.")
+    unfinished = sum(client.unfinished for client in level.clients)
+    if level.failed > unfinished:
+        sentences.append(f"{level.failed - unfinished:,} of {pluralize(level.requests, 'request')} never succeeded.")
+    return " ".join(sentences)
+
+
+def _describe_waits(level: LevelResult) -> str:
+    if level.limits.is_exempt:
+        return f"{level.name} is exempt: its requests never wait."
+    if level.waits is None or not level.waited:
+        return f"{level.name} never waited."
+    share = format_share(level.waited, level.attempts)
+    return f"{level.name} rejected nothing: {share} of its requests waited, up to {format_time(level.waits.max)}."
+
+
+def _describe_rejections(level: LevelResult) -> str:
+    clients = [client for client in level.clients if client.rejected]
+    clients.sort(key=lambda client: -sum(client.rejected.values()))
+    parts = [_describe_client(client) for client in clients[:_MAX_CLIENTS]]
+    if len(clients) > _MAX_CLIENTS:
+        parts.append(f"requests of {pluralize(len(clients) - _MAX_CLIENTS, 'other client')}")
+    firsts = [client.first_rejection for client in clients if client.first_rejection is not None]
+    lasts = [client.last_rejection for client in clients if client.last_rejection is not None]
+    start, end = format_clock(min(firsts)), format_clock(max(lasts))
+    period = f"at {start}" if start == end else f"from {start} to {end}"
+    return f"{level.name} rejected {join_words(parts, 'and')} {period} ({', '.join(level.rejected)})."
+
+
+def _describe_client(client: ClientResult) -> str:
+    owner = f"{client.name}'" if client.name.endswith("s") else f"{client.name}'s"
+    noun = _PLURALS.get(client.verb, f"{client.verb}s")
+    return f"{format_share(sum(client.rejected.values()), client.attempts)} of {owner} {noun}"
+
+
+def format_share(part: int, total: int) -> str:
+    """Return a percentage. It is 0% or 100% only if it is exact."""
+    percent = 100 * part / total
+    if 0 < percent < 1:
+        return "under 1%"
+    return "over 99%" if 99 < percent < 100 else f"{percent:.0f}%"
+
+
+def format_time(nanoseconds: int) -> str:
+    """Return a duration with two or three digits, such as `43 ms` or `2.7 s`."""
+    if nanoseconds < _MILLISECOND:
+        return f"{nanoseconds / 1000:.0f} µs" if nanoseconds else "0"
+    value, unit = (nanoseconds / 1e6, "ms") if nanoseconds < SECOND else (nanoseconds / 1e9, "s")
+    return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+
+
+def format_clock(nanoseconds: int) -> str:
+    """Return a time of the simulation in minutes and seconds, such as `2:05`, or in hours, minutes and seconds."""
+    minutes, seconds = divmod(nanoseconds // SECOND, 60)
+    if minutes < 60:
+        return f"{minutes}:{seconds:02}"
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"

@@ -1,0 +1,294 @@
+"""`apflint simulate`: each format as a whole, and loads and configurations that cannot be simulated."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import ROOT
+from support.audit_logs import event, write_log
+
+from apflint.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+LOAD = str(ROOT / "fixtures/simulate/load.yaml")
+BEFORE, AFTER = (str(ROOT / "fixtures/stories/move-ci" / side) for side in ("before", "after"))
+COMMAND = ["simulate", LOAD, "-f", AFTER, "--server-concurrency", "30", "--kubernetes", "1.36", "--isolated"]
+COMPARISON = [*COMMAND, "--compare", BEFORE]
+CLIENT = "name: a, as: alice, request: list pods, service: 1s"
+REJECTED = """
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: batch}
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: -1
+    limitResponse: {type: Reject}
+"""
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def read(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
+    assert run(arguments) == 0, capsys.readouterr().err
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def fail(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
+    """Return what a command prints that fails because of its input."""
+    assert run(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+def write_load(body: str, **others: str) -> str:
+    text = "\n".join(
+        (*(f"{key}: {value}" for key, value in {"duration": "1m", **others}.items()), f"clients: [{{{body}}}]")
+    )
+    with open("load.yaml", "w", encoding="utf-8") as file:
+        file.write(text)
+    return "load.yaml"
+
+
+@pytest.mark.parametrize("arguments", [COMMAND, COMPARISON], ids=["one", "comparison"])
+@pytest.mark.parametrize("output_format", ["text", "markdown", "html"])
+def test_whole_output(
+    output_format: str, arguments: list[str], capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    assert read(capsys, [*arguments, "--format", output_format]) == snapshot
+
+
+def test_whole_json(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    found = json.loads(read(capsys, [*COMMAND, "--format", "json"]))
+    assert "\n".join(json.dumps(item) for item in (*found.pop("levels"), found)) == snapshot
+
+
+def test_comparison_in_json_contains_both_sides(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(read(capsys, [*COMPARISON, "--format", "json"]))
+    assert found["new"] == json.loads(read(capsys, [*COMMAND, "--format", "json"]))
+    (runners,) = (item for item in found["differences"] if item["name"] == "runners")
+    assert " -> " in runners["priorityLevel"]
+    assert runners["old"]["requests"] > 100
+
+
+def test_seed_determines_the_result(capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = [read(capsys, [*COMMAND, "--seed", seed]) for seed in ("5", "5", "6")]
+    assert outputs[0] == outputs[1] != outputs[2].replace("seed 6", "seed 5")
+    assert "seed 5: " in outputs[0]
+
+
+def test_page_loads_nothing_and_escapes_names(capsys: pytest.CaptureFixture[str]) -> None:
+    load = write_load(
+        'name: "</svg><script>x", as: "<b>", request: list pods -A, service: 100ms, think: 10ms, count: 90'
+    )
+    page = read(capsys, ["simulate", load, "--server-concurrency", "20", "--format", "html"])
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert not re.search(r"(?i)src=|href=|url\(|@import|<link", page)
+    assert "default-src 'none'" in page
+    for format_ in ("text", "markdown", "json"):
+        assert "\x1b" not in read(capsys, ["simulate", load, "--format", format_])
+
+
+def test_idle_clients_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    load = write_load(f"{CLIENT}, rate: 1/h", duration="1s")
+    for format_ in ("text", "markdown", "html", "json"):
+        printed = read(capsys, ["simulate", load, "--format", format_])
+        assert "0 requests" in printed or '"requests": 0' in printed
+
+
+def test_load_from_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(LOAD, "rb") as file:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(file.read()), "utf-8"))
+    assert read(capsys, ["simulate", "-", *COMMAND[2:]]) == read(capsys, COMMAND)
+
+
+def test_mistake_in_the_load_has_its_line_and_a_caret(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        fail(capsys, ["simulate", write_load(f"{CLIENT}, rates: 1/s, think: 1s")])
+        == """\
+error: unknown key "rates". Did you mean "rate"?
+ --> load.yaml:2:65
+  |
+2 | clients: [{name: a, as: alice, request: list pods, service: 1s, rates: 1/s, think: 1s}]
+  |                                                                 ^^^^^
+"""
+    )
+
+
+INVALID: list[tuple[dict[str, Any], list[str], str]] = [
+    ({"body": CLIENT}, [], "this client sends no request"),
+    ({"body": f"{CLIENT}, rate: 1/s, timeout: 500ms"}, [], "`timeout` is not longer than the median service time"),
+    (
+        {"body": f"{CLIENT}, rate: 9000000/s"},
+        [],
+        "the load has 540,000,000 requests, more than the maximum of 100,000,000",
+    ),
+    ({"body": f"{CLIENT}, rate: 900000/s"}, [], "up to 14,400,000 requests can be in flight at once, more than"),
+    (
+        {"body": "name: a, as: alice, request: get pods/log web, service: 1s, rate: 1/s"},
+        [],
+        "API Priority and Fairness does not classify this request in Kubernetes 1.37: it is long-running",
+    ),
+    ({"body": f"{CLIENT}, rate: 1/s"}, ["--scale", "0"], "--scale: 0 is not a number from 0.001 to 1,000,000"),
+    ({"body": f"{CLIENT}, rate: 1/s"}, ["--scale", "nan"], "--scale: nan is not a number"),
+    ({"body": f"{CLIENT}, rate: 1/s"}, ["--scale", "1000000"], "up to 16,000,000 requests can be in flight"),
+    ({"body": f"{CLIENT}, rate: 1/s"}, ["--kubernetes", "1.30"], "simulations follow Kubernetes 1.31 and later"),
+    ({"body": f"{CLIENT}, rate: 1/s"}, ["--compare", "defaults:1.20"], "simulations follow Kubernetes 1.31 and later"),
+    (
+        {"body": f"{CLIENT}, rate: 1/s"},
+        ["-f", "batch.yaml"],
+        'the API server rejects PriorityLevelConfiguration "batch" (batch.yaml:8)',
+    ),
+    (
+        {"body": f"{CLIENT}, rate: 1/s"},
+        ["--compare", "batch.yaml"],
+        'the API server rejects PriorityLevelConfiguration "batch"',
+    ),
+    (
+        {"body": f"{CLIENT}, rate: 1/s"},
+        ["--set", "workload-low.queueLengthLimit=-1"],
+        'rejects PriorityLevelConfiguration "workload-low"',
+    ),
+    (
+        {"body": f"{CLIENT}, rate: 1/s"},
+        ["--set", "workload-low.handSize=99"],
+        'rejects PriorityLevelConfiguration "workload-low"',
+    ),
+    ({"body": f"{CLIENT}, rate: 1/s"}, ["--set", "exempt.queues=5"], 'rejects PriorityLevelConfiguration "exempt"'),
+    ({"body": f"{CLIENT}, rate: 1/s"}, ["--set", "none.queues=5"], 'there is no priority level "none"'),
+    ({"body": f"{CLIENT}, rate: 1/s"}, ["--set", "workload-low.queue=5"], 'Did you mean "queues"?'),
+    ({"body": f"{CLIENT}, rate: 1/s"}, ["--live", "--cluster", "x"], "cannot be combined"),
+]
+
+
+@pytest.mark.parametrize(("load", "options", "words"), INVALID)
+def test_load_or_configuration_that_cannot_be_simulated(
+    load: dict[str, Any], options: list[str], words: str, empty: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (empty / "batch.yaml").write_text(REJECTED, "utf-8")
+    (empty / "none").mkdir()
+    named = options if "-f" in options or "--live" in options else ["-f", "defaults:1.37", *options]
+    if "--kubernetes" in options:
+        named = ["-f", "none", *options]
+    error = fail(capsys, ["simulate", write_load(**load), *named])
+    assert words in error
+    assert error.count("error:") + error.count("apflint:") <= 2
+
+
+@pytest.mark.parametrize(
+    "content", ["", "# only a comment\n", "[]", "clients: []", "\0", "duration: {{ x }}", "&a [*a]"]
+)
+def test_load_without_a_client(content: str, empty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (empty / "load.yaml").write_text(content, "utf-8")
+    assert "error: " in fail(capsys, ["simulate", "load.yaml"])
+
+
+def test_load_that_cannot_be_read(empty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (empty / "load.yaml").write_bytes(b"\xff\xfe\x00\xd8")
+    assert "not a text file" in fail(capsys, ["simulate", "load.yaml"])
+    assert "No such file" in fail(capsys, ["simulate", "missing.yaml"])
+    assert "this is a directory: name a load file" in fail(capsys, ["simulate", "."])
+    assert "standard input can only be one of the inputs" in fail(capsys, ["simulate", "-", "-f", "-"])
+
+
+def test_unknown_numbers_of_objects_are_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    load = write_load(f"{CLIENT}, rate: 1/s")
+    assert "how many objects of pods are stored, so each list takes 1 seat" in read(capsys, ["simulate", load])
+
+
+def logged(number: int, start: float, seconds: float, **changes: Any) -> dict[str, Any]:
+    """Return an audit event of a list by alice, whose response takes `seconds`."""
+    times = (
+        datetime.fromtimestamp(1795326560 + at, UTC).isoformat(timespec="microseconds")
+        for at in (start, start + seconds)
+    )
+    received, ended = (time.replace("+00:00", "Z") for time in times)
+    audit_id = f"{number:08}-0000-0000-0000-000000000000"
+    return event(auditID=audit_id, requestReceivedTimestamp=received, stageTimestamp=ended, **changes)
+
+
+def simulate_log(
+    capsys: pytest.CaptureFixture[str], directory: Path, events: list[dict[str, Any]], *options: str
+) -> dict[str, Any]:
+    """Simulate a log, and return the result with its level "global-default"."""
+    log = str(write_log(directory / "audit.log", events))
+    command = ["simulate", "--from-audit", log, "-f", "defaults:1.37", "--format", "json", *options]
+    found = json.loads(read(capsys, command))
+    (level,) = (level for level in found["levels"] if level["name"] == "global-default")
+    return {**found, "level": level}
+
+
+def test_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    wait = {"authorization.k8s.io/decision": "allow", "apiserver.latency.k8s.io/apf-queue-wait": "1.5s"}
+    events = [
+        logged(1, 0, 2),
+        logged(2, 1, 3.5, annotations=wait),  # 2 s without the wait
+        logged(3, 4, 0.5, responseStatus={"code": 429}, annotations=None),
+        logged(4, 5, 1, verb="watch", requestURI="/api/v1/namespaces/team-a/pods?watch=1"),
+        logged(5, 10, 1),
+    ]
+    found = simulate_log(capsys, empty, events)
+    assert found["requests"] == found["level"]["requests"] == 3
+    assert found["duration"] == pytest.approx(10)
+    times = found["level"]["latencies"]
+    assert (times["count"], times["max"]) == (3, 2)
+    assert found["level"]["seats"]["peak"] == 2
+    assert [client["name"] for client in found["level"]["clients"]] == ["alice"]
+    assert [note.split(" that ")[0].split(" whose ")[0] for note in found["notes"][:2]] == [
+        "Left out: 1 request",
+        "Left out: 1 request",
+    ]
+    assert "does not tell what clients would have done" in found["notes"][2]
+
+
+def test_scale_repeats_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    events = [logged(number, number, 0.1) for number in range(200)]
+    numbers = [simulate_log(capsys, empty, events, "--scale", scale)["requests"] for scale in ("1", "2", "0.5")]
+    assert numbers[:2] == [200, 400]
+    assert numbers[2] == pytest.approx(100, abs=25)
+
+
+def test_lists_of_a_log_take_seats(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    events = [logged(1, 0, 1), logged(2, 10, 1)]
+    assert simulate_log(capsys, empty, events, "--objects", "pods=400:1000")["level"]["seats"]["peak"] == 4
+
+
+def test_compare_a_log(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    live = ROOT / "fixtures/replay/live"
+    command = ["simulate", "--from-audit", str(live / "audit.log.gz"), "-f", str(live / "objects-begin.json")]
+    options = ["--compare", "defaults:1.36", "--kubernetes", "1.36", "--server-concurrency", "20+10", "--isolated"]
+    assert read(capsys, [*command, *options]) == snapshot
+
+
+def test_log_that_cannot_be_simulated(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    log = str(write_log(empty / "audit.log", [logged(1, 0, 1, responseStatus={"code": 429}, annotations=None)]))
+    assert "none has a known service time" in fail(capsys, ["simulate", "--from-audit", log])
+    assert "name a load file, or an audit log" in fail(capsys, ["simulate"])
+    assert "name a load file, or an audit log" in fail(capsys, ["simulate", LOAD, "--from-audit", log])
+    assert "require --from-audit" in fail(capsys, ["simulate", LOAD, "--objects", "pods=3"])
+    assert "No such file" in fail(capsys, ["simulate", "--from-audit", "missing.log"])
+    (empty / "damaged.log.gz").write_bytes(b"\x1f\x8b\x08\x00garbage")
+    assert "damaged.log.gz" in fail(capsys, ["simulate", "--from-audit", "damaged.log.gz"])
+    write_log(empty / "many.log", [logged(number, number, 1) for number in range(200)])
+    error = fail(capsys, ["simulate", "--from-audit", "many.log", "--scale", "1000000"])
+    assert "the load has 200,000,000 requests, more than the maximum" in error

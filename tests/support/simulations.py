@@ -1,0 +1,52 @@
+"""Loads and configurations for simulations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from apflint.effective import Assumptions, Effective
+from apflint.engine import load_inputs
+from apflint.explainer import Explainer
+from apflint.releases import NEWEST, Release
+from apflint.requests.words import parse_command_line
+from apflint.simulate.arrivals import list_sources
+from apflint.simulate.changes import apply_changes, parse_change
+from apflint.simulate.load import SECOND, Client, Load, ServiceTime
+from apflint.simulate.routes import Routes
+from apflint.simulate.simulation import simulate as run
+from apflint.workspace import build_workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apflint.simulate.simulation import Result
+
+
+class Options(NamedTuple):
+    """A configuration: manifests, the seats of a server, and changes of fields."""
+
+    manifests: str
+    seats: int = 600
+    changes: tuple[str, ...] = ()
+    release: Release = NEWEST
+
+
+def client(
+    name: str, *, request: str = "list pods -A", user: str = "alice", groups: tuple[str, ...] = (), **values: Any
+) -> Client:
+    """Return a client that lists pods, with further fields of `Client`."""
+    values = {"path": ("clients", 0), "service": ServiceTime(10_000_000), **values}
+    return Client(name, arguments=parse_command_line(request, user, groups), **values)
+
+
+def load(*clients: Client, duration: int = 10 * SECOND, servers: int = 1) -> Load:
+    """Return a load of 10 seconds for one server."""
+    return Load(duration, clients, servers)
+
+
+def simulate(wanted: Load, options: Options, *, seed: int = 1, show: Callable[[int], None] = lambda _: None) -> Result:
+    """Simulate a load."""
+    workspace = build_workspace(load_inputs([("a.yaml", options.manifests.encode())]), options.release)
+    known = Effective(workspace, Assumptions(server_concurrency=options.seats))
+    known = apply_changes(known, map(parse_change, options.changes))
+    return run(wanted, known.limits, Routes(wanted, Explainer(known)), list_sources(wanted, seed), seed, show)
