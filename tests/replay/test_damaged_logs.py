@@ -134,7 +134,7 @@ def test_file_that_vanishes(
     (tmp_path / "b.log").write_bytes(B)
     files = find_audit_logs([str(tmp_path)])
     (tmp_path / "b.log").unlink()
-    monkeypatch.setattr(replay, "find_audit_logs", lambda _: files)
+    monkeypatch.setattr(replay, "find_audit_logs", lambda _, **_options: files)
     report = replay_json(capsys, tmp_path, "--engine", engine, code=2)
     assert report["classified"] == 2
     (place,) = report["damagedFiles"]
