@@ -62,6 +62,12 @@ MAX_KUSTOMIZE_SECONDS = Bound(60, "an error")
 """Maximum number of seconds that kustomize takes to build a kustomization, with the remote bases that it downloads."""
 
 
+# Running servers
+
+MAX_METRICS_BYTES = Bound(64 * 1024 * 1024, "an error")
+"""Maximum number of bytes of metrics or of a dump, uncompressed. For comparison: 60,000 lines of metrics have 10 MB."""
+
+
 # Settings, baselines, suppressions
 
 MAX_SETTINGS_BYTES = Bound(256 * 1024, "an error, and nothing is checked")

@@ -119,7 +119,7 @@ def build_report(loaded: Sequence[Loaded], found: Found, options: Options, kuber
         return rule, problem.place.source.name, problem.severity, problem.apiserver is None
 
     findings = [
-        _finding(rule, problem)._replace(more=left_out)
+        make_finding(rule, problem)._replace(more=left_out)
         for (rule, problem), left_out in _limit(problems, kind, options.max_findings_per_rule)
     ]
     if options.adjust is not None:
@@ -260,7 +260,7 @@ def _skipped(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
             yield Skipped(part.source.name, "template or patch, not a manifest yet", count)
 
 
-def _finding(rule_id: str, problem: Problem) -> Finding:
+def make_finding(rule_id: str, problem: Problem) -> Finding:
     """Turn a problem into a finding, with the place of the problem as lines and columns."""
     rule = catalogue.read_rule(rule_id)
     place = problem.place

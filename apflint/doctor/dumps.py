@@ -1,0 +1,234 @@
+"""Parser of the debug dumps of an API server: `/debug/api_priority_and_fairness/dump_priority_levels`, `dump_queues`, `dump_requests`.
+
+A dump is a table: cells end in a comma and spaces, and values that contain commas are not quoted. Columns are found by their
+titles, because releases have added some. Source: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/apf_controller_debug.go.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SEPARATOR = re.compile(r", +")
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
+# The distinguisher and the user name can contain commas that spaces follow. The cells around them have a fixed form.
+_REQUEST = re.compile(
+    rf"(?P<start>[^,]*, +[^,]*, +-?\d+, +-?\d+), +(?P<distinguisher>.*?), +(?P<seats>{_TIME}, +\d+, +\d+, +[^,]+, +{_TIME})"
+    r"(?:, +(?P<user>.*?), +(?P<verb>[a-z]+), +(?P<path>/.*), +(?P<rest>[^,]*(?:, +[^,]*){4}))?"
+)
+_NOT_STARTED = "0001-01-01T00:00:00Z"
+_MICROSECOND_DIGITS = 6
+
+# First titles of the three dumps. The server spells the distinguisher `FlowDistingsher`.
+_LEVELS, _QUEUES, _REQUESTS = (
+    "PriorityLevelName, ActiveQueues",
+    "PriorityLevelName, Index",
+    "PriorityLevelName, FlowSchemaName",
+)
+
+
+class LevelRow(NamedTuple):
+    """A row of dump_priority_levels. A count is None if the release does not have it."""
+
+    level: str
+    line: int
+    active_queues: int
+    """Number of queues with waiting requests."""
+    is_quiescing: bool
+    """Whether the level is deleted, and still has requests."""
+    waiting: int
+    executing: int
+    dispatched: int | None
+    rejected: int | None
+    """Rejected requests since the start of the server, including time-outs and requests whose client has left."""
+    timed_out: int | None
+    """Always 0, because the server never counts it."""
+    cancelled: int | None
+    """Requests that waited for too long, or whose client has left."""
+
+
+class QueueRow(NamedTuple):
+    """A row of dump_queues: a queue of a level."""
+
+    level: str
+    line: int
+    number: int
+    waiting: int
+    executing: int
+    seats_in_use: int
+    """Seats of executing requests, and of requests that keep their seats for an additional latency."""
+
+
+class RequestRow(NamedTuple):
+    """A row of dump_requests. Without includeRequestDetails=1, `user` and the fields after it are None."""
+
+    level: str
+    line: int
+    schema: str
+    queue: int | None
+    is_waiting: bool
+    distinguisher: str
+    arrived: datetime
+    initial_seats: int
+    final_seats: int
+    started: datetime | None
+    user: str | None = None
+    verb: str | None = None
+    path: str | None = None
+    namespace: str | None = None
+    resource: str | None = None
+    api_version: str | None = None
+    subresource: str | None = None
+
+    @property
+    def flow(self) -> tuple[str, str]:
+        """The FlowSchema and the distinguisher, which the server hashes to choose queues."""
+        return self.schema, self.distinguisher
+
+    @property
+    def seats(self) -> int:
+        """Maximum number of seats that the request takes at a time."""
+        return max(self.initial_seats, self.final_seats)
+
+
+Dump = tuple[LevelRow, ...] | tuple[QueueRow, ...] | tuple[RequestRow, ...]
+
+
+def looks_like_dump(text: str) -> bool:
+    """Return whether a text starts with the titles of a dump."""
+    return re.sub(" +", " ", text[:200]).startswith((_LEVELS, _QUEUES, _REQUESTS))
+
+
+def parse_level_rows(text: str) -> tuple[LevelRow, ...] | None:
+    """Return the rows of dump_priority_levels, or None for another dump. Raises UserError for a row that cannot be read."""
+    return tuple(map(_level_row, _read_table(text))) if _is(text, _LEVELS) else None
+
+
+def parse_queue_rows(text: str) -> tuple[QueueRow, ...] | None:
+    """Return the rows of dump_queues, or None for another dump. Raises UserError for a row that cannot be read."""
+    return tuple(map(_queue_row, _read_table(text))) if _is(text, _QUEUES) else None
+
+
+def parse_request_rows(text: str) -> tuple[RequestRow, ...] | None:
+    """Return the rows of dump_requests, or None for another dump. Raises UserError for a row that cannot be read."""
+    return tuple(map(_request_row, _read_table(text))) if _is(text, _REQUESTS) else None
+
+
+def _is(text: str, titles: str) -> bool:
+    return re.sub(" +", " ", text[:200]).startswith(titles)
+
+
+class _Row(NamedTuple):
+    line: int
+    cells: dict[str, str]
+
+    def count(self, title: str) -> int:
+        """Return a number. Raises UserError if the cell has none."""
+        value = self.optional_count(title)
+        if value is None:
+            raise self.error(f"{title} is missing")
+        return value
+
+    def optional_count(self, title: str) -> int | None:
+        """Return a number, or None if the release does not have the column. An exempt level may have the value `<none>`."""
+        text = self.cells.get(title)
+        if text is None:
+            return None
+        if text == "<none>":
+            return 0
+        if not re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
+            raise self.error(f"{title} is not a number")
+        return int(text)
+
+    def time(self, title: str) -> datetime:
+        """Return a time. Raises UserError if the cell has none."""
+        text = self.cells.get(title, "")
+        if not re.fullmatch(_TIME, text, re.ASCII):
+            raise self.error(f"{title} is not a time")
+        seconds, _, fraction = text.removesuffix("Z").partition(".")
+        try:
+            moment = datetime.fromisoformat(f"{seconds}.{fraction[:_MICROSECOND_DIGITS]:0<6}")
+        except ValueError:
+            raise self.error(f"{title} is not a time") from None
+        return moment.replace(tzinfo=UTC)
+
+    def error(self, reason: str) -> UserError:
+        return UserError(f"line {self.line} is not a complete row of the dump: {reason}")
+
+
+def _read_table(text: str) -> Iterator[_Row]:
+    """Yield the rows of a dump. Raises UserError if the dump ends within a line, or if a row has missing cells."""
+    if not text.endswith("\n"):
+        raise UserError("the last line has no end, so a part of the dump is missing: save it again")
+    first, *lines = text.split("\n")[:-1]
+    titles = [title.strip() for title in first.split(",")]
+    for number, line in enumerate(lines, 2):
+        if line.strip():
+            cells = _split_cells(line.removesuffix("\r"), len(titles))
+            if len(cells) != len(titles):
+                raise UserError(
+                    f"line {number} is not a complete row of the dump: it has {len(cells)} of {len(titles)} cells"
+                )
+            yield _Row(number, dict(zip(titles, (cell.strip() for cell in cells), strict=True)))
+
+
+def _split_cells(line: str, expected: int) -> list[str]:
+    """Split a row into its cells. If a value contains a comma and a space, find the cells by their form."""
+    cells = _SEPARATOR.split(line)
+    if len(cells) <= expected:
+        return cells
+    request = _REQUEST.fullmatch(line)
+    if request is None:
+        return cells
+    cells = [*_SEPARATOR.split(request["start"]), request["distinguisher"], *_SEPARATOR.split(request["seats"])]
+    if request["user"] is not None:
+        cells += [request["user"], request["verb"], request["path"], *_SEPARATOR.split(request["rest"])]
+    return cells
+
+
+def _level_row(row: _Row) -> LevelRow:
+    return LevelRow(
+        row.cells["PriorityLevelName"],
+        row.line,
+        row.count("ActiveQueues"),
+        row.cells.get("IsQuiescing") == "true",
+        row.count("WaitingRequests"),
+        row.count("ExecutingRequests"),
+        *map(row.optional_count, ("DispatchedRequests", "RejectedRequests", "TimedoutRequests", "CancelledRequests")),
+    )
+
+
+def _queue_row(row: _Row) -> QueueRow:
+    return QueueRow(
+        row.cells["PriorityLevelName"],
+        row.line,
+        row.count("Index"),
+        row.count("PendingRequests"),
+        row.count("ExecutingRequests"),
+        row.optional_count("SeatsInUse") or 0,
+    )
+
+
+def _request_row(row: _Row) -> RequestRow:
+    queue, position = row.count("QueueIndex"), row.count("RequestIndexInQueue")
+    start = row.cells.get("StartTime", _NOT_STARTED)
+    cells = row.cells
+    return RequestRow(
+        cells["PriorityLevelName"],
+        row.line,
+        cells["FlowSchemaName"],
+        None if queue < 0 else queue,
+        position >= 0,
+        cells.get("FlowDistingsher", cells.get("FlowDistinguisher", "")),
+        row.time("ArriveTime"),
+        row.optional_count("InitialSeats") or 1,
+        row.optional_count("FinalSeats") or 0,
+        None if start == _NOT_STARTED else row.time("StartTime"),
+        *map(cells.get, ("UserName", "Verb", "APIPath", "Namespace", "Resource", "APIVersion", "SubResource")),
+    )

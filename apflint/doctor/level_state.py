@@ -1,0 +1,267 @@
+"""The state of each priority level of a server: limits, seats in use, queues, rejections and waits.
+
+Totals count since the start of the server. With two snapshots, they count the time between the first and the last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import ceil, inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.doctor import metric_names
+from apflint.doctor.snapshot import level_of, schema_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.doctor.dumps import RequestRow
+    from apflint.doctor.metric_names import Quantity
+    from apflint.doctor.snapshot import Metrics, Server, Snapshot
+
+
+class Rejection(NamedTuple):
+    """Rejected requests of a FlowSchema."""
+
+    schema: str
+    reason: str
+    """`queue-full`, `concurrency-limit`, `time-out`, or (until 1.27) `cancelled`."""
+    requests: int
+    line: int
+    """Line of the metric."""
+
+
+class Waits(NamedTuple):
+    """How long requests waited in queues, from the buckets of a histogram. It includes waits that ended in a time-out."""
+
+    requests: int
+    buckets: tuple[tuple[float, int], ...]
+    """Upper bounds in seconds, each with the number of requests that waited at most this long."""
+
+    def quantile(self, proportion: float) -> float | None:
+        """Return the upper bound of the bucket that contains this proportion of requests, or None without requests."""
+        rank = ceil(self.requests * proportion)
+        return next((bound for bound, count in self.buckets if count >= rank), inf) if self.requests else None
+
+    def longer_than(self, seconds: float) -> int:
+        """Return the number of requests that waited longer than a bound of a bucket. Returns 0 if no bucket has this bound."""
+        return self.requests - dict(self.buckets).get(seconds, self.requests)
+
+
+class Flow(NamedTuple):
+    """A flow, and its requests in the dumps."""
+
+    schema: str
+    distinguisher: str
+    waiting: int
+    executing: int
+    queues: int
+    """Number of queues in which its requests wait."""
+    users: tuple[str, ...]
+    """Users of its requests, sorted. Empty without details."""
+
+
+class LevelState(NamedTuple):
+    """The state of a priority level. Values that the files do not show are None."""
+
+    name: str
+    nominal: int | None
+    min: int | None
+    max: int | None
+    current: int | None
+    seats_in_use: int | None
+    executing: int | None
+    waiting: int | None
+    demand_high: float | None
+    """The highest demand in seats in the last 10 seconds (the period between two adjustments of the limits)."""
+    demand_average: float | None
+    demand_smoothed: float | None
+    dispatched: int | None
+    rejections: tuple[Rejection, ...]
+    waits: Waits
+    flows: tuple[Flow, ...]
+    """The flows with requests in the dumps, the busiest first."""
+    queues: int | None
+    """Number of queues, or None if the dump of queues is absent."""
+    is_quiescing: bool
+    """Whether the level is deleted and still has requests."""
+    is_deleted: bool
+    """Whether only the metrics have the level: the server keeps the metrics of a deleted level until it restarts."""
+    line: int
+    """Line of the nominal limit in the metrics, or of the level in the dump of levels."""
+
+    @property
+    def rejected(self) -> int:
+        """Number of rejected requests."""
+        return sum(rejection.requests for rejection in self.rejections)
+
+    @property
+    def is_exempt(self) -> bool:
+        """Whether the level executes all requests without a limit. Only the mandatory level has this name."""
+        return self.name == "exempt"
+
+
+class ServerState(NamedTuple):
+    """The state of a server."""
+
+    server: Server
+    levels: tuple[LevelState, ...]
+    """Sorted by name."""
+    seconds: float | None
+    """Time in which the totals were counted: between two snapshots, or since the start. None if unknown."""
+    since_start: bool
+    total: int | None
+    """Server concurrency limit, or None if the metrics do not show it."""
+
+    def level(self, name: str) -> LevelState | None:
+        """Return the state of a level, or None."""
+        return next((level for level in self.levels if level.name == name), None)
+
+
+def compute_state(server: Server) -> ServerState:
+    """Compute the state of a server in its last snapshot, with totals since its first snapshot if there are several."""
+    first, last = server.snapshots[0], server.last
+    earlier = first.metrics if len(server.snapshots) > 1 else None
+    age = last.metrics.age_seconds if last.metrics is not None else None
+    earlier_age = earlier.age_seconds if earlier is not None else None
+    seconds = age - earlier_age if age is not None and earlier_age is not None else age
+    values = _Values(last, earlier)
+    levels = tuple(_level_state(name, last, values) for name in sorted(_level_names(last)))
+    return ServerState(server, levels, seconds, earlier is None, _total(levels))
+
+
+def _total(levels: tuple[LevelState, ...]) -> int | None:
+    """Return the server concurrency limit. The max limit of a level without borrowing limit is its nominal limit plus this."""
+    exempt = next((level for level in levels if level.is_exempt), None)
+    return exempt.max - exempt.nominal if exempt and exempt.max is not None and exempt.nominal is not None else None
+
+
+def _level_names(snapshot: Snapshot) -> set[str]:
+    names = set(snapshot.metrics.by_level(metric_names.NOMINAL)) if snapshot.metrics is not None else set()
+    for rows in (snapshot.levels, snapshot.queues, snapshot.requests):
+        names |= {row.level for row in rows or ()}
+    return names
+
+
+class _Values:
+    """The values of a snapshot by level. Counters are less those of an earlier snapshot."""
+
+    def __init__(self, snapshot: Snapshot, earlier: Metrics | None) -> None:
+        metrics = snapshot.metrics
+        self._has_metrics = metrics is not None
+        self._gauges = {
+            quantity: metrics.by_level(quantity) if metrics is not None else {} for quantity in metric_names.QUANTITIES
+        }
+        self._earlier = earlier.by_level(metric_names.DISPATCHED) if earlier is not None else {}
+        self.rejections: dict[str, list[Rejection]] = {}
+        for (level, schema, reason), (count, line) in _subtract(
+            metric_names.REJECTED, metrics, earlier, "reason"
+        ).items():
+            if count > 0:
+                self.rejections.setdefault(level, []).append(Rejection(schema, reason, count, line))
+        self._waits: dict[str, Counter[float]] = {}
+        for (level, _, bound), (count, _) in _subtract(metric_names.WAITS, metrics, earlier, "le").items():
+            self._waits.setdefault(level, Counter())[float(bound)] += count
+        self.rows = {row.level: row for row in snapshot.levels or ()}
+        self.queues = None if snapshot.queues is None else Counter(queue.level for queue in snapshot.queues)
+        self.flows: dict[str, list[Flow]] = {}
+        for (level, schema, distinguisher), requests in _group_requests(snapshot).items():
+            self.flows.setdefault(level, []).append(_flow(schema, distinguisher, requests))
+
+    def gauge(self, quantity: Quantity, level: str) -> float | None:
+        """Return a value. Without a sample for the level, a metric of requests is 0: the level never had such a request."""
+        sample = self._gauges[quantity].get(level)
+        return sample.value if sample is not None else 0 if self._has_metrics and not quantity.is_permanent else None
+
+    def seats(self, quantity: Quantity, level: str) -> int | None:
+        """Return a value as an integer."""
+        value = self.gauge(quantity, level)
+        return None if value is None else round(value)
+
+    def dispatched(self, level: str) -> int | None:
+        """Return the number of dispatched requests."""
+        value = self.gauge(metric_names.DISPATCHED, level)
+        if value is None:
+            return self.rows[level].dispatched if level in self.rows else None
+        return round(value - (self._earlier[level].value if level in self._earlier else 0))
+
+    def waits(self, level: str) -> Waits:
+        """Return the waits of requests."""
+        totals = self._waits.get(level, Counter())
+        return Waits(totals[inf], tuple(sorted(totals.items())))
+
+    def line(self, level: str) -> int:
+        """Return the line of the nominal limit in the metrics, or of the level in the dump of levels."""
+        place = self._gauges[metric_names.NOMINAL].get(level) or self.rows.get(level)
+        return place.line if place is not None else 1
+
+
+def _level_state(name: str, snapshot: Snapshot, values: _Values) -> LevelState:
+    row = values.rows.get(name)
+    waiting, executing = (values.seats(quantity, name) for quantity in (metric_names.WAITING, metric_names.EXECUTING))
+    return LevelState(
+        name=name,
+        nominal=values.seats(metric_names.NOMINAL, name),
+        min=values.seats(metric_names.MIN, name),
+        max=values.seats(metric_names.MAX, name),
+        current=values.seats(metric_names.CURRENT, name),
+        seats_in_use=values.seats(metric_names.SEATS_IN_USE, name),
+        executing=row.executing if executing is None and row is not None else executing,
+        waiting=row.waiting if waiting is None and row is not None else waiting,
+        demand_high=values.gauge(metric_names.DEMAND_HIGH, name),
+        demand_average=values.gauge(metric_names.DEMAND_AVERAGE, name),
+        demand_smoothed=values.gauge(metric_names.DEMAND_SMOOTHED, name),
+        dispatched=values.dispatched(name),
+        rejections=tuple(sorted(values.rejections.get(name, ()), key=lambda one: (-one.requests, one))),
+        waits=values.waits(name),
+        flows=tuple(sorted(values.flows.get(name, ()), key=lambda flow: (-flow.waiting, -flow.executing, flow))),
+        queues=None if values.queues is None else values.queues[name],
+        is_quiescing=row is not None and row.is_quiescing,
+        is_deleted=row is None and snapshot.levels is not None,
+        line=values.line(name),
+    )
+
+
+def _subtract(
+    quantity: Quantity, metrics: Metrics | None, earlier: Metrics | None, label: str
+) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """Return the counts of a quantity by level, FlowSchema and the value of a label, less those of an earlier snapshot.
+
+    With each count, return the line of its sample.
+    """
+    counts: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for factor, source in ((-1, earlier), (1, metrics)):
+        for sample in source.find(quantity) if source is not None else ():
+            # A request that did not execute was rejected at once, because its queues were full: it did not wait.
+            if sample.labels.get("execute", "true") == "true":
+                key = level_of(sample), schema_of(sample), sample.labels.get(label, "")
+                counts[key] = counts.get(key, (0, 0))[0] + factor * round(sample.value), sample.line
+    return counts
+
+
+def _group_requests(snapshot: Snapshot) -> dict[tuple[str, str, str], list[RequestRow]]:
+    """Return the requests of the dump by level, FlowSchema and distinguisher."""
+    groups: dict[tuple[str, str, str], list[RequestRow]] = {}
+    for request in snapshot.requests or ():
+        groups.setdefault((request.level, *request.flow), []).append(request)
+    return groups
+
+
+def _flow(schema: str, distinguisher: str, requests: list[RequestRow]) -> Flow:
+    waiting = [request for request in requests if request.is_waiting]
+    return Flow(
+        schema,
+        distinguisher,
+        len(waiting),
+        len(requests) - len(waiting),
+        len({request.queue for request in waiting}),
+        tuple(sorted({request.user for request in requests if request.user is not None})),
+    )
+
+
+def dispatched_by_schema(snapshot: Snapshot) -> Mapping[str, int]:
+    """Return the number of dispatched requests of each FlowSchema since the start of the server."""
+    counts: Counter[str] = Counter()
+    for sample in snapshot.metrics.find(metric_names.DISPATCHED) if snapshot.metrics is not None else ():
+        counts[schema_of(sample)] += round(sample.value)
+    return counts

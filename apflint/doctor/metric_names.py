@@ -1,0 +1,79 @@
+"""The metrics of API Priority and Fairness that the diagnosis reads, and the releases that have them.
+
+Sources: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/metrics/metrics.go; kubernetes/kubernetes pull requests 113485
+(borrowing, 1.26), 118960 (`current_executing_seats`, 1.28) and 118959 (`request_concurrency_limit` is deprecated in 1.30, so
+servers hide it from 1.31; 1.37 no longer has it); the metrics of kube-apiserver 1.36.2, as recorded.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+PREFIX = "apiserver_flowcontrol_"
+
+
+class Metric(NamedTuple):
+    """A metric, and the minor releases (26 for 1.26) that have it without `--show-hidden-metrics-for-version`."""
+
+    name: str
+    since: int
+    until: int | None = None
+    """The last minor release, or None if the newest release has it."""
+
+
+class Quantity(NamedTuple):
+    """What the diagnosis reads from metrics: the metric of each release, the newest first."""
+
+    label: str
+    metrics: tuple[Metric, ...]
+    is_permanent: bool = True
+    """Whether a server with priority levels always has the metric. Counters of events appear with the first event."""
+
+
+NOMINAL = Quantity(
+    "nominal limit", (Metric(f"{PREFIX}nominal_limit_seats", 26), Metric(f"{PREFIX}request_concurrency_limit", 18, 30))
+)
+MIN = Quantity("min limit", (Metric(f"{PREFIX}lower_limit_seats", 26),))
+MAX = Quantity("max limit", (Metric(f"{PREFIX}upper_limit_seats", 26),))
+CURRENT = Quantity("current limit", (Metric(f"{PREFIX}current_limit_seats", 26),))
+SEATS_IN_USE = Quantity(
+    "seats in use",
+    (Metric(f"{PREFIX}current_executing_seats", 28), Metric(f"{PREFIX}request_concurrency_in_use", 21, 30)),
+    is_permanent=False,
+)
+EXECUTING = Quantity("executing requests", (Metric(f"{PREFIX}current_executing_requests", 18),), is_permanent=False)
+WAITING = Quantity("waiting requests", (Metric(f"{PREFIX}current_inqueue_requests", 18),), is_permanent=False)
+DEMAND_HIGH = Quantity("demand (high watermark)", (Metric(f"{PREFIX}demand_seats_high_watermark", 26),))
+DEMAND_AVERAGE = Quantity("demand (average)", (Metric(f"{PREFIX}demand_seats_average", 26),))
+DEMAND_SMOOTHED = Quantity("demand (smoothed)", (Metric(f"{PREFIX}demand_seats_smoothed", 26),))
+TARGET = Quantity("target", (Metric(f"{PREFIX}target_seats", 26),))
+DISPATCHED = Quantity("dispatched requests", (Metric(f"{PREFIX}dispatched_requests_total", 20),), is_permanent=False)
+REJECTED = Quantity("rejected requests", (Metric(f"{PREFIX}rejected_requests_total", 18),), is_permanent=False)
+WAITS = Quantity("waits", (Metric(f"{PREFIX}request_wait_duration_seconds_bucket", 18),), is_permanent=False)
+WIDTHS = Quantity("seats of requests", (Metric(f"{PREFIX}work_estimated_seats_bucket", 23),), is_permanent=False)
+CLOCK = Quantity("time observed", (Metric(f"{PREFIX}demand_seats_count", 26),))
+"""The histogram counts nanoseconds, so its count is the age of a priority level at the moment of the snapshot."""
+START = Quantity("start of the server", (Metric("process_start_time_seconds", 18),))
+BUILD = Quantity("release of the server", (Metric("kubernetes_build_info", 18),), is_permanent=False)
+
+QUANTITIES = (
+    NOMINAL,
+    MIN,
+    MAX,
+    CURRENT,
+    SEATS_IN_USE,
+    EXECUTING,
+    WAITING,
+    DEMAND_HIGH,
+    DEMAND_AVERAGE,
+    DEMAND_SMOOTHED,
+    TARGET,
+    DISPATCHED,
+    REJECTED,
+    WAITS,
+    WIDTHS,
+    CLOCK,
+    START,
+    BUILD,
+)
+NAMES = frozenset(metric.name for quantity in QUANTITIES for metric in quantity.metrics)

@@ -1,0 +1,318 @@
+"""A snapshot: what one API server reported at one moment, in its metrics and its debug dumps."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.doctor import metric_names
+from apflint.doctor.dumps import (
+    LevelRow,
+    QueueRow,
+    RequestRow,
+    looks_like_dump,
+    parse_level_rows,
+    parse_queue_rows,
+    parse_request_rows,
+)
+from apflint.doctor.prometheus_text import Sample, Samples, looks_like_metrics, parse_samples
+from apflint.errors import UserError
+from apflint.load.source import Source
+from apflint.releases import NEWEST, parse_release
+from apflint.wording import join_some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from apflint.doctor.metric_names import Quantity
+    from apflint.releases import Release
+
+_NANOSECONDS = 1e9
+_MAX_NAMED = 5
+_LEVEL_LABELS = ("priority_level", "priorityLevel")
+"""Label of the level, and its name in 1.18 and 1.19."""
+_SCHEMA_LABELS = ("flow_schema", "flowSchema")
+_MIN_DIFFERENCE, _MAX_PROPORTION = 100, 0.2
+"""Requests that a counter of a dump and a metric may differ, because the server does not answer both at the same moment."""
+
+
+class Metrics(NamedTuple):
+    """The metrics of a snapshot."""
+
+    source: Source
+    samples: Samples
+
+    def find(self, quantity: Quantity) -> list[Sample]:
+        """Return the samples of a quantity: those of the newest metric that is present."""
+        for metric in quantity.metrics:
+            if metric.name in self.samples.by_name:
+                return self.samples.by_name[metric.name]
+        return []
+
+    def by_level(self, quantity: Quantity) -> dict[str, Sample]:
+        """Return the sample of each level. If a level has several, such as one for each FlowSchema, return their sum."""
+        totals: dict[str, Sample] = {}
+        for sample in self.find(quantity):
+            level = level_of(sample)
+            known = totals.get(level)
+            totals[level] = sample if known is None else known._replace(value=known.value + sample.value)
+        return totals
+
+    def missing(self, release: Release | None) -> Iterator[str]:
+        """Yield the quantities that no metric shows although servers always have one, with the name of the metric."""
+        for quantity in metric_names.QUANTITIES:
+            if quantity.is_permanent and not self.find(quantity):
+                metric = quantity.metrics[0]
+                too_old = release is not None and release.minor < quantity.metrics[-1].since
+                reason = f", which Kubernetes {release.name} does not have" if release is not None and too_old else ""
+                yield f"{quantity.label} ({metric.name}{reason})"
+
+    @property
+    def started(self) -> float | None:
+        """When the server started, in seconds since 1970, or None if unknown. It identifies the server."""
+        return next((sample.value for sample in self.find(metric_names.START)), None)
+
+    @property
+    def age_seconds(self) -> float | None:
+        """How long the server has observed its oldest level, or None if unknown."""
+        ages = [sample.value / _NANOSECONDS for sample in self.find(metric_names.CLOCK)]
+        return max(ages, default=None)
+
+    @property
+    def release(self) -> Release | None:
+        """The release of the server, or None if the metrics do not show it."""
+        for sample in self.find(metric_names.BUILD):
+            try:
+                return parse_release(sample.labels.get("git_version", ""))
+            except UserError:
+                continue
+        return None
+
+
+class Snapshot(NamedTuple):
+    """What one server reported at one moment. Parts that were not saved are None."""
+
+    metrics: Metrics | None = None
+    levels: tuple[LevelRow, ...] | None = None
+    queues: tuple[QueueRow, ...] | None = None
+    requests: tuple[RequestRow, ...] | None = None
+    sources: tuple[Source, ...] = ()
+    """The files of the metrics, levels, queues and requests that are present."""
+
+    def source_of(self, part: str) -> Source:
+        """Return the file of a part: `metrics`, `levels`, `queues` or `requests`."""
+        present = [name for name in ("metrics", "levels", "queues", "requests") if getattr(self, name) is not None]
+        return self.sources[present.index(part)]
+
+
+class Part(NamedTuple):
+    """A file: metrics or one of the dumps."""
+
+    source: Source
+    kind: str
+    """`metrics`, `levels`, `queues` or `requests`, as the fields of `Snapshot`."""
+    content: Metrics | tuple[LevelRow, ...] | tuple[QueueRow, ...] | tuple[RequestRow, ...]
+
+
+class Server(NamedTuple):
+    """The snapshots of one server, the oldest first."""
+
+    snapshots: tuple[Snapshot, ...]
+
+    @property
+    def last(self) -> Snapshot:
+        """The newest snapshot."""
+        return self.snapshots[-1]
+
+
+def level_of(sample: Sample) -> str:
+    """Return the priority level of a sample, or ""."""
+    return next((sample.labels[label] for label in _LEVEL_LABELS if label in sample.labels), "")
+
+
+def schema_of(sample: Sample) -> str:
+    """Return the FlowSchema of a sample, or ""."""
+    return next((sample.labels[label] for label in _SCHEMA_LABELS if label in sample.labels), "")
+
+
+def is_server_file(text: str) -> bool:
+    """Return whether the start of a file looks like metrics or a dump. The rest decides whether they can be read."""
+    return looks_like_dump(text) or looks_like_metrics(text)
+
+
+def parse_part(name: str, text: str) -> Part:
+    """Parse metrics or a dump, recognized by content. Raises UserError, which starts with `name`, for everything else."""
+    source = Source(name, text)
+    try:
+        return _parse(source)
+    except UserError as error:
+        raise UserError(f"{name}: {error}") from None
+
+
+def _parse(source: Source) -> Part:
+    text = source.text
+    if looks_like_dump(text):
+        for kind, parse in (
+            ("levels", parse_level_rows),
+            ("queues", parse_queue_rows),
+            ("requests", parse_request_rows),
+        ):
+            rows = parse(text)
+            if rows is not None:
+                return Part(source, kind, rows)
+    if looks_like_metrics(text):
+        metrics = Metrics(source, parse_samples(text, metric_names.NAMES))
+        if not any(name.startswith(metric_names.PREFIX) for name in metrics.samples.by_name):
+            raise UserError(
+                f"there is no metric {metric_names.PREFIX}*: these are the metrics of another component, or of an API server"
+                " without API Priority and Fairness"
+            )
+        return Part(source, "metrics", metrics)
+    if '"kind":"Status"' in text.replace(" ", "")[:2000]:
+        raise UserError(
+            "the API server has answered with an error instead of metrics or a dump: read it again as a user who may"
+        )
+    raise UserError("this is neither metrics nor one of the dumps dump_priority_levels, dump_queues and dump_requests")
+
+
+def group_servers(parts: Sequence[Part]) -> tuple[Server, ...]:
+    """Group files into snapshots and servers.
+
+    The start time of the process tells servers apart, and the age of the levels orders the snapshots of a server. Dumps have
+    neither: a dump belongs to the only metrics whose file has the same name up to the first dot, or is in the same directory; else
+    to the newest metrics of the only server. Raises UserError if a dump cannot be assigned, or contradicts the metrics.
+    """
+    metrics = [part for part in parts if part.kind == "metrics"]
+    dumps = [part for part in parts if part.kind != "metrics"]
+    servers = _group_metrics(metrics)
+    groups: list[list[Part]] = [[part] for server in servers for part in server]
+    if not groups:
+        return tuple(Server((_assemble(group),)) for group in _group_dumps(dumps))
+    for dump in dumps:
+        related = [[group for group in groups if key(group[0]) == key(dump)] for key in (_stem, _directory)]
+        chosen = next((candidates[0] for candidates in related if len(candidates) == 1), None)
+        if chosen is not None:
+            chosen.append(dump)
+        elif len(servers) == 1:
+            groups[-1].append(dump)
+        else:
+            raise UserError(
+                f"{dump.source.name}: which of the {len(servers)} servers is this dump from? Save the files of a server and moment"
+                " with the same name up to the first dot, such as a.metrics and a.queues"
+            )
+    snapshots = iter([_assemble(group) for group in groups])
+    return tuple(Server(tuple(next(snapshots) for _ in server)) for server in servers)
+
+
+def _stem(part: Part) -> tuple[str, str]:
+    return _directory(part), os.path.basename(part.source.name).split(".")[0]
+
+
+def _directory(part: Part) -> str:
+    return os.path.dirname(part.source.name)
+
+
+def _group_metrics(metrics: Sequence[Part]) -> list[list[Part]]:
+    """Group metrics by server, the oldest first. Raises UserError if two metrics are of the same moment."""
+    servers: dict[float | None, list[Part]] = {}
+    for part in metrics:
+        servers.setdefault(_metrics(part).started, []).append(part)
+    for group in servers.values():
+        group.sort(key=lambda part: _metrics(part).age_seconds or 0)
+        ages = [_metrics(part).age_seconds for part in group]
+        for (part, age), (other, other_age) in zip(
+            zip(group, ages, strict=True), zip(group[1:], ages[1:], strict=True), strict=False
+        ):
+            if age is None or age == other_age:
+                names = f"{part.source.name} and {other.source.name}"
+                raise UserError(f"{names}: the metrics do not show which of them is older, or of which server they are")
+    return list(servers.values())
+
+
+def _metrics(part: Part) -> Metrics:
+    assert isinstance(part.content, Metrics), part.kind
+    return part.content
+
+
+def _group_dumps(dumps: Sequence[Part]) -> list[list[Part]]:
+    """Group dumps without metrics: all of them, or by the name of their files if there are several of a kind."""
+    kinds = [part.kind for part in dumps if part.kind != "requests"]
+    if len(kinds) == len(set(kinds)) and kinds:
+        return [list(dumps)]
+    groups: dict[tuple[str, str], list[Part]] = {}
+    for part in dumps:
+        groups.setdefault(_stem(part), []).append(part)
+    return list(groups.values())
+
+
+def _assemble(parts: Sequence[Part]) -> Snapshot:
+    """Return the snapshot of these files. Raises UserError if they are not from one server and moment."""
+    by_kind: dict[str, Part] = {}
+    for part in parts:
+        known = by_kind.get(part.kind)
+        if known is not None and part.kind != "requests":
+            raise UserError(
+                f"{known.source.name} and {part.source.name} are dumps of several servers or moments: read one of them at a time,"
+                " or pass the metrics of each under the same name"
+            )
+        if known is None or _has_details(part):
+            by_kind[part.kind] = part
+    content = {kind: part.content for kind, part in by_kind.items()}
+    kinds = [kind for kind in ("metrics", "levels", "queues", "requests") if kind in by_kind]
+    snapshot = Snapshot(**content, sources=tuple(by_kind[kind].source for kind in kinds))  # type: ignore[arg-type]  # by kind
+    _check_consistency(snapshot)
+    return snapshot
+
+
+def _has_details(part: Part) -> bool:
+    return any(isinstance(row, RequestRow) and row.user is not None for row in part.content)
+
+
+def _check_consistency(snapshot: Snapshot) -> None:
+    """Raise UserError if parts of a snapshot contradict each other, so that they are from several servers or moments."""
+    if snapshot.levels is None:
+        if snapshot.metrics is not None:
+            known = set(snapshot.metrics.by_level(metric_names.NOMINAL))
+            for kind, rows in (("queues", snapshot.queues), ("requests", snapshot.requests)):
+                _check_levels(snapshot, "metrics", known, kind, rows)
+        return
+    known = {row.level for row in snapshot.levels}
+    for kind, rows in (("queues", snapshot.queues), ("requests", snapshot.requests)):
+        _check_levels(snapshot, "levels", known, kind, rows)
+    if snapshot.metrics is None:
+        return
+    _check_levels(snapshot, "metrics", set(snapshot.metrics.by_level(metric_names.NOMINAL)), "levels", snapshot.levels)
+    for quantity, counts in (
+        (metric_names.DISPATCHED, {row.level: row.dispatched for row in snapshot.levels}),
+        (metric_names.REJECTED, {row.level: row.rejected for row in snapshot.levels}),
+    ):
+        totals = snapshot.metrics.by_level(quantity)
+        for level, count in counts.items():
+            total = totals[level].value if level in totals else 0
+            if count is not None and abs(count - total) > max(_MIN_DIFFERENCE, _MAX_PROPORTION * max(count, total)):
+                raise _contradiction(
+                    snapshot, "metrics", "levels", f'"{level}" has {total:.0f} and {count} {quantity.label}'
+                )
+
+
+def _check_levels(
+    snapshot: Snapshot,
+    kind: str,
+    known: set[str],
+    other: str,
+    rows: Iterable[LevelRow | QueueRow | RequestRow] | None,
+) -> None:
+    unknown = sorted({row.level for row in rows or ()} - known)
+    if known and unknown:
+        raise _contradiction(snapshot, kind, other, f"only the second has the level {join_some(unknown, _MAX_NAMED)}")
+
+
+def _contradiction(snapshot: Snapshot, kind: str, other: str, reason: str) -> UserError:
+    names = f"{snapshot.source_of(kind).name} and {snapshot.source_of(other).name}"
+    return UserError(f"{names} are not from the same server and moment: {reason}")
+
+
+def choose_release(snapshot: Snapshot, default: Release | None) -> Release:
+    """Return the release of a server: `default` if it is given, else the one that the metrics show, else the newest."""
+    shown = snapshot.metrics.release if snapshot.metrics is not None else None
+    return default or shown or NEWEST

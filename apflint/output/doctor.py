@@ -1,0 +1,182 @@
+"""The state of API servers as tables for people and as JSON, as `apflint doctor` prints it."""
+
+from __future__ import annotations
+
+from math import isinf
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from apflint.output.console import render_prose
+from apflint.output.sanitize import sanitize_line
+from apflint.output.tables import render_table
+from apflint.wording import pluralize
+
+if TYPE_CHECKING:
+    from apflint.doctor.level_state import Flow, LevelState, ServerState
+    from apflint.output.console import Style
+
+_MAX_FLOWS = 3
+"""Maximum number of flows of a level in the table."""
+_SEATS = {
+    "NOMINAL": "nominal",
+    "MIN": "min",
+    "MAX": "max",
+    "CURRENT": "current",
+    "IN USE": "seats_in_use",
+    "DEMAND": "demand_high",
+    "SMOOTHED": "demand_smoothed",
+}
+"""Titles of the first table, with the fields of `LevelState`."""
+_REASONS = {"QUEUE FULL": "queue-full", "NO SEAT": "concurrency-limit", "TIME OUT": "time-out"}
+"""Titles of rejections, with their reasons."""
+
+
+def state_json(state: ServerState) -> dict[str, object]:
+    """Return the state of a server. A value is None if the files do not show it; missing metrics are listed in `missing`."""
+    metrics = state.server.last.metrics
+    return {
+        "files": [source.name for snapshot in state.server.snapshots for source in snapshot.sources],
+        "started": None if metrics is None else metrics.started,
+        "kubernetes": metrics.release.name if metrics is not None and metrics.release is not None else None,
+        "serverConcurrency": state.total,
+        "sinceStart": state.since_start,
+        "seconds": state.seconds,
+        "missing": [] if metrics is None else list(metrics.missing(metrics.release)),
+        "levels": [_level_json(level, state) for level in state.levels],
+    }
+
+
+def _level_json(level: LevelState, state: ServerState) -> dict[str, object]:
+    return {
+        "name": level.name,
+        "nominal": level.nominal,
+        "min": level.min,
+        "max": level.max,
+        "current": level.current,
+        "seatsInUse": level.seats_in_use,
+        "demandHighWatermark": level.demand_high,
+        "demandAverage": level.demand_average,
+        "demandSmoothed": level.demand_smoothed,
+        "waiting": level.waiting,
+        "executing": level.executing,
+        "dispatched": level.dispatched,
+        "rejected": level.rejected,
+        "rejections": [one._asdict() for one in level.rejections],
+        "dispatchedPerSecond": _rate(level.dispatched, state),
+        "rejectedPerSecond": _rate(level.rejected, state),
+        "waits": {"requests": level.waits.requests, "p50UpTo": _bound(level, 0.5), "p99UpTo": _bound(level, 0.99)},
+        "queues": level.queues,
+        "flows": [flow._asdict() for flow in level.flows],
+        "quiescing": level.is_quiescing,
+        "deleted": level.is_deleted,
+    }
+
+
+def _rate(count: int | None, state: ServerState) -> float | None:
+    """Return requests per second, if two snapshots show them."""
+    return None if count is None or state.since_start or not state.seconds else count / state.seconds
+
+
+def _bound(level: LevelState, proportion: float) -> float | str | None:
+    bound = level.waits.quantile(proportion)
+    return "Infinity" if bound is not None and isinf(bound) else bound
+
+
+def render_state(state: ServerState, style: Style) -> str:
+    """Render the tables of a server."""
+    parts = [render_prose(style, *_title(state)), _render_seats(state, style), _render_requests(state, style)]
+    if flows := [row for level in state.levels for row in _flow_rows(level)]:
+        titles = ("PRIORITY LEVEL", "FLOWSCHEMA", "FLOW", "WAITING", "EXECUTING", "QUEUES", "USERS")
+        parts.append(render_table(titles, flows, style, optional=("USERS",), wrapped=("FLOWSCHEMA", "FLOW", "USERS")))
+    return "\n".join(parts)
+
+
+def _title(state: ServerState) -> list[str]:
+    files = [source.name for snapshot in state.server.snapshots for source in snapshot.sources]
+    metrics = state.server.last.metrics
+    seats = f", server concurrency limit {state.total}" if state.total is not None else ""
+    lines = [f"API server{seats}: {', '.join(files)}"]
+    if metrics is None:
+        return [*lines, "There are no metrics, so limits, rejections and waits are unknown."]
+    if missing := list(metrics.missing(metrics.release)):
+        lines.append(f"Not in the metrics: {', '.join(missing)}.")
+    if count := len(metrics.samples.not_finite):
+        values = "1 value is" if count == 1 else f"{count} values are"
+        lines.append(
+            f"{metrics.source.name}: {values} NaN or infinite, and not used (line {metrics.samples.not_finite[0]})."
+        )
+    return lines
+
+
+def _render_seats(state: ServerState, style: Style) -> str:
+    rows: list[list[str | Text]] = [
+        [_name(level), *(_number(getattr(level, field)) for field in _SEATS.values())] for level in state.levels
+    ]
+    return render_table(("PRIORITY LEVEL", *_SEATS), rows, style) + render_prose(
+        style,
+        "CURRENT: the limit now, between MIN and MAX. IN USE: the seats of executing requests.",
+        "DEMAND: the highest number of seats in use or waited for in the last 10 seconds. SMOOTHED: what the server borrows for.",
+    )
+
+
+def _render_requests(state: ServerState, style: Style) -> str:
+    rows: list[list[str | Text]] = []
+    for level in state.levels:
+        by_reason = dict.fromkeys(_REASONS.values(), 0)
+        for one in level.rejections:
+            by_reason[one.reason] = by_reason.get(one.reason, 0) + one.requests
+        rows.append(
+            [
+                _name(level),
+                *(_number(value) for value in (level.waiting, level.executing, level.dispatched)),
+                *(_number(by_reason[reason]) for reason in _REASONS.values()),
+                _wait(level, 0.5),
+                _wait(level, 0.99),
+            ]
+        )
+    titles = ("PRIORITY LEVEL", "WAITING", "EXECUTING", "DISPATCHED", *_REASONS, "WAIT P50", "WAIT P99")
+    span = "since the start of the server" if state.since_start else f"in {state.seconds or 0:.0f} seconds"
+    return render_table(titles, rows, style) + render_prose(
+        style,
+        f"DISPATCHED and the columns after it count requests {span}. QUEUE FULL, NO SEAT and TIME OUT: rejected requests.",
+        "WAIT: half of the requests (P50), and 99 of 100 (P99), waited at most this long in a queue.",
+    )
+
+
+def _name(level: LevelState) -> Text:
+    suffix = " (quiescing)" if level.is_quiescing else " (deleted)" if level.is_deleted else ""
+    return Text(sanitize_line(f"{level.name}{suffix}"), "bold")
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return str(round(value)) if value == round(value) else f"{value:.1f}"
+
+
+def _wait(level: LevelState, proportion: float) -> str:
+    bound = level.waits.quantile(proportion)
+    if bound is None:
+        return "-"
+    return "> 30 s" if isinf(bound) else f"{bound:g} s"
+
+
+def _flow_rows(level: LevelState) -> list[list[str | Text]]:
+    rows = [_flow_row(level, flow) for flow in level.flows[:_MAX_FLOWS]]
+    more = len(level.flows) - _MAX_FLOWS
+    if more > 0:
+        rows.append([_name(level), pluralize(more, "more flow"), *[""] * 5])
+    return rows
+
+
+def _flow_row(level: LevelState, flow: Flow) -> list[str | Text]:
+    return [
+        _name(level),
+        flow.schema,
+        flow.distinguisher or "-",
+        str(flow.waiting),
+        str(flow.executing),
+        str(flow.queues),
+        ", ".join(flow.users) or "-",
+    ]

@@ -1,0 +1,133 @@
+"""The parser of debug dumps: values with commas, columns of other releases, and incomplete rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from support.recordings import LIVE, read_text
+
+from apflint.doctor.dumps import looks_like_dump, parse_level_rows, parse_queue_rows, parse_request_rows
+from apflint.errors import UserError
+
+REQUESTS = read_text(LIVE / "4-mixed.requests.txt")
+TITLES = REQUESTS.split("\n", maxsplit=1)[0]
+TIME, NEVER = "2026-11-22T05:51:00.36079680Z", "0001-01-01T00:00:00Z"
+
+
+def request_row(distinguisher: str = "ann", user: str = "ann", path: str = "/api/v1/pods", name: str = "") -> str:
+    """Return a row as the server writes it: a comma and at least one space behind each value, no quotes."""
+    cells = [
+        "low",
+        "all",
+        "3",
+        "0",
+        distinguisher,
+        TIME,
+        "1",
+        "0",
+        "0s",
+        NEVER,
+        user,
+        "list",
+        path,
+        "dev",
+        name,
+        "v1",
+        "pods",
+        "",
+    ]
+    return ",  ".join(cells)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/pods", "/api/v1/x,y/pods", "/apis/a/b, c", "/a, get, /b", "/x,,y"])
+def test_path_with_commas(path: str) -> None:
+    (row,) = parse_request_rows(f"{TITLES}\n{request_row(path=path)}\n") or ()
+    assert (row.path, row.user, row.verb, row.namespace, row.resource) == (path, "ann", "list", "dev", "pods")
+
+
+@pytest.mark.parametrize("user", ["CN=ann,O=dev", "CN=ann, O=dev", "a, b, c", "ann,"])
+def test_user_with_commas(user: str) -> None:
+    (row,) = parse_request_rows(f"{TITLES}\n{request_row(user, user)}\n") or ()
+    assert (row.distinguisher, row.user, row.path, row.subresource) == (user, user, "/api/v1/pods", "")
+
+
+def test_name_with_commas() -> None:
+    (row,) = parse_request_rows(f"{TITLES}\n{request_row(name='a,b')}\n") or ()
+    assert (row.namespace, row.resource) == ("dev", "pods")
+
+
+def test_request() -> None:
+    rows = parse_request_rows(REQUESTS) or ()
+    assert len(rows) == REQUESTS.count("\n") - 1
+    row = next(row for row in rows if row.level == "slow" and row.is_waiting)
+    assert (row.schema, row.initial_seats, row.final_seats, row.seats, row.started) == ("slow-writes", 1, 1, 1, None)
+    assert row.arrived.tzinfo == UTC
+    assert row.arrived.year == 2026
+    executing = [row for row in rows if not row.is_waiting]
+    assert executing
+    assert all(row.started is not None for row in executing)
+    assert {row.queue for row in rows if row.level == "exempt"} == {None}
+
+
+def test_request_without_details() -> None:
+    rows = parse_request_rows(read_text(LIVE / "4-mixed.requests_short.txt")) or ()
+    assert rows
+    assert {(row.user, row.path) for row in rows} == {(None, None)}
+
+
+def test_time() -> None:
+    (row,) = parse_request_rows(f"{TITLES}\n{request_row()}\n") or ()
+    assert row.arrived == datetime(2026, 11, 22, 5, 51, 0, 360796, UTC)
+
+
+def test_levels_and_queues() -> None:
+    levels = {row.level: row for row in parse_level_rows(read_text(LIVE / "6-level-deleted.priority_levels.txt")) or ()}
+    assert len(levels) == 14
+    assert levels["batch"][2:] == (2, True, 5, 1, 318, 632, 0, 13)
+    queues = parse_queue_rows(read_text(LIVE / "2-slow-a.queues.txt.gz")) or ()
+    assert sum(row.waiting for row in queues if row.level == "slow") == 20
+    assert {row.number for row in queues if row.level == "slow"} == {0, 1, 2, 3}
+
+
+def test_columns_of_older_releases() -> None:
+    """Up to 1.24, there are no counters. An exempt level has no queues, and `<none>` instead of numbers."""
+    text = (
+        "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests\n"
+        "exempt,            <none>,       <none>, <none>,      <none>,          <none>\n"
+    )
+    (row,) = parse_level_rows(text) or ()
+    assert row[2:] == (0, False, 0, 0, None, None, None, None)
+
+
+def test_other_dumps() -> None:
+    assert parse_level_rows(REQUESTS) is None
+    assert parse_queue_rows(REQUESTS) is None
+    assert parse_request_rows(read_text(LIVE / "2-slow-a.queues.txt.gz")) is None
+    assert looks_like_dump(TITLES)
+    assert not looks_like_dump("PriorityLevelName, Weight\n")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("low, all, 3", "line 2 is not a complete row of the dump: it has 3 of 18 cells"),
+        (request_row().replace("3,", "x,", 1), "QueueIndex is not a number"),
+        (request_row().replace("11-22", "13-22"), "ArriveTime is not a time"),
+        (request_row().replace("1,", "9" * 30 + ",", 1), "InitialSeats is not a number"),
+        (request_row().rsplit(",", 4)[0], "it has 14 of 18 cells"),
+    ],
+)
+def test_row_that_cannot_be_read(row: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        parse_request_rows(f"{TITLES}\n{row}\n")
+
+
+def test_row_with_too_many_cells() -> None:
+    with pytest.raises(UserError, match="line 2 is not a complete row of the dump: it has 4 of 2 cells"):
+        parse_queue_rows("PriorityLevelName, Index\nlow, 1, 2, 3\n")
+
+
+def test_dump_that_is_cut_off() -> None:
+    with pytest.raises(UserError, match="a part of the dump is missing"):
+        parse_request_rows(REQUESTS[: len(REQUESTS) // 2])

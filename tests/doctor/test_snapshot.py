@@ -1,0 +1,153 @@
+"""Snapshots: which files belong together, and which cannot."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from support.recordings import LIVE, read_moment, read_text
+
+from apflint.doctor.metric_names import NOMINAL, SEATS_IN_USE
+from apflint.doctor.snapshot import Metrics, Part, group_servers, parse_part
+from apflint.errors import UserError
+from apflint.releases import parse_release
+
+METRICS = read_text(LIVE / "4-mixed.metrics.txt.gz")
+QUEUES = read_text(LIVE / "4-mixed.queues.txt.gz")
+LEVELS = read_text(LIVE / "4-mixed.priority_levels.txt")
+OTHER_SERVER = re.sub(r"(?m)^process_start_time_seconds .*", "process_start_time_seconds 1.795e+09", METRICS)
+
+
+def metrics(text: str) -> Metrics:
+    content = parse_part("m", text).content
+    assert isinstance(content, Metrics)
+    return content
+
+
+def parse(**files: str) -> list[Part]:
+    return [parse_part(name.replace("__", "/").replace("_", "."), text) for name, text in files.items()]
+
+
+def names(parts: list[Part]) -> list[list[list[str]]]:
+    return [
+        [[file.name for file in snapshot.sources] for snapshot in server.snapshots] for server in group_servers(parts)
+    ]
+
+
+def test_dump_belongs_to_the_only_metrics() -> None:
+    assert names(parse(x=METRICS, q=QUEUES, l=LEVELS)) == [[["x", "l", "q"]]]
+
+
+def test_dump_belongs_to_the_metrics_with_the_same_name() -> None:
+    first = read_text(LIVE / "2-slow-a.metrics.txt.gz")
+    parts = parse(b_metrics=METRICS, a_metrics=first, a_queues=QUEUES)
+    assert names(parts) == [[["a.metrics", "a.queues"], ["b.metrics"]]]
+
+
+def test_dump_belongs_to_the_metrics_in_the_same_directory() -> None:
+    parts = parse(a__metrics=METRICS, b__metrics=OTHER_SERVER, b__queues=QUEUES)
+    assert names(parts) == [[["a/metrics"]], [["b/metrics", "b/queues"]]]
+
+
+def test_dump_of_an_unknown_server() -> None:
+    with pytest.raises(UserError, match="q: which of the 2 servers is this dump from"):
+        group_servers(parse(x=METRICS, y=OTHER_SERVER, q=QUEUES))
+
+
+def test_dumps_without_metrics() -> None:
+    assert names(parse(q=QUEUES, l=LEVELS)) == [[["l", "q"]]]
+    assert names(parse(a_q=QUEUES, b_q=QUEUES)) == [[["a.q"]], [["b.q"]]]
+
+
+def test_details_of_requests_are_used() -> None:
+    parts = read_moment("4-mixed")
+    for order in (parts, parts[::-1]):
+        requests = group_servers(order)[0].last.requests
+        assert requests is not None
+        assert requests[0].user is not None
+
+
+def test_two_dumps_of_a_kind() -> None:
+    with pytest.raises(UserError, match="l and m are dumps of several servers or moments"):
+        group_servers(parse(x=METRICS, l=LEVELS, m=LEVELS))
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"l": LEVELS.replace("slow, ", "fast, ")}, "x and l are not .*: only the second has the level fast"),
+        ({"q": QUEUES.replace("slow, ", "fast, ")}, "x and q are not .*: only the second has the level fast"),
+        (
+            {"l": LEVELS, "q": QUEUES.replace("slow, ", "fast, ")},
+            "l and q are not .*: only the second has the level fast",
+        ),
+        (
+            {"l": LEVELS.replace(" 997,", " 1300,").replace(" 998,", " 1300,")},
+            '"exempt" has 997 and 1300 dispatched requests',
+        ),
+        ({"l": LEVELS.replace(" 463,", " 40,").replace(" 467,", " 40,")}, '"slow" has 463 and 40 rejected requests'),
+    ],
+)
+def test_dumps_of_another_server(files: dict[str, str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        group_servers(parse(x=METRICS, **files))
+
+
+def test_counters_may_differ_by_the_requests_of_a_moment() -> None:
+    level = LEVELS.replace(" 997,", " 1097,").replace(" 998,", " 1097,")
+    assert level != LEVELS
+    assert len(group_servers(parse(x=METRICS, l=level))) == 1
+
+
+def test_metrics_of_the_same_moment() -> None:
+    with pytest.raises(UserError, match="x and y: the metrics do not show which of them is older"):
+        group_servers(parse(x=METRICS, y=METRICS))
+
+
+def test_servers_are_told_apart_by_their_start() -> None:
+    assert names(parse(x=METRICS, y=OTHER_SERVER)) == [[["x"]], [["y"]]]
+
+
+def test_metrics_of_older_releases() -> None:
+    """Kubernetes 1.18 and 1.19 spell the labels otherwise. Until 1.30, limits and seats in use have other names."""
+    found = metrics(
+        'apiserver_flowcontrol_request_concurrency_limit{priorityLevel="low"} 20\n'
+        'apiserver_flowcontrol_request_concurrency_in_use{flow_schema="a",priority_level="low"} 2\n'
+        'apiserver_flowcontrol_request_concurrency_in_use{flow_schema="b",priority_level="low"} 3\n'
+    )
+    assert {level: sample.value for level, sample in found.by_level(NOMINAL).items()} == {"low": 20}
+    assert {level: sample.value for level, sample in found.by_level(SEATS_IN_USE).items()} == {"low": 5}
+    assert not any("nominal limit" in text for text in found.missing(None))
+
+
+def test_missing_metrics_are_listed() -> None:
+    found = metrics('apiserver_flowcontrol_request_concurrency_limit{priority_level="low"} 20\n')
+    assert "current limit (apiserver_flowcontrol_current_limit_seats)" in list(found.missing(None))
+    old = list(found.missing(parse_release("1.25")))
+    assert "current limit (apiserver_flowcontrol_current_limit_seats, which Kubernetes 1.25 does not have)" in old
+    assert "start of the server (process_start_time_seconds)" in old
+
+
+@pytest.mark.parametrize(
+    ("version", "release"), [("v1.36.2", "1.36"), ("v1.29.1-eks-1", "1.29"), ("v9.9.9", None), ("", None)]
+)
+def test_release(version: str, release: str | None) -> None:
+    found = metrics(f'{METRICS}kubernetes_build_info{{git_version="{version}"}} 1\n')
+    assert (found.release and found.release.name) == release
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "f: this is neither metrics nor one of the dumps"),
+        ("kind: FlowSchema\n", "f: this is neither metrics nor one of the dumps"),
+        ('{"kind":"Status","code":403}\n', "f: the API server has answered with an error"),
+        ('{\n  "kind": "Status",\n  "code": 403}\n', "f: the API server has answered with an error"),
+        ("# HELP kubelet_runs x\nkubelet_runs 1\n", "f: there is no metric apiserver_flowcontrol_.*another component"),
+        ("kubelet_runs 1\n", "f: there is no metric apiserver_flowcontrol_"),
+        (METRICS[: len(METRICS) // 2 + 7], "f: the last line has no end"),
+    ],
+)
+def test_file_that_cannot_be_used(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        parse_part("f", text)
