@@ -17,7 +17,7 @@ PAGE_URL = "https://github.com/apflint/apflint/blob/main/rules/{id}.md"
 """Address of the page of a rule. The address never changes, because ids never change."""
 
 DefaultSeverity = Literal["error", "warning", "info", "off"]
-Stage = Literal["validation", "consistency", "analysis"]
+Stage = Literal["validation", "consistency", "analysis", "runtime"]
 Fixable = Literal["safe", "unsafe"]
 
 MARKER = r"# ~ (APF[0-9]{3}(?: APF[0-9]{3})*)[ \t]*$"

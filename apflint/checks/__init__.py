@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from apflint.finding import Problem
     from apflint.workspace import Workspace
 
-Phase = Literal["validation", "consistency", "analysis"]
+Phase = Literal["validation", "consistency", "analysis", "runtime"]
 """`validation` finds reasons why the API server rejects an object. `consistency` checks objects as they are written, including
-rejected objects, and their references to each other. `analysis` finds what accepted objects do in a cluster."""
+rejected objects, and their references to each other. `analysis` finds what accepted objects do in a cluster. `runtime` finds
+what a running server reports about itself; only `apflint doctor` runs these rules."""
 
 OFF = "off"
 """The rule runs only if it is selected. Its page says so, too, but the tag saves reading the page."""
@@ -79,6 +80,11 @@ def consistency(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> C
 def analysis(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Check:
     """Return the entry for a rule of the phase `analysis`."""
     return Check(find, "analysis", frozenset(tags))
+
+
+def runtime(*tags: str) -> Check:
+    """Return the entry for a rule of the phase `runtime`. Manifests have no such findings; see `apflint.doctor.diagnoses`."""
+    return Check(lambda _: (), "runtime", frozenset(tags))
 
 
 def _found_by_suppressions(_effective: Effective) -> Iterable[Problem]:
@@ -161,6 +167,23 @@ CHECKS: dict[str, Check] = {
     "APF703": validation(decoding.renamed_field, DECODING, DEPRECATED),
     "APF704": consistency(versions.share_default_differs),
     "APF705": consistency(versions.default_object_gone),
+    "APF801": runtime(),
+    "APF802": runtime(),
+    "APF803": runtime(),
+    "APF804": runtime(),
+    "APF805": runtime(),
+    "APF806": runtime(),
+    "APF807": runtime(),
+    "APF808": runtime(),
+    "APF809": runtime(),
+    "APF810": runtime(),
+    "APF811": runtime(),
+    "APF812": runtime(),
+    "APF813": runtime(),
+    "APF814": runtime(),
+    "APF815": runtime(),
+    "APF816": runtime(),
+    "APF817": runtime(),
     "APF901": consistency(_found_by_suppressions, DEPENDS_ON_OTHERS, UNNECESSARY),
     "APF902": consistency(_found_by_suppressions),
     "APF903": consistency(_found_by_suppressions, OFF),

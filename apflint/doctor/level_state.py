@@ -259,9 +259,10 @@ def _flow(schema: str, distinguisher: str, requests: list[RequestRow]) -> Flow:
     )
 
 
-def dispatched_by_schema(snapshot: Snapshot) -> Mapping[str, int]:
-    """Return the number of dispatched requests of each FlowSchema since the start of the server."""
+def requests_by_schema(metrics: Metrics) -> Mapping[str, int]:
+    """Return the number of dispatched and rejected requests of each FlowSchema since the start of the server."""
     counts: Counter[str] = Counter()
-    for sample in snapshot.metrics.find(metric_names.DISPATCHED) if snapshot.metrics is not None else ():
-        counts[schema_of(sample)] += round(sample.value)
+    for quantity in (metric_names.DISPATCHED, metric_names.REJECTED):
+        for sample in metrics.find(quantity):
+            counts[schema_of(sample)] += round(sample.value)
     return counts

@@ -68,7 +68,7 @@ def parse_samples(text: str, names: Collection[str]) -> Samples:
         name, series = line[:end], line[: line.rfind("}") + 1] or line[:end]
         if series in seen:
             raise UserError(
-                f"line {number} repeats {name}: pass the metrics of each server and moment in a file of its own"
+                f"line {number} repeats {name}: pass the metrics of each server and moment in a separate file"
             )
         seen.add(series)
         if isfinite(value):

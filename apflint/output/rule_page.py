@@ -30,6 +30,7 @@ FAMILIES: dict[str, str] = {
     "APF5": "Matching",
     "APF6": "Capacity",
     "APF7": "API versions",
+    "APF8": "Running servers",
     "APF9": "apflint itself",
 }
 """Title of each family of rules, by prefix of the rule ids."""

@@ -12,7 +12,7 @@ import pytest
 from support.rule_examples import parse_examples
 
 from apflint import catalogue
-from apflint.checks import CHECKS
+from apflint.checks import CHECKS, rules_of
 from apflint.engine import Options, check
 from apflint.location import field_path
 from apflint.releases import parse_release
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import Finding
 
+RULES = [rule_id for rule_id in CHECKS if rule_id not in rules_of("runtime")]
 MAX_MESSAGE_LENGTH = 110
 """Characters of a message, quoted values and field paths not counted."""
 NAMES = ("API ", "JSON", "FlowSchema", "Kubernetes", "PriorityLevelConfiguration", "YAML")
@@ -60,7 +61,7 @@ def describe(finding: Finding) -> Iterator[str]:
             yield " ".join((f"        {name} {field_path(operation.path)}", *map(repr, values)))
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", RULES)
 def test_messages(rule_id: str, snapshot: SnapshotAssertion) -> None:
     lines = []
     for number, found in findings_of_examples(rule_id):
@@ -68,7 +69,7 @@ def test_messages(rule_id: str, snapshot: SnapshotAssertion) -> None:
     assert "\n".join(lines) == snapshot
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", RULES)
 def test_form_of_messages_notes_and_help(rule_id: str) -> None:
     for _, found in findings_of_examples(rule_id):
         assert found

@@ -1,0 +1,180 @@
+"""Rules about a running server: cases that the examples on their pages do not show."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.recordings import TOTAL, read_moment, recorded_objects
+from support.server_examples import diagnose_files
+
+from apflint.doctor.server_seats import find_totals
+from apflint.effective import Assumptions, Effective
+from apflint.releases import parse_release
+from apflint.workspace import build_workspace
+
+
+def lines(*rows: str) -> str:
+    return "".join(f"apiserver_flowcontrol_{row}\n" for row in rows)
+
+
+def level(name: str, nominal: int, low: int, high: int, current: int, used: int, waiting: int = 0) -> tuple[str, ...]:
+    label, both = f'{{priority_level="{name}"}}', f'{{flow_schema="a",priority_level="{name}"}}'
+    return (
+        f"nominal_limit_seats{label} {nominal}",
+        f"lower_limit_seats{label} {low}",
+        f"upper_limit_seats{label} {high}",
+        f"current_limit_seats{label} {current}",
+        f"current_executing_seats{both} {used}",
+        f"current_inqueue_requests{both} {waiting}",
+    )
+
+
+def messages(rule: str, *rows: str, **more: int) -> list[tuple[str, str]]:
+    found = diagnose_files({"m": lines(*rows)}, more.get("server_concurrency")).findings
+    return [(finding.severity, finding.message) for finding in found if finding.rule == rule]
+
+
+@pytest.mark.parametrize(("rejected", "severity"), [(1, "info"), (2, "warning")])
+def test_few_rejections_are_an_info(rejected: int, severity: str) -> None:
+    """1 of 1,000 requests is few, 2 of 1,001 are not."""
+    found = messages(
+        "APF801",
+        'nominal_limit_seats{priority_level="low"} 1',
+        'dispatched_requests_total{flow_schema="a",priority_level="low"} 999',
+        f'rejected_requests_total{{flow_schema="a",priority_level="low",reason="time-out"}} {rejected}',
+    )
+    assert [found_severity for found_severity, _ in found] == [severity]
+
+
+def test_idle_levels_that_do_not_lend() -> None:
+    busy = level("low", 10, 10, 610, 10, 10, waiting=1)
+    (finding,) = messages("APF803", *busy, *level("high", 20, 20, 620, 20, 1))
+    assert finding == ("warning", '"low" uses all 10 of its seats while 19 seats of other levels are idle')
+    # If the other level lends one seat, the next adjustment moves it.
+    assert messages("APF803", *busy, *level("high", 20, 19, 620, 20, 1)) == []
+    assert messages("APF803", *busy, *level("high", 20, 20, 620, 20, 20)) == []
+    assert messages("APF803", *level("low", 10, 10, 610, 10, 9, waiting=1), *level("high", 20, 20, 620, 20, 1)) == []
+    assert messages("APF803", *level("low", 10, 10, 610, 10, 10), *level("high", 20, 20, 620, 20, 1)) == []
+
+
+def test_borrowed_seats_of_exempt_requests_are_not_idle() -> None:
+    """The current limits of all levels may exceed the seats of the server."""
+    exempt = 'upper_limit_seats{priority_level="exempt"} 30'
+    rows = (*level("low", 10, 10, 610, 10, 10, waiting=1), *level("high", 20, 20, 620, 20, 1))
+    nominal = 'nominal_limit_seats{priority_level="exempt"} 0'
+    busy = 'current_executing_seats{flow_schema="exempt",priority_level="exempt"} '
+    assert len(messages("APF803", *rows, nominal, exempt, f"{busy}18")) == 1
+    assert messages("APF803", *rows, nominal, exempt, f"{busy}19") == []
+
+
+@pytest.mark.parametrize(("current", "severity"), [(11, "warning"), (12, "info")])
+def test_demand_that_borrowed_seats_satisfy_is_an_info(current: int, severity: str) -> None:
+    rows = level("low", 10, 10, 610, current, 10)
+    demand = [f'demand_seats_{name}{{priority_level="low"}} 12' for name in ("average", "smoothed")]
+    assert [found for found, _ in messages("APF804", *rows, *demand)] == [severity]
+
+
+@pytest.mark.parametrize(("earlier", "count"), [(11, 1), (10, 0)])
+def test_every_snapshot_must_show_the_demand(earlier: int, count: int) -> None:
+    def snapshot(age: float, demand: int) -> str:
+        rows = [f'demand_seats_{name}{{priority_level="low"}} {demand}' for name in ("average", "smoothed")]
+        clock = f'demand_seats_count{{priority_level="low"}} {age * 1e9:.0f}'
+        return f"process_start_time_seconds 1\n{lines(*level('low', 10, 10, 610, 10, 10), *rows, clock)}"
+
+    found = diagnose_files({"a": snapshot(10, earlier), "b": snapshot(40, 12)}).findings
+    assert [finding.rule for finding in found].count("APF804") == count
+
+
+@pytest.mark.parametrize(("requests", "severity"), [(1, "info"), (2, "warning")])
+def test_few_requests_at_catch_all_are_an_info(requests: int, severity: str) -> None:
+    """1 of 100 requests is few, 2 of 101 are not."""
+    found = messages(
+        "APF809",
+        'nominal_limit_seats{priority_level="catch-all"} 1',
+        'nominal_limit_seats{priority_level="low"} 1',
+        f'dispatched_requests_total{{flow_schema="catch-all",priority_level="catch-all"}} {requests}',
+        'dispatched_requests_total{flow_schema="a",priority_level="low"} 99',
+    )
+    assert [found_severity for found_severity, _ in found] == [severity]
+
+
+@pytest.mark.parametrize(("user", "resource", "place", "count"), [
+    ("system:node:a", "pods", "low", 1),
+    ("system:node:a", "pods", "system", 0),
+    ("system:node:a", "leases", "node-high", 0),
+    ("system:nodes-of-mine", "pods", "low", 0),
+    ("system:kube-controller-manager", "pods", "workload-high", 0),
+    ("system:kube-controller-manager", "leases", "workload-high", 1),
+    ("ann", "leases", "low", 0),
+])  # fmt: skip
+def test_homes_of_system_traffic(user: str, resource: str, place: str, count: int) -> None:
+    titles = (
+        "PriorityLevelName, FlowSchemaName, QueueIndex, RequestIndexInQueue, FlowDistingsher, ArriveTime, InitialSeats, FinalSeats,"
+        " AdditionalLatency, StartTime, UserName, Verb, APIPath, Namespace, Name, APIVersion, Resource, SubResource\n"
+    )
+    moment = "2026-11-22T05:51:00Z"
+    row = f"{place}, all, 0, 0, x, {moment}, 1, 0, 0s, {moment}, {user}, list, /x, , , v1, {resource}, \n"
+    names = ("system", "node-high", "workload-high", "leader-election", "low")
+    metrics = lines(*(f'nominal_limit_seats{{priority_level="{name}"}} 1' for name in names))
+    found = diagnose_files({"m": metrics, "d": titles + row}).findings
+    assert [finding.rule for finding in found].count("APF810") == count
+
+
+def recorded(server_concurrency: int | None, change: tuple[str, str] = ("", "")) -> list[str]:
+    parts = {
+        part.source.name: part.source.text.replace(*change) for part in read_moment("0-idle") if part.kind == "metrics"
+    }
+    objects = json.dumps({"kind": "List", "apiVersion": "v1", "items": recorded_objects("0-idle")})
+    found = diagnose_files({**parts, "objects.yml": objects}, server_concurrency).findings
+    return [f"{finding.message} {finding.notes[-1]}" for finding in found if finding.rule == "APF806"]
+
+
+def test_other_server_concurrency_than_expected() -> None:
+    assert recorded(None) == []
+    assert recorded(TOTAL) == []
+    (text,) = recorded(TOTAL + 1)
+    assert text.startswith("the server has a concurrency limit of 30 seats instead of 31 ")
+
+
+def test_limits_of_other_manifests() -> None:
+    row = 'apiserver_flowcontrol_nominal_limit_seats{priority_level="workload-low"} '
+    (text,) = recorded(TOTAL, (f"{row}11", f"{row}12"))
+    assert text.startswith(
+        "the limits of 1 level differ from the manifests The server concurrency limit does not explain"
+    )
+    row = row.replace("nominal", "lower")
+    (text,) = recorded(TOTAL, (f"{row}1", f"{row}2"))
+    assert text.endswith(" so lendablePercent or borrowingLimitPercent differ.")
+
+
+def test_total_that_explains_the_limits() -> None:
+    """Without the limits of the level exempt, the total of the server is unknown. The manifests give the limits for 600 seats."""
+    (text,) = recorded(None, ('apiserver_flowcontrol_upper_limit_seats{priority_level="exempt"} 30\n', ""))
+    assert "A server concurrency limit of 30 explains the nominal limits" in text or " of 30 to " in text
+
+
+@given(total=st.integers(1, 5000), release=st.sampled_from(["1.25", "1.28", "1.36"]))
+def test_total_is_found(total: int, release: str) -> None:
+    """The totals that are found give the same nominal limits, and those next to them do not."""
+
+    def limits(seats: int) -> dict[str, int]:
+        effective = Effective(build_workspace([], parse_release(release)), Assumptions(server_concurrency=seats))
+        return {one.name: one.nominal for one in effective.limits.levels if one.nominal}
+
+    effective = Effective(build_workspace([], parse_release(release)), Assumptions())
+    totals = find_totals(limits(total), effective.limits)
+    assert totals is not None
+    first, last = totals
+    assert first <= total <= last
+    assert limits(first) == limits(last) == limits(total)
+    assert first == 1 or limits(first - 1) != limits(total)
+    assert limits(last + 1) != limits(total)
+
+
+def test_no_total_gives_contradictory_limits() -> None:
+    effective = Effective(build_workspace([], parse_release("1.36")), Assumptions())
+    assert find_totals({"workload-low": 245, "system": 1}, effective.limits) is None
+    assert find_totals({"unknown": 1}, effective.limits) is None
