@@ -143,7 +143,8 @@ def _describe_flows(level: LevelState) -> Iterator[str]:
 
 def _name_flow(flow: Flow) -> str:
     users = f", by {join_some(flow.users, _MAX_NAMED)}" if flow.users else ""
-    return f'the flow "{flow.distinguisher}" of the FlowSchema {flow.schema}{users}'
+    name = f' "{flow.distinguisher}"' if flow.distinguisher else ""
+    return f"the flow{name} of the FlowSchema {flow.schema}{users}"
 
 
 def _advise(rejection: Rejection) -> str:

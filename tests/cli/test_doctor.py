@@ -1,0 +1,174 @@
+"""`apflint doctor`: formats, exit codes, options, settings, and inputs that cannot be used."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.recordings import ROOT, read_text
+
+from apflint.cli.app import run
+from apflint.output.findings import FORMATS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIVE = ROOT / "fixtures" / "live"
+BUSY = str(LIVE / "2-slow-a.metrics.txt.gz")
+IDLE = str(LIVE / "0-idle.metrics.txt.gz")
+OBJECTS = str(LIVE / "objects.json")
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> Any:
+    assert run(["doctor", *words, "--format", "json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def fail(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert run(["doctor", *words]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "--metrics", BUSY, "--dump", str(LIVE / "2-slow-a.requests.txt"))
+    assert set(found) == {"schema", "kubernetes", "servers", "findings", "summary"}
+    (server,) = found["servers"]
+    assert server["serverConcurrency"] == 30
+    assert server["missing"] == []
+    level = next(level for level in server["levels"] if level["name"] == "slow")
+    assert (level["nominal"], level["min"], level["max"], level["current"]) == (2, 2, 3, 3)
+    assert (level["waiting"], level["executing"], level["dispatched"], level["rejected"]) == (20, 3, 35, 166)
+    assert level["waits"] == {"requests": 51, "p50UpTo": 10, "p99UpTo": 30}
+    assert level["dispatchedPerSecond"] is None
+    assert level["flows"][0] == {
+        "schema": "slow-writes",
+        "distinguisher": "alice",
+        "waiting": 9,
+        "executing": 2,
+        "queues": 2,
+        "users": ["alice"],
+    }
+    assert {finding["object"]["kind"] for finding in found["findings"]} == {"PriorityLevelConfiguration"}
+
+
+def test_rates_of_two_snapshots(capsys: pytest.CaptureFixture[str]) -> None:
+    (server,) = answer(capsys, "--metrics", BUSY, "--metrics", str(LIVE / "4-mixed.metrics.txt.gz"))["servers"]
+    level = next(level for level in server["levels"] if level["name"] == "slow")
+    assert level["dispatched"] == 72 - 35
+    assert level["dispatchedPerSecond"] == pytest.approx((72 - 35) / server["seconds"])
+    assert level["rejectedPerSecond"] == pytest.approx((463 - 166) / 38.265, abs=0.01)
+
+
+def test_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "saved").mkdir()
+    for file in LIVE.glob("[0-9]-*"):
+        shutil.copy(file, tmp_path / "saved")
+    (server,) = answer(capsys, "--dump", "saved")["servers"]
+    assert server["sinceStart"] is False
+    assert len(server["files"]) >= 5 * 4
+
+
+def test_several_servers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = read_text(LIVE / "2-slow-a.metrics.txt.gz")
+    (tmp_path / "other.txt").write_text(
+        text.replace("process_start_time_seconds 1", "process_start_time_seconds 2"), "utf-8"
+    )
+    found = answer(capsys, "--metrics", BUSY, "--metrics", "other.txt")
+    assert [len(server["files"]) for server in found["servers"]] == [1, 1]
+    assert len({finding["file"] for finding in found["findings"]}) == 2
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_reports_the_findings(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--metrics", BUSY, "--format", name]) == 0
+    assert "APF801" in capsys.readouterr().out
+
+
+def test_idle_server(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--metrics", IDLE, "-f", OBJECTS, "--kubernetes", "1.36", "--fail-on", "warning")
+    assert {finding["severity"] for finding in answer(capsys, *words)["findings"]} == {"info"}
+    assert answer(capsys, *words[:2], "--fail-on", "info")["findings"] == []
+
+
+def test_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(capsys, "--metrics", BUSY, "--fail-on", "warning", code=1)["summary"]["warnings"] > 3
+    answer(capsys, "--metrics", BUSY, "--fail-on", "error")
+
+
+def test_selection_and_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "apflint.toml").write_text('[severity]\nAPF802 = "error"\n', "utf-8")
+    found = answer(capsys, "--metrics", BUSY, "--select", "APF801,APF802", "--ignore", "APF801", code=1)
+    assert {(finding["rule"], finding["severity"]) for finding in found["findings"]} == {("APF802", "error")}
+
+
+def test_other_total(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--metrics", IDLE, "-f", OBJECTS, "--kubernetes", "1.36", "--select", "APF806", "--server-concurrency")
+    assert answer(capsys, *words, "20+10")["findings"] == []
+    (finding,) = answer(capsys, *words, "600")["findings"]
+    assert finding["message"] == "the server has a concurrency limit of 30 seats instead of 600"
+
+
+def test_cluster_of_the_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(OBJECTS, tmp_path / "objects.json")
+    (tmp_path / "apflint.toml").write_text(
+        '[[cluster]]\nname = "prod"\npaths = ["objects.json"]\nserver-concurrency = 40\nkubernetes = "1.36"\n', "utf-8"
+    )
+    (finding,) = answer(capsys, "--metrics", IDLE, "--cluster", "prod", "--select", "APF806")["findings"]
+    assert finding["message"] == "the server has a concurrency limit of 30 seats instead of 40"
+
+
+def test_values_that_are_not_finite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = 'apiserver_flowcontrol_current_limit_seats{priority_level="slow"} '
+    text = read_text(LIVE / "2-slow-a.metrics.txt.gz").replace(f"{row}3", f"{row}NaN")
+    (tmp_path / "m").write_text(text, "utf-8")
+    assert run(["doctor", "--metrics", "m"]) == 0
+    assert "m: 1 value is NaN or infinite, and not used (line " in capsys.readouterr().out
+
+
+def test_missing_metrics_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m").write_text('apiserver_flowcontrol_request_concurrency_limit{priority_level="low"} 20\n', "utf-8")
+    assert run(["doctor", "--metrics", "m"]) == 0
+    shown = capsys.readouterr().out
+    assert "Not in the metrics: min limit (apiserver_flowcontrol_lower_limit_seats), " in shown
+    assert "low                  20    -    -        -       0       -         -\n" in shown
+
+
+def test_hostile_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names in metrics and dumps are data: no escape sequence reaches the terminal."""
+    name = "a\x1b[31m::error::"
+    (tmp_path / "m").write_text(
+        f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="{name}"}} 1\n'
+        f'apiserver_flowcontrol_rejected_requests_total{{flow_schema="{name}",priority_level="{name}",reason="{name}"}} 1\n',
+        "utf-8",
+    )
+    assert run(["doctor", "--metrics", "m"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_inputs_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = read_text(LIVE / "2-slow-a.metrics.txt.gz")
+    (tmp_path / "half").write_text(text[: len(text) // 2 + 9], "utf-8")
+    (tmp_path / "kubelet").write_text("kubelet_running_pods 3\n", "utf-8")
+    (tmp_path / "forbidden").write_text('{"kind":"Status","code":403}\n', "utf-8")
+    assert "name the metrics or the dumps of an API server" in fail(capsys)
+    assert "half: the last line has no end" in fail(capsys, "--metrics", "half")
+    assert "kubelet: there is no metric apiserver_flowcontrol_*" in fail(capsys, "--metrics", "kubelet")
+    assert "forbidden: the API server has answered with an error" in fail(capsys, "--dump", "forbidden")
+    assert "absent: No such file or directory." in fail(capsys, "--metrics", "absent")
+    dumps = [str(LIVE / f"{moment}.priority_levels.txt") for moment in ("2-slow-a", "4-mixed")]
+    assert "are dumps of several servers or moments" in fail(
+        capsys, "--metrics", BUSY, "--dump", dumps[1], "--dump", dumps[1]
+    )
+    assert "unknown cluster" in fail(capsys, "--metrics", BUSY, "--cluster", "prod")
