@@ -24,7 +24,7 @@ ROOT = Path(apflint.__file__).parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "cli", "lsp"),
     ("baseline", "diff", "edit", "graph", "inputs", "output", "policy", "replay", "settings", "simulate"),
-    ("clusters", "engine", "explainer"),
+    ("clusters", "doctor", "engine", "explainer"),
     ("checks", "fixes", "rule_selection", "suppressions"),
     ("effective",),
     ("proofs",),
