@@ -40,7 +40,8 @@ _MANIFESTS_HELP = "Manifests that the server should have: files or directories; 
 @app.command(
     rich_help_panel="Analyze",
     epilog=examples(
-        ("the metrics of a server", "kubectl get --raw /metrics | apflint doctor --metrics -"),
+        ("the saved metrics of a server", "apflint doctor --metrics metrics.txt"),
+        ("the metrics of the running cluster", "kubectl get --raw /metrics | apflint doctor --metrics -"),
         ("with dumps, which show clients and queues", "apflint doctor --metrics metrics.txt --dump dump_requests.txt"),
         ("compare the server with manifests", "apflint doctor --metrics metrics.txt -f manifests/"),
     ),
