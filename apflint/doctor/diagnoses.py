@@ -507,7 +507,7 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
         buckets[bound] = buckets.get(bound, 0) + sample.value
         lines.setdefault(level_of(sample), sample.line)
     for level in evidence.limited:
-        limit = level.current
+        limit = max(level.nominal or 0, level.current or 0)  # the current limit may have been higher before
         buckets = widths.get(level.name, {})
         # Requests above a bound that is at least the limit are certainly wider than the level.
         bounds = [bound for bound in buckets if limit and bound >= limit]

@@ -88,6 +88,14 @@ def test_every_snapshot_must_show_the_demand(earlier: int, count: int) -> None:
     assert [finding.rule for finding in found].count("APF804") == count
 
 
+@pytest.mark.parametrize(("nominal", "current", "count"), [(2, 2, 1), (4, 2, 0), (2, 4, 0)])
+def test_level_that_lends_is_not_too_narrow(nominal: int, current: int, count: int) -> None:
+    widths = [
+        f'work_estimated_seats_bucket{{priority_level="low",le="{bound}"}} {n}' for bound, n in (("2", 8), ("4", 9))
+    ]
+    assert len(messages("APF813", *level("low", nominal, 1, 610, current, 0), *widths)) == count
+
+
 @pytest.mark.parametrize(("requests", "severity"), [(1, "info"), (2, "warning")])
 def test_few_requests_at_catch_all_are_an_info(requests: int, severity: str) -> None:
     """1 of 100 requests is few, 2 of 101 are not."""
