@@ -55,7 +55,7 @@ def test_rule_and_format(checkout: Path, rule: Rule) -> None:
             r'(?m)^level=info rule=(\w+) file="[^"]+" line=(\d+) msg="2,000 queues are more than', printed
         )
         assert [(rule_id, int(line)) for rule_id, line in found] == list(example.expected)
-        assert (example.kind == "bad") == ("rule=APF608" in printed)
+        assert (example.kind == "bad") == ("rule=APF609" in printed)
 
 
 @pytest.mark.slow

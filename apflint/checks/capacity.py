@@ -1,4 +1,4 @@
-"""APF602 to APF607: seats and queues of priority levels. All numbers of seats and queues are for one API server."""
+"""APF602 to APF608: seats and queues of priority levels. All numbers of seats and queues are for one API server."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from apflint.evaluate.flows import count_flows
 from apflint.evaluate.limits import get_shares, nominal_limit
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place
+from apflint.model import PriorityLevelConfiguration
 from apflint.record import NamedTuple
 from apflint.releases import SERVER_CONCURRENCY
 from apflint.wording import join_some, pluralize, quote
@@ -293,4 +294,33 @@ def oversized_queues(effective: Effective) -> Iterator[Problem]:
                     "By default, a request waits at most 15 seconds. Most of the waiting requests get 429.",
                 ),
                 help="lower queueLengthLimit or queues",
+            )
+
+
+def queues_lowered(effective: Effective) -> Iterator[Problem]:
+    """APF608: levels that get fewer queues than the server has for them.
+
+    A queue that is no longer needed is removed when a request of the queue ends. If two requests of the queue keep their seats
+    after their execution, the second one removes another queue (`removeQueueAndUpdateIndexes` in queueset.go; recorded on 1.36).
+    """
+    built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
+    live = {
+        level.name: queuing_of(level)
+        for manifest in effective.workspace.context
+        if isinstance(level := manifest.object, PriorityLevelConfiguration) and level.document.source.is_live
+    }
+    for place, queuing in _queuing_levels(effective):
+        name = place.document.name
+        before = (live or built_in).get(name)
+        if before is not None and queuing.queues < before.queues:
+            owner = "the running cluster" if live else "the built-in priority level"
+            yield Problem(
+                place / "queues",
+                f"queues {queuing.queues} is less than the {before.queues} of {owner}",
+                severity="warning" if live else None,
+                notes=(
+                    "Fewer queues can crash an API server that executes requests of the level at that moment.",
+                    "The requests at risk are changes that many watchers observe: they keep seats after their execution.",
+                ),
+                help="apply the manifest while the level is idle, or keep the number of queues",
             )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from apflint.finding import ObjectKey
     from apflint.fix import Fix
     from apflint.load.document import Document
+    from apflint.model import FlowSchema, PriorityLevelConfiguration
     from apflint.releases import Release
     from apflint.workspace import Workspace
 
@@ -136,13 +137,9 @@ def duplicate_object(effective: Effective) -> Iterator[Problem]:
 def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
     """APF404: suggested objects whose spec the API server restores."""
     release = effective.release
-    for item in effective.workspace.objects() if release.maintains_objects else ():
+    for item in effective.workspace.objects():
         document, value = item.document, item.metadata.annotations.get(builtin.AUTOUPDATE)
-        # If the annotation has another value than true, the API server keeps the changed spec (shouldUpdateSpec). If the
-        # manifest has no annotation, `kubectl apply` keeps the stored annotation, which is "true".
-        is_restored = value is None or value in _TRUE
-        is_suggested = item.name in builtin.list_suggested_names(release, document.kind)
-        if is_suggested and is_restored and document in effective.own_documents:
+        if is_restored_by_server(item, release) and document in effective.own_documents:
             yield Problem(
                 Place(document, _ANNOTATION if value is not None else _NAME),
                 f"the API server overwrites the spec of the suggested {document.kind} {quote(item.name)}",
@@ -152,6 +149,17 @@ def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
                 help=f'set the annotation {builtin.AUTOUPDATE}: "false" to keep this spec',
                 fix=_set_annotation(document, safe=True),
             )
+
+
+def is_restored_by_server(item: FlowSchema | PriorityLevelConfiguration, release: Release) -> bool:
+    """Return whether the API server restores the spec of an object after `kubectl apply`, because the object is a suggested one.
+
+    If the annotation has another value than true, the API server keeps the changed spec (shouldUpdateSpec). If the manifest
+    has no annotation, `kubectl apply` keeps the stored annotation, which is "true".
+    """
+    value = item.metadata.annotations.get(builtin.AUTOUPDATE)
+    is_suggested = item.name in builtin.list_suggested_names(release, item.document.kind)
+    return release.maintains_objects and is_suggested and (value is None or value in _TRUE)
 
 
 def object_deleted_by_server(effective: Effective) -> Iterator[Problem]:

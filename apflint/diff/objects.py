@@ -48,6 +48,11 @@ class LevelChange(NamedTuple):
         """Return whether the level is added or removed, or its seats or queues change."""
         return self.old is None or self.new is None or self.old.figures != self.new.figures
 
+    @property
+    def lowers_queues(self) -> bool:
+        """Return whether the level gets fewer queues, which can crash a busy server (see APF608)."""
+        return bool(self.old and self.new and self.old.queues and self.new.queues and self.new.queues < self.old.queues)
+
 
 class _Stored(NamedTuple):
     """An object that a server stores.

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from math import ceil
+from typing import TYPE_CHECKING
 
 from apflint.doctor import metric_names
-from apflint.doctor.level_state import requests_by_schema
-from apflint.doctor.server_seats import find_totals
-from apflint.doctor.snapshot import level_of, schema_of
+from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level
+from apflint.doctor.manifest_diagnoses import (
+    dangling_flow_schema,
+    find_home,
+    flow_schema_without_requests,
+    limits_differ,
+    objects_differ,
+    spec_restored,
+)
+from apflint.doctor.snapshot import choose_release, level_of
+from apflint.doctor.stored_objects import list_stored_objects
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
+from apflint.evaluate.seats import MAX_SEATS_PERCENT, ListOptions
 from apflint.finding import Problem
-from apflint.location import Place, TextRange
 from apflint.wording import join_some, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from apflint.doctor.dumps import RequestRow
+    from apflint.doctor.evidence import Evidence
     from apflint.doctor.level_state import Flow, LevelState, Rejection, ServerState
-    from apflint.effective import Effective
-    from apflint.evaluate.limits import Limits
-    from apflint.model import FlowSchema
 
-_MAX_NAMED = 5
 FEW_REJECTIONS = 0.001
 """Maximum proportion of rejected requests of a level that are only an info."""
 LONG_WAIT_SECONDS = 10.0
@@ -41,68 +48,16 @@ _HOMES: dict[str, frozenset[str]] = {
 """Levels of the built-in configuration for system users, by user, or by prefix that ends in a colon."""
 _LEASE_HOME = frozenset({"leader-election", EXEMPT})
 """Levels of the built-in configuration for the leases of controllers."""
+_FROM_CACHE = ListOptions(resource_version="0")
+"""Parameters of a list that takes the fewest seats."""
+GLOBAL_DEFAULT = "global-default"
+"""Name of the suggested level for requests that no other FlowSchema matches."""
 _REASONS = {
     "queue-full": "queue-full: the queues of the flow were full.",
     "concurrency-limit": "concurrency-limit: the level has no queues, and no seat was free.",
     "time-out": "time-out: the requests waited for a quarter of their timeout (15 s by default), or their clients left.",
     "cancelled": "cancelled: the clients left while the requests waited.",
 }
-
-
-class Evidence(NamedTuple):
-    """The state of a server, and the configuration that it should have."""
-
-    state: ServerState
-    effective: Effective | None = None
-    """The configuration of the manifests, or None without manifests."""
-    server_concurrency: int | None = None
-    """The server concurrency limit that the user expects, or None."""
-
-    def line(self, number: int, part: str = "metrics") -> TextRange:
-        """Return a line of the last snapshot: of the metrics or, if there are none, of its first file."""
-        last = self.state.server.last
-        source = last.source_of(part) if getattr(last, part) is not None else last.sources[0]
-        start = source.line_starts[min(number, len(source.line_starts)) - 1]
-        return TextRange(source, start, start + len(source.line(number)))
-
-    def level(self, level: LevelState) -> TextRange:
-        """Return the line that shows a level."""
-        has_metrics = self.state.server.last.metrics is not None
-        return self.line(level.line, "metrics" if has_metrics else "levels")
-
-    @property
-    def limited(self) -> tuple[LevelState, ...]:
-        """The levels with a limit that are not deleted."""
-        return tuple(level for level in self.state.levels if not level.is_exempt and not level.is_deleted)
-
-    @property
-    def span(self) -> str:
-        """The time in which requests were counted."""
-        return "since the start of the server" if self.state.since_start else f"in {self.state.seconds or 0:.0f} s"
-
-    @property
-    def limits(self) -> Limits | None:
-        """The limits that the manifests give with the server concurrency limit of the server, or None without manifests."""
-        if self.effective is None:
-            return None
-        total = self.state.total or self.server_concurrency
-        if total is None or total < 1:
-            return self.effective.limits
-        from apflint.evaluate.limits import compute_limits
-
-        configuration = self.effective.configuration
-        return compute_limits(tuple(configuration.levels.values()), configuration.order, total, self.effective.release)
-
-
-class Diagnosis(NamedTuple):
-    """A problem, and the kind and name of the object that it is about, or None."""
-
-    problem: Problem
-    object: tuple[str, str] | None = None
-
-
-def _about_level(level: LevelState | str, problem: Problem) -> Diagnosis:
-    return Diagnosis(problem, ("PriorityLevelConfiguration", level if isinstance(level, str) else level.name))
 
 
 def requests_rejected(evidence: Evidence) -> Iterator[Diagnosis]:
@@ -115,9 +70,9 @@ def requests_rejected(evidence: Evidence) -> Iterator[Diagnosis]:
                 reasons[one.reason] += one.requests
                 schemas[one.schema] += one.requests
             counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-            named = join_some([f"{schema} ({count})" for schema, count in schemas.most_common()], _MAX_NAMED)
+            named = join_some([f"{schema} ({count})" for schema, count in schemas.most_common()], MAX_NAMED)
             is_rare = level.rejected <= FEW_REJECTIONS * (level.rejected + (level.dispatched or 0))
-            yield _about_level(
+            yield about_level(
                 level,
                 Problem(
                     evidence.line(level.rejections[0].line),
@@ -142,7 +97,7 @@ def _describe_flows(level: LevelState) -> Iterator[str]:
 
 
 def _name_flow(flow: Flow) -> str:
-    users = f", by {join_some(flow.users, _MAX_NAMED)}" if flow.users else ""
+    users = f", by {join_some(flow.users, MAX_NAMED)}" if flow.users else ""
     name = f' "{flow.distinguisher}"' if flow.distinguisher else ""
     return f"the flow{name} of the FlowSchema {flow.schema}{users}"
 
@@ -160,7 +115,7 @@ def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
     for level in evidence.state.levels:
         long = level.waits.longer_than(LONG_WAIT_SECONDS)
         if long > MAX_LONG_WAITS * level.waits.requests:
-            yield _about_level(
+            yield about_level(
                 level,
                 Problem(
                     evidence.level(level),
@@ -197,7 +152,7 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
             advice = "increase lendablePercent of the idle levels, or the shares of this level"
         else:
             continue  # the next adjustment, within 10 seconds, gives it more seats
-        yield _about_level(
+        yield about_level(
             level,
             Problem(
                 evidence.level(level),
@@ -225,7 +180,7 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
             earlier > nominal for earlier in _earlier_demand(evidence.state, level.name)
         ):
             is_served = level.current >= smoothed
-            yield _about_level(
+            yield about_level(
                 level,
                 Problem(
                     evidence.level(level),
@@ -258,7 +213,7 @@ def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
             lent = level.nominal - level.current
             if lent > 0:
                 waiting = pluralize(level.waiting or 0, "request")
-                yield _about_level(
+                yield about_level(
                     level,
                     Problem(
                         evidence.level(level),
@@ -267,132 +222,6 @@ def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
                         help="decrease lendablePercent of the level if its requests cannot wait for 10 seconds",
                     ),
                 )
-
-
-def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF806."""
-    limits = evidence.limits
-    if limits is None:
-        return
-    total, expected = evidence.state.total, evidence.server_concurrency
-    different: list[tuple[LevelState, str]] = []
-    for level in evidence.state.levels:
-        computed = limits.level(level.name)
-        if computed is None or level.nominal is None or level.is_deleted:
-            continue
-        for name, shown, own in (
-            ("nominal", level.nominal, computed.nominal),
-            ("min", level.min, computed.min),
-            ("max", level.max, computed.max),
-        ):
-            if shown is not None and shown != own:
-                different.append((level, f'"{level.name}" has {name} {shown}, and {own} from the manifests.'))
-    totals = find_totals({level.name: level.nominal for level in evidence.state.levels if level.nominal}, limits)
-    if not different and total is not None and expected is not None and total != expected:
-        exempt = evidence.state.level(EXEMPT)
-        yield Diagnosis(
-            Problem(
-                evidence.line(exempt.line if exempt is not None else 1),
-                f"the server has a concurrency limit of {total} seats instead of {expected}",
-                notes=("The limits of all levels agree with the manifests for this total.",),
-                help=f"use --server-concurrency {total}, or change the inflight flags of kube-apiserver",
-            )
-        )
-    elif different:
-        names = {level.name for level, _ in different}
-        yield _about_level(
-            different[0][0],
-            Problem(
-                evidence.level(different[0][0]),
-                f"the limits of {pluralize(len(names), 'level')} differ from the manifests",
-                notes=(*(text for _, text in different[:_MAX_NAMED]), _explain_limits(total, totals)),
-                help="apply the manifests, or compare them with those of the server: apflint diff",
-            ),
-        )
-
-
-def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> str:
-    """Explain different limits. `total` is the server concurrency limit, and `totals` would give the nominal limits."""
-    if totals is None or (total is not None and not totals[0] <= total <= totals[1]):
-        return "The server concurrency limit does not explain the nominal limits, so the server has other manifests."
-    if total is not None:
-        return "The nominal limits agree, so lendablePercent or borrowingLimitPercent differ."
-    first, last = totals
-    explanation = str(first) if first == last else f"{first} to {last}"
-    return (
-        f"A server concurrency limit of {explanation} explains the nominal limits: the server has other inflight flags."
-    )
-
-
-def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF807."""
-    if evidence.effective is None:
-        return
-    configuration = evidence.effective.configuration
-    for level in evidence.state.levels:
-        if level.name not in configuration.levels and not level.is_deleted and not level.is_quiescing:
-            yield _about_level(
-                level,
-                Problem(
-                    evidence.level(level),
-                    f'the server has the priority level "{level.name}", which the manifests do not define',
-                    notes=("Its shares decrease the seats of all other levels.",),
-                    help="add the manifests of the level, or delete it from the cluster",
-                ),
-            )
-    known = {level.name for level in evidence.state.levels if not level.is_deleted}  # APF814 reports a quiescing level
-    for name, level_object in configuration.levels.items():
-        if name not in known and ("PriorityLevelConfiguration", name) not in configuration.imagined:
-            yield _about_level(
-                name,
-                Problem(
-                    Place(level_object.document),
-                    f'the server does not have the priority level "{name}"',
-                    notes=("FlowSchemas that reference the level have no effect.",),
-                    help="apply the manifest",
-                ),
-            )
-    schemas = {schema.name for schema in (*configuration.order, *configuration.dangling)}
-    metrics = evidence.state.server.last.metrics
-    reported: set[str] = set()
-    for sample in metrics.find(metric_names.DISPATCHED) if metrics is not None else ():
-        name = schema_of(sample)
-        if name not in schemas | reported and level_of(sample) in known:
-            reported.add(name)
-            yield Diagnosis(
-                Problem(
-                    evidence.line(sample.line),
-                    f'the server had the FlowSchema "{name}", which the manifests do not define',
-                    severity="info",
-                    notes=("The metrics of a deleted FlowSchema stay until the server restarts.",),
-                    help="check whether the FlowSchema still exists: kubectl get flowschemas",
-                ),
-                ("FlowSchema", name),
-            )
-
-
-def flow_schema_without_requests(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF808."""
-    metrics = evidence.state.server.last.metrics
-    if evidence.effective is None or metrics is None:
-        return
-    counts = requests_by_schema(metrics)
-    waiting = {request.schema for request in evidence.state.server.last.requests or ()}
-    for schema in evidence.effective.own_flow_schemas:
-        if not counts.get(schema.name) and schema.name not in waiting and _is_effective(evidence.effective, schema):
-            yield Diagnosis(
-                Problem(
-                    Place(schema.document),
-                    f'FlowSchema "{schema.name}" got no request since the start of the server',
-                    notes=("The server dispatched and rejected no request of the FlowSchema.",),
-                    help="does it match the requests that you intend? Try apflint explain with one of them",
-                ),
-                ("FlowSchema", schema.name),
-            )
-
-
-def _is_effective(effective: Effective, schema: FlowSchema) -> bool:
-    return any(schema is other for other in effective.configuration.order)
 
 
 def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
@@ -404,7 +233,7 @@ def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
     everything = sum((one.dispatched or 0) + one.rejected for one in evidence.state.levels)
     if requests:
         is_rare = not level.rejected and requests <= MAX_CATCH_ALL * everything
-        yield _about_level(
+        yield about_level(
             level,
             Problem(
                 evidence.level(level),
@@ -430,14 +259,15 @@ def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
         homes = next((homes for user, homes in _HOMES.items() if _is_user(request.user, user)), None)
         if homes is not None and request.resource == "leases":
             homes = homes if request.user.startswith("system:node:") else _LEASE_HOME
-        if homes is not None and request.level not in homes and homes & names - {EXEMPT}:
+        is_default = request.level in (CATCH_ALL, GLOBAL_DEFAULT)  # APF821
+        if homes is not None and not is_default and request.level not in homes and homes & names - {EXEMPT}:
             reported.add((request.user, request.level))
             yield Diagnosis(
                 Problem(
                     evidence.line(request.line, "requests"),
                     f'{request.verb} {request.resource or request.path} of {request.user} is at "{request.level}"',
                     notes=(
-                        f"In the built-in configuration, it is at {join_some(sorted(homes - {EXEMPT}), _MAX_NAMED)}.",
+                        f"In the built-in configuration, it is at {join_some(sorted(homes - {EXEMPT}), MAX_NAMED)}.",
                         "There, it does not compete with the requests of workloads.",
                     ),
                     help=f"increase matchingPrecedence of the FlowSchema {request.schema} above the built-in one",
@@ -455,7 +285,7 @@ def flow_fills_queues(evidence: Evidence) -> Iterator[Diagnosis]:
     for level in evidence.limited:
         for flow in level.flows:
             if level.queues is not None and level.queues > 1 and 2 * flow.queues > level.queues:
-                yield _about_level(
+                yield about_level(
                     level,
                     Problem(
                         evidence.line(_first_line(evidence, level, flow), "requests"),
@@ -487,7 +317,7 @@ def flow_of_several_users(evidence: Evidence) -> Iterator[Diagnosis]:
                         evidence.line(_first_line(evidence, level, flow), "requests"),
                         f'{len(flow.users)} users share one flow of FlowSchema "{flow.schema}" at "{level.name}"',
                         notes=(
-                            f"The flow has no distinguisher, so {join_some(flow.users, _MAX_NAMED)} share its queues.",
+                            f"The flow has no distinguisher, so {join_some(flow.users, MAX_NAMED)} share its queues.",
                             "One of them can fill the queues, and then the requests of all of them are rejected.",
                         ),
                         help="set distinguisherMethod to ByUser, or ByNamespace if the requests name a namespace",
@@ -516,7 +346,7 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
         bound = min(bounds)
         wider = round(max(buckets.values()) - buckets[bound])
         if wider > 0:
-            yield _about_level(
+            yield about_level(
                 level,
                 Problem(
                     evidence.line(lines[level.name]),
@@ -534,7 +364,7 @@ def quiescing_level(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF814."""
     for level in evidence.state.levels:
         if level.is_quiescing:
-            yield _about_level(
+            yield about_level(
                 level,
                 Problem(
                     evidence.level(level),
@@ -555,7 +385,7 @@ def stale_metrics(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF815."""
     for level in evidence.state.levels:
         if level.is_deleted and level.nominal is not None:
-            yield _about_level(
+            yield about_level(
                 level,
                 Problem(
                     evidence.level(level),
@@ -580,7 +410,7 @@ def phantom_demand(evidence: Evidence) -> Iterator[Diagnosis]:
             and demand == level.demand_high
             and set(_earlier_demand(evidence.state, level.name)) == {demand}
         ):
-            yield _about_level(
+            yield about_level(
                 level,
                 Problem(
                     evidence.level(level),
@@ -603,8 +433,8 @@ def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
     wrong = [row for row in last.levels or () if row.timed_out == 0 and row.cancelled]
     if wrong:
         count = sum(row.cancelled or 0 for row in wrong)
-        names = join_some([f'"{row.level}"' for row in wrong], _MAX_NAMED)
-        yield _about_level(
+        names = join_some([f'"{row.level}"' for row in wrong], MAX_NAMED)
+        yield about_level(
             wrong[0].level,
             Problem(
                 evidence.line(wrong[0].line, "levels"),
@@ -618,7 +448,7 @@ def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
     if target is not None and exempt is not None and exempt.demand_smoothed is not None:
         expected = max(exempt.min or 0, exempt.demand_high or 0, exempt.demand_smoothed)
         if target.value > expected:
-            yield _about_level(
+            yield about_level(
                 EXEMPT,
                 Problem(
                     evidence.line(target.line),
@@ -627,6 +457,72 @@ def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
                     help="ignore target_seats of the level exempt",
                 ),
             )
+
+
+def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF818."""
+    metrics = evidence.state.server.last.metrics
+    stored = {} if metrics is None else list_stored_objects(metrics)
+    release = choose_release(evidence.state.server.last, None)
+    reported: set[tuple[str, str, str]] = set()
+    for request in evidence.state.server.last.requests or ():
+        objects = stored.get((request.api_group, request.resource or ""))
+        key = (request.level, request.api_group, request.resource or "")
+        is_list = request.verb == "list" and not request.name and not request.subresource
+        if objects is None or not is_list or request.initial_seats != 1 or key in reported:
+            continue
+        seats, bound = objects.list_seats(release, _FROM_CACHE), _max_seats(evidence, request.level)
+        if seats is not None and seats > 1 and bound == 1:
+            reported.add(key)
+            size = "" if objects.size is None else f" of {objects.size / 1e6:.1f} MB"
+            yield about_level(
+                request.level,
+                Problem(
+                    evidence.line(request.line, "requests"),
+                    f'lists of {request.resource} take 1 seat at "{request.level}" instead of {seats}',
+                    notes=(
+                        f"The server has {objects.number} {request.resource}{size}.",
+                        (
+                            f"The level allows a request only 1 seat: {MAX_SEATS_PERCENT}% of its nominal limit, and at most that"
+                            " limit divided by handSize."
+                        ),
+                        "The server executes more large lists at a time than it estimates to have memory for.",
+                    ),
+                    help="give the level more shares, or send large lists to a level with more seats",
+                ),
+            )
+
+
+def _max_seats(evidence: Evidence, name: str) -> int | None:
+    """Return the maximum seats that a level with queues allows a request, or an upper bound of them, or None if unknown."""
+    level = evidence.state.level(name)
+    if level is None or level.nominal is None or not level.queues:
+        return None
+    own = evidence.limits.level(name) if evidence.limits is not None else None
+    if own is not None and own.nominal == level.nominal and own.max_seats:
+        return own.max_seats
+    return max(1, ceil(level.nominal * MAX_SEATS_PERCENT / 100))
+
+
+def default_level_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF821."""
+    homes: dict[tuple[str, str, str], list[RequestRow]] = {}
+    for request in evidence.state.server.last.requests or ():
+        if request.level in (CATCH_ALL, GLOBAL_DEFAULT):
+            level, schema = find_home(evidence, request)
+            if level not in (None, request.level):
+                homes.setdefault((request.level, level or "", schema), []).append(request)
+    for (name, home, schema), requests in homes.items():
+        users = join_some(sorted({request.user or "" for request in requests}), MAX_NAMED)
+        yield about_level(
+            name,
+            Problem(
+                evidence.line(requests[0].line, "requests"),
+                f'{pluralize(len(requests), "request")} at "{name}" would have a better place at "{home}"',
+                notes=(f"By {users}.", f'The FlowSchema "{schema}" matches them, but the server does not use it.'),
+                help=f"check that the FlowSchema {schema} exists and is not dangling: kubectl get flowschema {schema}",
+            ),
+        )
 
 
 DIAGNOSES: dict[str, Callable[[Evidence], Iterator[Diagnosis]]] = {
@@ -647,5 +543,9 @@ DIAGNOSES: dict[str, Callable[[Evidence], Iterator[Diagnosis]]] = {
     "APF815": stale_metrics,
     "APF816": phantom_demand,
     "APF817": misleading_number,
+    "APF818": list_cost_capped,
+    "APF819": dangling_flow_schema,
+    "APF820": spec_restored,
+    "APF821": default_level_traffic,
 }
 """The function of each rule about a running server."""

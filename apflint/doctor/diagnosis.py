@@ -14,7 +14,7 @@ from apflint.releases import GROUP
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from apflint.doctor.diagnoses import Evidence
+    from apflint.doctor.evidence import Evidence
     from apflint.finding import Finding
     from apflint.releases import Release
 

@@ -85,6 +85,13 @@ class RequestRow(NamedTuple):
     resource: str | None = None
     api_version: str | None = None
     subresource: str | None = None
+    name: str | None = None
+
+    @property
+    def api_group(self) -> str:
+        """The API group in the path, or an empty string for the core group. The column APIVersion does not have the group."""
+        parts = (self.path or "").strip("/").split("/")
+        return parts[1] if parts[0] == "apis" and len(parts) > 1 else ""
 
     @property
     def flow(self) -> tuple[str, str]:
@@ -230,5 +237,5 @@ def _request_row(row: _Row) -> RequestRow:
         row.optional_count("InitialSeats") or 1,
         row.optional_count("FinalSeats") or 0,
         None if start == _NOT_STARTED else row.time("StartTime"),
-        *map(cells.get, ("UserName", "Verb", "APIPath", "Namespace", "Resource", "APIVersion", "SubResource")),
+        *map(cells.get, ("UserName", "Verb", "APIPath", "Namespace", "Resource", "APIVersion", "SubResource", "Name")),
     )

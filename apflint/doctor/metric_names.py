@@ -56,6 +56,18 @@ CLOCK = Quantity("time observed", (Metric(f"{PREFIX}demand_seats_count", 26),))
 START = Quantity("start of the server", (Metric("process_start_time_seconds", 18),))
 BUILD = Quantity("release of the server", (Metric("kubernetes_build_info", 18),), is_permanent=False)
 
+OBJECTS = Quantity(
+    "stored objects",
+    (
+        Metric("apiserver_resource_objects", 34),
+        Metric("apiserver_storage_objects", 21),
+        Metric("etcd_object_counts", 18, 21),
+    ),
+    is_permanent=False,
+)
+SIZES = Quantity("size of stored objects", (Metric("apiserver_resource_size_estimate_bytes", 34),), is_permanent=False)
+"""Bytes of all objects of a resource. A server without the feature gate SizeBasedListCostEstimate does not have the metric."""
+
 QUANTITIES = (
     NOMINAL,
     MIN,
@@ -75,5 +87,7 @@ QUANTITIES = (
     CLOCK,
     START,
     BUILD,
+    OBJECTS,
+    SIZES,
 )
 NAMES = frozenset(metric.name for quantity in QUANTITIES for metric in quantity.metrics)

@@ -19,10 +19,10 @@ from apflint.output.markdown import format_code
 from apflint.output.sanitize import sanitize, sanitize_line
 from apflint.output.tables import render_table
 from apflint.record import NamedTuple
-from apflint.wording import pluralize
+from apflint.wording import join_some, pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from apflint.diff.apply import Drift
     from apflint.diff.objects import LevelChange
@@ -45,6 +45,7 @@ TITLES = {
 """Description of each type of change."""
 _RARE = "rare: only a user of Kubernetes' own that is in additional groups"
 _LABEL_CELLS = 9
+_MAX_NAMED = 3
 _FIGURES = {"Nominal": "nominal", "Min": "min", "Attainable": "attainable", "Queued": "max_queued"}
 
 
@@ -58,7 +59,9 @@ class Sides(NamedTuple):
 def render_text(difference: Difference, sides: Sides, style: Style) -> str:
     """Render the difference as text."""
     first, *others = _summarize(difference)
-    summary = render_prose(style, first, color="bold") + render_prose(style, *others)
+    summary = render_prose(style, first, color="bold") + render_prose(
+        style, *others, *_warn_about_queues(difference, str)
+    )
     parts = [summary + render_prose(style, f"{sides.old} -> {sides.new}, {_describe_scope(difference)}", color="dim")]
     groups = [group for group in difference.groups if needs_own_section(group)]
     shown = (_group_lines(group, difference, style) for group in groups[:MAX_GROUPS])
@@ -163,7 +166,7 @@ def render_markdown(difference: Difference, sides: Sides) -> str:
     first, *others = _summarize(difference)
     parts = [
         "### API Priority and Fairness",
-        " ".join((f"**{first}**", *others)),
+        " ".join((f"**{first}**", *others, *map(_arrow, _warn_about_queues(difference, format_code)))),
         f"{format_code(sides.old)} → {format_code(sides.new)}, {_arrow(_describe_scope(difference))}",
     ]
     groups = [group for group in difference.groups if needs_own_section(group)]
@@ -273,6 +276,18 @@ def _summarize(difference: Difference) -> list[str]:
     if difference.objects and not difference.changed:
         sentences.append("The objects differ, but without effect.")
     return sentences
+
+
+def _warn_about_queues(difference: Difference, format_name: Callable[[str], str]) -> Iterator[str]:
+    """Yield a warning if levels get fewer queues."""
+    lowered = [
+        f"{format_name(change.name)} ({change.old.queues} -> {change.new.queues})"
+        for change in difference.levels
+        if change.lowers_queues and change.old and change.new
+    ]
+    if lowered:
+        names = join_some(lowered, _MAX_NAMED)
+        yield f"Warning: fewer queues can crash an API server that is busy with the level: {names}. See APF608."
 
 
 def _describe_scope(difference: Difference) -> str:

@@ -1,4 +1,4 @@
-"""APF602 to APF607: seats that levels take from others, and queues that separate few flows."""
+"""APF602 to APF608: seats that levels take from others, and queues that separate few flows."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from support.builders import (
 
 from apflint.checks.capacity import _percent
 from apflint.effective import Assumptions
+from apflint.engine import Options, check
 from apflint.evaluate import shards
 from apflint.evaluate.flows import count_flows
 from apflint.evaluate.limits import compute_limits
@@ -446,3 +447,16 @@ def test_level_that_takes_no_seats_is_not_reported() -> None:
         priority_level("a", 0), priority_level("workload-low", 100), priority_level("b", 300), only="APF603"
     )
     assert [found.object.name for found in told if found.object] == ["b"]
+
+
+@pytest.mark.parametrize(("queues", "severities"), [(64, []), (63, ["warning"])])
+def test_running_cluster_has_more_queues(queues: int, severities: list[str]) -> None:
+    """The live level has 64 queues. The manifest replaces it."""
+
+    def level(number: int) -> bytes:
+        queuing = {"queues": number, "handSize": 4, "queueLengthLimit": 50}
+        return json.dumps(priority_level("batch", 10, queuing)).encode()
+
+    context = [("live:prioritylevelconfigurations/batch", level(64))]
+    found = check([("batch.yaml", level(queues))], Options(rules=("APF608",)), context).findings
+    assert [finding.severity for finding in found] == severities

@@ -297,6 +297,15 @@ def test_change_of_seats_only() -> None:
     assert '"limits", "a"' not in output.render_text(found, BOTH, Style())  # the table of levels shows it
 
 
+@pytest.mark.parametrize(("old", "new", "is_warned"), [(64, 63, True), (64, 64, False), (63, 64, False)])
+def test_fewer_queues_are_a_warning(old: int, new: int, is_warned: bool) -> None:
+    before, after = (side(level("x", 30, {**QUEUING, "queues": queues}), schema("a", "x")) for queues in (old, new))
+    found = compare_configurations(before, after)
+    warning = f"fewer queues can crash an API server that is busy with the level: x ({old} -> {new})"
+    assert (warning in output.render_text(found, BOTH, Style(width=500))) == is_warned
+    assert (f"`x` ({old} → {new}). See APF608." in output.render_markdown(found, BOTH)) == is_warned
+
+
 def test_server_concurrency_changes_the_limits_of_levels() -> None:
     found = compare_configurations(side(), side(seats=1200))
     assert {change.new.priority_level.name for change in found.changes_of_type("limits")} == set(

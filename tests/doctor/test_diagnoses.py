@@ -7,12 +7,19 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import builders
 from support.recordings import TOTAL, read_moment, recorded_objects
 from support.server_examples import diagnose_files
 
+from apflint.builtin import load_objects
+from apflint.doctor.evidence import Evidence
+from apflint.doctor.level_state import compute_state
+from apflint.doctor.manifest_diagnoses import find_restored
 from apflint.doctor.server_seats import find_totals
+from apflint.doctor.snapshot import group_servers, parse_part
 from apflint.effective import Assumptions, Effective
-from apflint.releases import parse_release
+from apflint.engine import load_inputs
+from apflint.releases import NEWEST, parse_release
 from apflint.workspace import build_workspace
 
 
@@ -186,3 +193,84 @@ def test_no_total_gives_contradictory_limits() -> None:
     effective = Effective(build_workspace([], parse_release("1.36")), Assumptions())
     assert find_totals({"workload-low": 245, "system": 1}, effective.limits) is None
     assert find_totals({"unknown": 1}, effective.limits) is None
+
+
+TITLES = (
+    "PriorityLevelName, FlowSchemaName, QueueIndex, RequestIndexInQueue, FlowDistingsher, ArriveTime, InitialSeats, FinalSeats,"
+    " AdditionalLatency, StartTime, UserName, Verb, APIPath, Namespace, Name, APIVersion, Resource, SubResource\n"
+)
+MOMENT = "2026-11-22T05:51:00Z"
+
+
+def found_rules(files: dict[str, str]) -> list[str]:
+    return [finding.rule for finding in diagnose_files(files).findings]
+
+
+@pytest.mark.parametrize(("nominal", "seats", "verb", "name", "count"), [
+    (6, 1, "list", "", 1),
+    (7, 1, "list", "", 0),  # 15% are 2 seats, so the list has a limit
+    (6, 2, "list", "", 0),
+    (6, 1, "get", "", 0),
+    (6, 1, "list", "a", 0),  # metadata.name=a
+])  # fmt: skip
+def test_lists_that_the_level_caps(nominal: int, seats: int, verb: str, name: str, count: int) -> None:
+    row = f"low, all, 0, -1, x, {MOMENT}, {seats}, 0, 0s, {MOMENT}, ann, {verb}, /apis/apps/v1/deployments, , {name}, v1, deployments, \n"
+    metrics = (
+        'kubernetes_build_info{git_version="v1.33.1"} 1\n'
+        f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="low"}} {nominal}\n'
+        'apiserver_storage_objects{resource="deployments.apps"} 101\n'  # without sizes, 100 objects are a seat
+    )
+    queues = "PriorityLevelName, Index, PendingRequests, ExecutingRequests, SeatsInUse\nlow, 0, 0, 1, 1\n"
+    assert found_rules({"m": metrics, "q": queues, "d": TITLES + row}).count("APF818") == count
+
+
+@pytest.mark.parametrize(("user", "verb", "path", "count"), [
+    ("system:serviceaccount:ci:runner", "list", "/api/v1/pods", 1),
+    ("system:serviceaccount:ci:runner", "watch", "/api/v1/pods", 1),
+    ("system:serviceaccount:ci:runner", "create", "/api/v1/namespaces/ci/pods", 1),
+    ("system:node:a", "get", "/api/v1/nodes/a", 1),
+    ("ann", "get", "/healthz", 1),
+    ("ann", "get", "/metrics", 0),
+    ("ann", "get", "%", 0),
+])  # fmt: skip
+def test_better_places_for_requests(user: str, verb: str, path: str, count: int) -> None:
+    row = f"global-default, global-default, 0, 0, x, {MOMENT}, 1, 0, 0s, {MOMENT}, {user}, {verb}, {path}, , , v1, , \n"
+    files = {"m": lines('nominal_limit_seats{priority_level="global-default"} 1'), "d": TITLES + row}
+    assert found_rules(files).count("APF821") == count
+    assert "APF810" not in found_rules(files)
+
+
+def test_better_place_by_a_dangling_flow_schema() -> None:
+    """The FlowSchema matches the request, and its level does not exist: the request gets global-default."""
+    schema = builders.flow_schema("ann", "batsh", subjects=[builders.user("ann")])
+    row = f"global-default, global-default, 0, 0, x, {MOMENT}, 1, 0, 0s, {MOMENT}, ann, list, /api/v1/pods, , , v1, pods, \n"
+    metrics = lines('nominal_limit_seats{priority_level="global-default"} 1')
+    files = {"m": metrics, "d": TITLES + row, "a.yml": json.dumps(schema)}
+    assert found_rules(files).count("APF821") == 1
+    assert found_rules({**files, "d": TITLES + row.replace("ann", "bob")}).count("APF821") == 0
+
+
+@pytest.mark.parametrize("quiescing", ["true", "false"])
+def test_flow_schema_of_a_quiescing_level_dangles(quiescing: str) -> None:
+    schema = json.dumps(builders.flow_schema("ann", "batch"))
+    dump = (
+        "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests\n"
+        f"batch, 0, false, {quiescing}, 0, 1\n"
+    )
+    assert found_rules({"d": dump, "a.yml": schema}).count("APF819") == (quiescing == "true")
+
+
+@pytest.mark.parametrize(("stored", "names"), [(9900, ["global-default"]), (9000, [])])
+def test_flow_schema_that_the_server_restored(stored: int, names: list[str]) -> None:
+    """The manifest has another precedence than the built-in object, which the cluster has again."""
+
+    def effective(precedence: int) -> Effective:
+        built_in = load_objects(NEWEST).flow_schemas
+        value = next(json.loads(json.dumps(item.document.value)) for item in built_in if item.name == "global-default")
+        value["spec"]["matchingPrecedence"] = precedence
+        del value["metadata"]["annotations"]
+        return Effective(build_workspace(load_inputs([("a.yml", json.dumps(value).encode())]), NEWEST))
+
+    (server,) = group_servers([parse_part("m", lines('nominal_limit_seats{priority_level="low"} 1'))])
+    evidence = Evidence(compute_state(server), effective(9000), None, effective(stored))
+    assert [item.name for item in find_restored(evidence)] == names

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.checks import rules_of
-from apflint.doctor.diagnoses import Evidence
 from apflint.doctor.diagnosis import diagnose
+from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers, parse_part
 from apflint.effective import Effective

@@ -14,8 +14,8 @@ from apflint.cli.error_reporting import print_note
 from apflint.cli.options import INPUT, OUTPUT, option
 from apflint.cli.report_files import parse_format
 from apflint.cli.terminal import style
-from apflint.doctor.diagnoses import Evidence
 from apflint.doctor.diagnosis import diagnose
+from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers
 from apflint.errors import UserError

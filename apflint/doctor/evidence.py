@@ -1,0 +1,77 @@
+"""The evidence of a diagnosis: the state of a server, and the configuration that it should have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.location import TextRange
+
+if TYPE_CHECKING:
+    from apflint.doctor.level_state import LevelState, ServerState
+    from apflint.effective import Effective
+    from apflint.evaluate.limits import Limits
+    from apflint.finding import Problem
+
+MAX_NAMED = 5
+"""Maximum number of names in a sentence."""
+
+
+class Evidence(NamedTuple):
+    """The state of a server, and the configuration that it should have."""
+
+    state: ServerState
+    effective: Effective | None = None
+    """The configuration of the manifests, or None without manifests."""
+    server_concurrency: int | None = None
+    """The server concurrency limit that the user expects, or None."""
+    live: Effective | None = None
+    """The objects of the running cluster, or None if they are unknown."""
+
+    def line(self, number: int, part: str = "metrics") -> TextRange:
+        """Return a line of the last snapshot: of the metrics or, if there are none, of its first file."""
+        last = self.state.server.last
+        source = last.source_of(part) if getattr(last, part) is not None else last.sources[0]
+        start = source.line_starts[min(number, len(source.line_starts)) - 1]
+        return TextRange(source, start, start + len(source.line(number)))
+
+    def level(self, level: LevelState) -> TextRange:
+        """Return the line that shows a level."""
+        has_metrics = self.state.server.last.metrics is not None
+        return self.line(level.line, "metrics" if has_metrics else "levels")
+
+    @property
+    def limited(self) -> tuple[LevelState, ...]:
+        """The levels with a limit that are not deleted."""
+        return tuple(level for level in self.state.levels if not level.is_exempt and not level.is_deleted)
+
+    @property
+    def span(self) -> str:
+        """The time in which requests were counted."""
+        return "since the start of the server" if self.state.since_start else f"in {self.state.seconds or 0:.0f} s"
+
+    @property
+    def limits(self) -> Limits | None:
+        """The limits that the manifests give with the server concurrency limit of the server, or None without manifests."""
+        return None if self.effective is None else self.limits_of(self.effective)
+
+    def limits_of(self, effective: Effective) -> Limits:
+        """Return the limits that a configuration gives with the server concurrency limit of the server."""
+        total = self.state.total or self.server_concurrency
+        if total is None or total < 1:
+            return effective.limits
+        from apflint.evaluate.limits import compute_limits
+
+        configuration = effective.configuration
+        return compute_limits(tuple(configuration.levels.values()), configuration.order, total, effective.release)
+
+
+class Diagnosis(NamedTuple):
+    """A problem, and the kind and name of the object that it is about, or None."""
+
+    problem: Problem
+    object: tuple[str, str] | None = None
+
+
+def about_level(level: LevelState | str, problem: Problem) -> Diagnosis:
+    """Return a diagnosis about a priority level."""
+    return Diagnosis(problem, ("PriorityLevelConfiguration", level if isinstance(level, str) else level.name))

@@ -1,0 +1,262 @@
+"""The rules that compare a running server with manifests, or with the objects of the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.checks.objects import is_restored_by_server
+from apflint.doctor import metric_names
+from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level
+from apflint.doctor.level_state import requests_by_schema
+from apflint.doctor.server_seats import find_totals
+from apflint.doctor.snapshot import level_of, schema_of
+from apflint.errors import UserError
+from apflint.evaluate.classify import matched_by
+from apflint.evaluate.configuration import CATCH_ALL, EXEMPT, matching_order
+from apflint.evaluate.requestinfo import is_seen_by_apf
+from apflint.finding import Problem
+from apflint.location import Place
+from apflint.releases import NEWEST
+from apflint.requests.request import METHOD_OF_VERB, parse_http
+from apflint.wording import pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.doctor.dumps import RequestRow
+    from apflint.doctor.evidence import Evidence
+    from apflint.doctor.level_state import LevelState
+    from apflint.effective import Effective
+    from apflint.evaluate.limits import Limits
+    from apflint.model import FlowSchema, PriorityLevelConfiguration
+
+
+def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF806."""
+    limits = evidence.limits
+    if limits is None:
+        return
+    total, expected = evidence.state.total, evidence.server_concurrency
+    different = list(_different_limits(evidence, limits))
+    totals = find_totals({level.name: level.nominal for level in evidence.state.levels if level.nominal}, limits)
+    if not different and total is not None and expected is not None and total != expected:
+        exempt = evidence.state.level(EXEMPT)
+        yield Diagnosis(
+            Problem(
+                evidence.line(exempt.line if exempt is not None else 1),
+                f"the server has a concurrency limit of {total} seats instead of {expected}",
+                notes=("The limits of all levels agree with the manifests for this total.",),
+                help=f"use --server-concurrency {total}, or change the inflight flags of kube-apiserver",
+            )
+        )
+    elif different and not find_restored(evidence):  # APF820 explains the limits
+        names = {level.name for level, _ in different}
+        yield about_level(
+            different[0][0],
+            Problem(
+                evidence.level(different[0][0]),
+                f"the limits of {pluralize(len(names), 'level')} differ from the manifests",
+                notes=(*(text for _, text in different[:MAX_NAMED]), _explain_limits(total, totals)),
+                help="apply the manifests, or compare them with those of the server: apflint diff",
+            ),
+        )
+
+
+def _different_limits(evidence: Evidence, limits: Limits) -> Iterator[tuple[LevelState, str]]:
+    """Yield each limit of the server that differs from `limits`: the level, and a sentence."""
+    for level in evidence.state.levels:
+        computed = limits.level(level.name)
+        if computed is None or level.nominal is None or level.is_deleted:
+            continue
+        for name, shown, own in (
+            ("nominal", level.nominal, computed.nominal),
+            ("min", level.min, computed.min),
+            ("max", level.max, computed.max),
+        ):
+            if shown is not None and shown != own:
+                yield level, f'"{level.name}" has {name} {shown}, and {own} from the manifests.'
+
+
+def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> str:
+    """Explain different limits. `total` is the server concurrency limit, and `totals` would give the nominal limits."""
+    if totals is None or (total is not None and not totals[0] <= total <= totals[1]):
+        return "The server concurrency limit does not explain the nominal limits, so the server has other manifests."
+    if total is not None:
+        return "The nominal limits agree, so lendablePercent or borrowingLimitPercent differ."
+    first, last = totals
+    explanation = str(first) if first == last else f"{first} to {last}"
+    return (
+        f"A server concurrency limit of {explanation} explains the nominal limits: the server has other inflight flags."
+    )
+
+
+def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF807."""
+    if evidence.effective is None:
+        return
+    configuration = evidence.effective.configuration
+    for level in evidence.state.levels:
+        if level.name not in configuration.levels and not level.is_deleted and not level.is_quiescing:
+            yield about_level(
+                level,
+                Problem(
+                    evidence.level(level),
+                    f'the server has the priority level "{level.name}", which the manifests do not define',
+                    notes=("Its shares decrease the seats of all other levels.",),
+                    help="add the manifests of the level, or delete it from the cluster",
+                ),
+            )
+    known = {level.name for level in evidence.state.levels if not level.is_deleted}  # APF814 reports a quiescing level
+    for name, level_object in configuration.levels.items():
+        if name not in known and ("PriorityLevelConfiguration", name) not in configuration.imagined:
+            yield about_level(
+                name,
+                Problem(
+                    Place(level_object.document),
+                    f'the server does not have the priority level "{name}"',
+                    notes=("FlowSchemas that reference the level have no effect.",),
+                    help="apply the manifest",
+                ),
+            )
+    schemas = {schema.name for schema in (*configuration.order, *configuration.dangling)}
+    metrics = evidence.state.server.last.metrics
+    reported: set[str] = set()
+    for sample in metrics.find(metric_names.DISPATCHED) if metrics is not None else ():
+        name = schema_of(sample)
+        if name not in schemas | reported and level_of(sample) in known:
+            reported.add(name)
+            yield Diagnosis(
+                Problem(
+                    evidence.line(sample.line),
+                    f'the server had the FlowSchema "{name}", which the manifests do not define',
+                    severity="info",
+                    notes=("The metrics of a deleted FlowSchema stay until the server restarts.",),
+                    help="check whether the FlowSchema still exists: kubectl get flowschemas",
+                ),
+                ("FlowSchema", name),
+            )
+
+
+def flow_schema_without_requests(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF808."""
+    metrics = evidence.state.server.last.metrics
+    if evidence.effective is None or metrics is None:
+        return
+    counts = requests_by_schema(metrics)
+    waiting = {request.schema for request in evidence.state.server.last.requests or ()}
+    for schema in evidence.effective.own_flow_schemas:
+        if not counts.get(schema.name) and schema.name not in waiting and _is_effective(evidence.effective, schema):
+            yield Diagnosis(
+                Problem(
+                    Place(schema.document),
+                    f'FlowSchema "{schema.name}" got no request since the start of the server',
+                    notes=("The server dispatched and rejected no request of the FlowSchema.",),
+                    help="does it match the requests that you intend? Try apflint explain with one of them",
+                ),
+                ("FlowSchema", schema.name),
+            )
+
+
+def _is_effective(effective: Effective, schema: FlowSchema) -> bool:
+    return any(schema is other for other in effective.configuration.order)
+
+
+def dangling_flow_schema(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF819."""
+    effective = evidence.effective
+    known = {level.name for level in evidence.state.levels if not level.is_deleted and not level.is_quiescing}
+    quiescing = {level.name for level in evidence.state.levels if level.is_quiescing}
+    if effective is None or not evidence.state.levels:
+        return
+    configuration = effective.configuration
+    for schema in sorted((*configuration.order, *configuration.dangling), key=matching_order):
+        level = schema.spec.priority_level_configuration
+        # APF807 reports a level of the manifests that the server does not have.
+        is_explained = level in configuration.levels and level not in quiescing
+        if level not in known and not is_explained and not builtin.is_built_in(schema.document):
+            yield Diagnosis(
+                Problem(
+                    Place(schema.document, ("spec", "priorityLevelConfiguration", "name")),
+                    f'dangling FlowSchema: the server does not have the priority level "{level}"',
+                    notes=("The server skips the FlowSchema. Its requests go to the next FlowSchema that matches.",),
+                    help="create the priority level, or reference an existing one",
+                ),
+                ("FlowSchema", schema.name),
+            )
+
+
+def spec_restored(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF820."""
+    for item in find_restored(evidence):
+        yield Diagnosis(
+            Problem(
+                Place(item.document, ("spec",), key=True),
+                f'the server has restored the spec of the suggested {item.document.kind} "{item.name}"',
+                notes=(
+                    "It has the spec of the built-in object, and not that of the manifest.",
+                    f'The server restores objects whose annotation {builtin.AUTOUPDATE} is not "false" within a minute.',
+                ),
+                help=f'set the annotation {builtin.AUTOUPDATE}: "false" to keep the spec of the manifest',
+            ),
+            (item.document.kind, item.name),
+        )
+
+
+def find_restored(evidence: Evidence) -> list[FlowSchema | PriorityLevelConfiguration]:
+    """Return the suggested objects of the manifests that the server has with the spec of the built-in object.
+
+    The objects of the cluster show it. Without them, the limits show it: they are those of the built-in levels, not those of
+    the manifests.
+    """
+    effective = evidence.effective
+    if effective is None or evidence.live is effective:
+        return []
+    candidates = [item for item in effective.own.objects() if is_restored_by_server(item, effective.release)]
+    objects = builtin.load_objects(effective.release)
+    built_in: list[FlowSchema | PriorityLevelConfiguration] = [*objects.flow_schemas, *objects.priority_levels]
+    specs = {(item.document.kind, item.name): item.spec for item in built_in}
+    candidates = [item for item in candidates if item.spec != specs[item.document.kind, item.name]]
+    if evidence.live is not None:
+        stored = {(item.document.kind, item.name): item.spec for item in evidence.live.workspace.objects()}
+        return [item for item in candidates if stored.get(key := (item.document.kind, item.name)) == specs[key]]
+    levels = [item for item in candidates if item.document.kind == "PriorityLevelConfiguration"]
+    if not levels:
+        return []
+    own = evidence.limits_of(effective)
+    restored = evidence.limits_of(effective.without({item.document for item in levels}))
+    if list(_different_limits(evidence, restored)) or not list(_different_limits(evidence, own)):
+        return []
+    names = {level.name for level, _ in _different_limits(evidence, own)}
+    return [item for item in levels if item.name in names]
+
+
+def find_home(evidence: Evidence, request: RequestRow) -> tuple[str | None, str]:
+    """Return the level and the FlowSchema that match a request before the one that it got, or None and "".
+
+    The groups of users are unknown, except those that follow from the user name. More groups could only match an even earlier
+    FlowSchema. Without manifests, the built-in objects are compared.
+    """
+    if request.user is None or request.verb is None or request.path is None:
+        return None, ""
+    try:
+        parsed = parse_http(METHOD_OF_VERB.get(request.verb, request.verb.upper()), request.path, user=request.user)
+    except UserError:
+        return None, ""
+    # The dump has the path without its query, which makes a list a watch.
+    info = parsed.info._replace(verb="watch") if request.verb == "watch" else parsed.info
+    if info.verb != request.verb or not is_seen_by_apf(info):
+        return None, ""
+    digest = parsed.digest._replace(request_info=info)
+    if evidence.effective is not None:
+        configuration = evidence.effective.configuration
+        schemas = sorted((*configuration.order, *configuration.dangling), key=matching_order)
+    else:
+        metrics = evidence.state.server.last.metrics
+        schemas = list(builtin.load_objects((metrics and metrics.release) or NEWEST).flow_schemas)
+    for schema in schemas:
+        if schema.name == request.schema or schema.name in (CATCH_ALL, "global-default"):
+            break
+        if matched_by(digest, schema) is not None:
+            return schema.spec.priority_level_configuration, schema.name
+    return None, ""
