@@ -119,12 +119,20 @@ def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                     help="apply the manifest",
                 ),
             )
-    schemas = {schema.name for schema in (*configuration.order, *configuration.dangling)}
+    names = {schema.name for schema in (*configuration.order, *configuration.dangling)}
+    if evidence.live is None:
+        yield from _schemas_of_metrics(evidence, names, known)
+    elif evidence.live is not evidence.effective:
+        yield from _compare_schemas(evidence.effective, evidence.live)
+
+
+def _schemas_of_metrics(evidence: Evidence, names: set[str], levels: set[str]) -> Iterator[Diagnosis]:
+    """Yield the FlowSchemas of the metrics that the manifests do not have, of levels that the server has."""
     metrics = evidence.state.server.last.metrics
     reported: set[str] = set()
     for sample in metrics.find(metric_names.DISPATCHED) if metrics is not None else ():
         name = schema_of(sample)
-        if name not in schemas | reported and level_of(sample) in known:
+        if name not in names | reported and level_of(sample) in levels:
             reported.add(name)
             yield Diagnosis(
                 Problem(
@@ -136,6 +144,31 @@ def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                 ),
                 ("FlowSchema", name),
             )
+
+
+def _compare_schemas(effective: Effective, live: Effective) -> Iterator[Diagnosis]:
+    """Yield the FlowSchemas that only the cluster or only the manifests have."""
+    sides = [
+        {
+            schema.name: schema.document
+            for schema in (*side.configuration.order, *side.configuration.dangling)
+            if ("FlowSchema", schema.name) not in side.configuration.imagined
+        }
+        for side in (effective, live)
+    ]
+    wanted, present = sides
+    for name, document in present.items():
+        if name not in wanted:
+            message = f'the server has the FlowSchema "{name}", which the manifests do not define'
+            problem = Problem(Place(document), message, help="add its manifest, or delete it from the cluster")
+            yield Diagnosis(problem, ("FlowSchema", name))
+    for name, document in wanted.items():
+        if name not in present:
+            message = f'the server does not have the FlowSchema "{name}"'
+            problem = Problem(
+                Place(document), message, notes=("Its requests get other FlowSchemas.",), help="apply the manifest"
+            )
+            yield Diagnosis(problem, ("FlowSchema", name))
 
 
 def flow_schema_without_requests(evidence: Evidence) -> Iterator[Diagnosis]:

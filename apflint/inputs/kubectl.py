@@ -170,7 +170,7 @@ _Dumper.add_representer(str, _represent)
 
 def _get(options: KubectlOptions, path: str) -> dict[str, Any]:
     """Return the JSON object that the API server answers to a GET request. Raises UserError for everything else."""
-    text = _run(options, path)
+    text = read_raw(options, path)
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
@@ -180,8 +180,8 @@ def _get(options: KubectlOptions, path: str) -> dict[str, Any]:
     return answer
 
 
-def _run(options: KubectlOptions, path: str) -> bytes:
-    """Return the standard output of `kubectl get --raw`."""
+def read_raw(options: KubectlOptions, path: str) -> bytes:
+    """Return what the API server answers to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error."""
     command = ("kubectl", "get", "--raw", path, f"--request-timeout={MAX_KUBECTL_SECONDS}s", *options.arguments)
     done = run_program(command, MAX_KUBECTL_SECONDS)
     if done.status == 0:
@@ -199,7 +199,7 @@ def _rule(path: str) -> str:
     resource = path.rpartition("/")[2]
     if resource in _RESOURCES:
         return f"{{apiGroups: [{GROUP}], resources: [{', '.join(_RESOURCES)}], verbs: [list]}}"
-    return f"{{nonResourceURLs: [{path}], verbs: [get]}}"
+    return f"{{nonResourceURLs: [{path.partition('?')[0]}], verbs: [get]}}"
 
 
 def _unexpected(path: str) -> UserError:

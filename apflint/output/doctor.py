@@ -130,18 +130,25 @@ def _render_requests(state: ServerState, style: Style) -> str:
             [
                 _name(level),
                 *(_number(value) for value in (level.waiting, level.executing, level.dispatched)),
+                *([] if state.since_start else [_rate_text(level, state)]),
                 *(_number(by_reason[reason]) for reason in _REASONS.values()),
                 _wait(level, 0.5),
                 _wait(level, 0.99),
             ]
         )
-    titles = ("PRIORITY LEVEL", "WAITING", "EXECUTING", "DISPATCHED", *_REASONS, "WAIT P50", "WAIT P99")
+    rate = () if state.since_start else ("PER SECOND",)
+    titles = ("PRIORITY LEVEL", "WAITING", "EXECUTING", "DISPATCHED", *rate, *_REASONS, "WAIT P50", "WAIT P99")
     span = "since the start of the server" if state.since_start else f"in {state.seconds or 0:.0f} seconds"
     return render_table(titles, rows, style) + render_prose(
         style,
         f"DISPATCHED and the columns after it count requests {span}. QUEUE FULL, NO SEAT and TIME OUT: rejected requests.",
         "WAIT: half of the requests (P50), and 99 of 100 (P99), waited at most this long in a queue.",
     )
+
+
+def _rate_text(level: LevelState, state: ServerState) -> str:
+    rate = _rate(level.dispatched, state)
+    return "-" if rate is None else f"{rate:.1f}"
 
 
 def _name(level: LevelState) -> Text:

@@ -6,12 +6,15 @@ import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from apflint.cli import completers, options
 from apflint.cli.app import app, examples
 from apflint.cli.check_run import Output, exit_code_of
 from apflint.cli.commands.check import Threshold
 from apflint.cli.error_reporting import print_note
-from apflint.cli.options import INPUT, OUTPUT, option
+from apflint.cli.options import CLUSTER, INPUT, OUTPUT, option
+from apflint.cli.progress import show_progress
 from apflint.cli.report_files import parse_format
 from apflint.cli.terminal import style
 from apflint.doctor.diagnosis import diagnose
@@ -19,6 +22,7 @@ from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers
 from apflint.errors import UserError
+from apflint.evaluate.outcomes import parse_duration
 from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.inputs.server_files import read_parts
 from apflint.output.doctor import render_state, state_json
@@ -35,13 +39,25 @@ if TYPE_CHECKING:
 _METRICS_HELP = "Metrics of an API server: a file, gzip, a directory, or - for standard input; repeatable."
 _DUMP_HELP = "Debug dump of an API server: a file, gzip, or a directory; repeatable."
 _MANIFESTS_HELP = "Manifests that the server should have: files or directories; repeatable."
+_LIVE_HELP = "Read the metrics, dumps and objects of the API server that kubectl reaches."
+_WATCH_HELP = "With --live: read the metrics twice, this time apart, and show rates, such as 60s."
+_MIN_WATCH_SECONDS, _MAX_WATCH_SECONDS = 1, 600
+
+
+def parse_watch(text: str) -> float:
+    """Parse the time between two snapshots, such as `60s`. Raises typer.BadParameter for another text."""
+    seconds = parse_duration(text)
+    if seconds is None or not _MIN_WATCH_SECONDS <= seconds <= _MAX_WATCH_SECONDS:
+        raise typer.BadParameter(f'"{text}" is not a time from 1s to 10m, such as 60s')
+    return seconds
 
 
 @app.command(
     rich_help_panel="Analyze",
     epilog=examples(
         ("the saved metrics of a server", "apflint doctor --metrics metrics.txt"),
-        ("the metrics of the running cluster", "kubectl get --raw /metrics | apflint doctor --metrics -"),
+        ("the API server that kubectl reaches", "apflint doctor --live"),
+        ("the same, with the rates of a minute", "apflint doctor --live --watch 60s"),
         ("with dumps, which show clients and queues", "apflint doctor --metrics metrics.txt --dump dump_requests.txt"),
         ("compare the server with manifests", "apflint doctor --metrics metrics.txt -f manifests/"),
     ),
@@ -50,6 +66,11 @@ def doctor(
     metrics: Annotated[list[str] | None, option(INPUT, _METRICS_HELP, "--metrics", metavar="FILE")] = None,
     dump: Annotated[list[str] | None, option(INPUT, _DUMP_HELP, "--dump", metavar="FILE")] = None,
     filename: Annotated[list[str] | None, option(INPUT, _MANIFESTS_HELP, "--filename", "-f", metavar="PATH")] = None,
+    kustomize: options.Kustomize = None,
+    live: Annotated[bool, option(CLUSTER, _LIVE_HELP, "--live")] = False,
+    watch: Annotated[float | None, option(CLUSTER, _WATCH_HELP, "--watch", metavar="TIME", parser=parse_watch)] = None,
+    kubeconfig: options.Kubeconfig = None,
+    kube_context: options.KubeContext = None,
     cluster: options.Cluster = None,
     kubernetes: options.Kubernetes = None,
     server_concurrency: options.ServerConcurrency = None,
@@ -77,13 +98,19 @@ def doctor(
     """Diagnose a running API server from its metrics and debug dumps.
 
     Shows the seats, queues, rejections and waits of each priority level,
-    and findings. Two snapshots of a server show rates.
+    and findings. Two snapshots of a server show rates. Of several API servers,
+    --live reads only the one that answers.
 
     Exits with 1 if there are findings at or above --fail-on.
     """
     paths = options.chain_paths(metrics, dump)
-    if not paths:
-        raise UserError("name the metrics or the dumps of an API server: --metrics FILE, --dump FILE")
+    kubectl = options.parse_live(live, kubeconfig, kube_context)
+    if not paths and kubectl is None:
+        raise UserError("name the metrics or the dumps of an API server: --metrics FILE, --dump FILE, or --live")
+    options.reject_combinations({"--live": live}, {"--metrics": metrics, "--dump": dump})
+    options.reject_combinations({"--cluster": cluster}, {"--kustomize": kustomize})
+    if watch is not None and kubectl is None:
+        raise UserError("--watch requires --live")
     settings = options.join_settings(
         config,
         isolated,
@@ -98,14 +125,30 @@ def doctor(
         if named.server_concurrency is not None:
             settings = settings._replace(origins={**settings.origins, "server_concurrency": cluster})
         settings = apply_cluster(settings, named)
-    servers = group_servers(read_parts(paths))
-    release = _choose_release(kubernetes, settings, servers)
+    given = ClusterOptions(
+        kubernetes, server_concurrency, True, config, isolated, None, cluster, tuple(kustomize or ())
+    )
     effective: Effective | None = None
-    if filename or cluster is not None:
-        cluster_options = ClusterOptions(release, server_concurrency, True, config, isolated, None, cluster)
-        effective = read_cluster(options.chain_paths(filename), cluster_options, print_note)
+    current: Effective | None = None
+    if kubectl is None:
+        parts = read_parts(paths)
+    else:
+        from apflint.inputs.live_server import read_live_server
+
+        with show_progress("Reading the cluster"):
+            answer = read_live_server(kubectl, given, watch)
+        parts, effective = answer.parts, answer.objects
+        current = effective
+        for note in (*answer.notes, "these are the numbers of one API server: the one that answered"):
+            print_note(note)
+    servers = group_servers(parts)
+    release = _choose_release(kubernetes, settings, servers)
+    if release is None and current is not None:
+        release = current.release
+    if filename or given.names_manifests:
+        effective = read_cluster(options.chain_paths(filename), given._replace(kubernetes=release), print_note)
     expected = settings.server_concurrency if "server_concurrency" in settings.origins else None
-    evidence = [Evidence(compute_state(server), effective, expected) for server in servers]
+    evidence = [Evidence(compute_state(server), effective, expected, current) for server in servers]
     chosen = settings.to_options()
     report = diagnose(evidence, chosen.rules, release, chosen.adjust)
     states = [one.state for one in evidence]

@@ -1,0 +1,96 @@
+"""Reads the metrics, dumps and objects of a running API server with kubectl."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.doctor.snapshot import Metrics, Part, parse_part
+from apflint.errors import UserError
+from apflint.inputs.apf_configuration import read_cluster
+from apflint.inputs.kubectl import read_raw
+from apflint.load.source import LIVE_PREFIX, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.effective import Effective
+    from apflint.inputs.apf_configuration import ClusterOptions
+    from apflint.inputs.kubectl import KubectlOptions
+
+_METRICS = "metrics"
+_PATHS = {
+    _METRICS: "/metrics",
+    **{
+        name: f"/debug/api_priority_and_fairness/{name}"
+        for name in ("dump_priority_levels", "dump_queues", "dump_requests")
+    },
+}
+_DETAILS = {"dump_requests": "?includeRequestDetails=1"}
+
+
+class LiveServer(NamedTuple):
+    """What a running API server has answered."""
+
+    parts: tuple[Part, ...]
+    objects: Effective | None
+    """The objects of the cluster, or None if they cannot be read."""
+    notes: tuple[str, ...]
+    """Sentences about answers that are missing."""
+
+
+def read_live_server(kubectl: KubectlOptions, options: ClusterOptions, seconds: float | None = None) -> LiveServer:
+    """Return the metrics, the dumps and the objects of the API server that kubectl reaches.
+
+    If `seconds` is set, read the metrics, wait for this time, and read everything else. The metrics of both moments are
+    returned, unless another API server has answered. Raises UserError if neither metrics nor dumps can be read.
+    """
+    notes: list[str] = []
+    first: Part | None = None
+    if seconds is not None:
+        first = _parse(_METRICS, read_raw(kubectl, _PATHS[_METRICS]))
+        time.sleep(seconds)
+    parts = list(_read_parts(kubectl, notes))
+    if first is not None:
+        if _started(first) in [_started(part) for part in parts]:
+            parts.insert(0, first._replace(source=_rename(first)))
+        else:
+            notes.append(
+                "another API server has answered the second time, so there are no rates: run the command again"
+            )
+    try:
+        objects = read_cluster((), options._replace(live=kubectl, cluster=None, kustomizations=()), notes.append)
+    except UserError as error:
+        objects = None
+        notes.append(str(error))
+    return LiveServer(tuple(parts), objects, tuple(notes))
+
+
+def _read_parts(kubectl: KubectlOptions, notes: list[str]) -> Iterator[Part]:
+    """Yield the parts that can be read, at the same time as far as possible. Raises UserError if there are none."""
+    with ThreadPoolExecutor(len(_PATHS)) as executor:
+        answers = {
+            name: executor.submit(read_raw, kubectl, path + _DETAILS.get(name, "")) for name, path in _PATHS.items()
+        }
+    errors: list[str] = []
+    for name, answer in answers.items():
+        try:
+            yield _parse(name, answer.result())
+        except UserError as error:
+            errors.append(str(error))
+    if len(errors) == len(answers):
+        raise UserError(errors[0])
+    notes += errors
+
+
+def _parse(name: str, data: bytes) -> Part:
+    return parse_part(f"{LIVE_PREFIX}{name}", data.decode("utf-8", "replace"))
+
+
+def _rename(part: Part) -> Source:
+    return Source(f"{part.source.name}-before", part.source.text)
+
+
+def _started(part: Part) -> float | None:
+    return part.content.started if isinstance(part.content, Metrics) else None
