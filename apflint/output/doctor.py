@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isinf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 
@@ -28,6 +28,9 @@ _SEATS = {
     "SMOOTHED": "demand_smoothed",
 }
 """Titles of the first table, with the fields of `LevelState`."""
+_OPTIONAL = ("USERS",)
+_WRAPPED = ("FLOWSCHEMA", "FLOW", "USERS")
+"""Titles of columns that may be left out or wrapped if the terminal is narrow."""
 _REASONS = {"QUEUE FULL": "queue-full", "NO SEAT": "concurrency-limit", "TIME OUT": "time-out"}
 """Titles of rejections, with their reasons."""
 
@@ -83,16 +86,30 @@ def _bound(level: LevelState, proportion: float) -> float | str | None:
     return "Infinity" if bound is not None and isinf(bound) else bound
 
 
+class Table(NamedTuple):
+    """A table about a server: titles, rows of text, and sentences that explain the columns."""
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    legend: tuple[str, ...]
+
+
 def render_state(state: ServerState, style: Style) -> str:
-    """Render the tables of a server."""
-    parts = [render_prose(style, *_title(state)), _render_seats(state, style), _render_requests(state, style)]
-    if flows := [row for level in state.levels for row in _flow_rows(level)]:
-        titles = ("PRIORITY LEVEL", "FLOWSCHEMA", "FLOW", "WAITING", "EXECUTING", "QUEUES", "USERS")
-        parts.append(render_table(titles, flows, style, optional=("USERS",), wrapped=("FLOWSCHEMA", "FLOW", "USERS")))
+    """Render the tables of a server as text."""
+    parts = [render_prose(style, *describe_server(state))]
+    for table in (seats_table(state), requests_table(state), flows_table(state)):
+        if table.rows:
+            rows: list[list[str | Text]] = [[Text(sanitize_line(name), "bold"), *cells] for name, *cells in table.rows]
+            optional, wrapped = (
+                tuple(title for title in table.titles if title in names) for names in (_OPTIONAL, _WRAPPED)
+            )
+            text = render_table(table.titles, rows, style, optional=optional, wrapped=wrapped)
+            parts.append(text + (render_prose(style, *table.legend) if table.legend else ""))
     return "\n".join(parts)
 
 
-def _title(state: ServerState) -> list[str]:
+def describe_server(state: ServerState) -> list[str]:
+    """Return sentences about the server, its files, and metrics that are missing."""
     files = [source.name for snapshot in state.server.snapshots for source in snapshot.sources]
     metrics = state.server.last.metrics
     seats = f", server concurrency limit {state.total}" if state.total is not None else ""
@@ -109,51 +126,61 @@ def _title(state: ServerState) -> list[str]:
     return lines
 
 
-def _render_seats(state: ServerState, style: Style) -> str:
-    rows: list[list[str | Text]] = [
-        [_name(level), *(_number(getattr(level, field)) for field in _SEATS.values())] for level in state.levels
-    ]
-    return render_table(("PRIORITY LEVEL", *_SEATS), rows, style) + render_prose(
-        style,
-        "CURRENT: the limit now, between MIN and MAX. IN USE: the seats of executing requests.",
-        "DEMAND: the highest number of seats in use or waited for in the last 10 seconds. SMOOTHED: what the server borrows for.",
+def seats_table(state: ServerState) -> Table:
+    """Return the limits, the seats in use, and the demand of each level."""
+    rows = tuple(
+        (_name(level), *(_number(getattr(level, field)) for field in _SEATS.values())) for level in state.levels
+    )
+    return Table(
+        ("PRIORITY LEVEL", *_SEATS),
+        rows,
+        (
+            "CURRENT: the limit now, between MIN and MAX. IN USE: the seats of executing requests.",
+            (
+                "DEMAND: the highest number of seats in use or waited for in the last 10 seconds. SMOOTHED: what the server"
+                " borrows for."
+            ),
+        ),
     )
 
 
-def _render_requests(state: ServerState, style: Style) -> str:
-    rows: list[list[str | Text]] = []
-    for level in state.levels:
-        by_reason = dict.fromkeys(_REASONS.values(), 0)
-        for one in level.rejections:
-            by_reason[one.reason] = by_reason.get(one.reason, 0) + one.requests
-        rows.append(
-            [
-                _name(level),
-                *(_number(value) for value in (level.waiting, level.executing, level.dispatched)),
-                *([] if state.since_start else [_rate_text(level, state)]),
-                *(_number(by_reason[reason]) for reason in _REASONS.values()),
-                _wait(level, 0.5),
-                _wait(level, 0.99),
-            ]
-        )
+def requests_table(state: ServerState) -> Table:
+    """Return the requests of each level: waiting, executing, dispatched, rejected, and how long they waited."""
     rate = () if state.since_start else ("PER SECOND",)
-    titles = ("PRIORITY LEVEL", "WAITING", "EXECUTING", "DISPATCHED", *rate, *_REASONS, "WAIT P50", "WAIT P99")
     span = "since the start of the server" if state.since_start else f"in {state.seconds or 0:.0f} seconds"
-    return render_table(titles, rows, style) + render_prose(
-        style,
-        f"DISPATCHED and the columns after it count requests {span}. QUEUE FULL, NO SEAT and TIME OUT: rejected requests.",
-        "WAIT: half of the requests (P50), and 99 of 100 (P99), waited at most this long in a queue.",
+    return Table(
+        ("PRIORITY LEVEL", "WAITING", "EXECUTING", "DISPATCHED", *rate, *_REASONS, "WAIT P50", "WAIT P99"),
+        tuple(_request_cells(level, state) for level in state.levels),
+        (
+            f"DISPATCHED and the columns after it count requests {span}. QUEUE FULL, NO SEAT and TIME OUT: rejected requests.",
+            "WAIT: half of the requests (P50), and 99 of 100 (P99), waited at most this long in a queue.",
+        ),
     )
 
 
-def _rate_text(level: LevelState, state: ServerState) -> str:
+def _request_cells(level: LevelState, state: ServerState) -> tuple[str, ...]:
+    by_reason = dict.fromkeys(_REASONS.values(), 0)
+    for one in level.rejections:
+        by_reason[one.reason] = by_reason.get(one.reason, 0) + one.requests
     rate = _rate(level.dispatched, state)
-    return "-" if rate is None else f"{rate:.1f}"
+    return (
+        _name(level),
+        *(_number(value) for value in (level.waiting, level.executing, level.dispatched)),
+        *(() if state.since_start else ("-" if rate is None else f"{rate:.1f}",)),
+        *(_number(by_reason[reason]) for reason in _REASONS.values()),
+        _wait(level, 0.5),
+        _wait(level, 0.99),
+    )
 
 
-def _name(level: LevelState) -> Text:
-    suffix = " (quiescing)" if level.is_quiescing else " (deleted)" if level.is_deleted else ""
-    return Text(sanitize_line(f"{level.name}{suffix}"), "bold")
+def flows_table(state: ServerState) -> Table:
+    """Return the busiest flows of each level. The table has no rows without dumps."""
+    rows = tuple(row for level in state.levels for row in _flow_rows(level))
+    return Table(("PRIORITY LEVEL", "FLOWSCHEMA", "FLOW", "WAITING", "EXECUTING", "QUEUES", "USERS"), rows, ())
+
+
+def _name(level: LevelState) -> str:
+    return level.name + (" (quiescing)" if level.is_quiescing else " (deleted)" if level.is_deleted else "")
 
 
 def _number(value: float | None) -> str:
@@ -169,16 +196,16 @@ def _wait(level: LevelState, proportion: float) -> str:
     return "> 30 s" if isinf(bound) else f"{bound:g} s"
 
 
-def _flow_rows(level: LevelState) -> list[list[str | Text]]:
+def _flow_rows(level: LevelState) -> list[tuple[str, ...]]:
     rows = [_flow_row(level, flow) for flow in level.flows[:_MAX_FLOWS]]
     more = len(level.flows) - _MAX_FLOWS
     if more > 0:
-        rows.append([_name(level), pluralize(more, "more flow"), *[""] * 5])
+        rows.append((_name(level), pluralize(more, "more flow"), *[""] * 5))
     return rows
 
 
-def _flow_row(level: LevelState, flow: Flow) -> list[str | Text]:
-    return [
+def _flow_row(level: LevelState, flow: Flow) -> tuple[str, ...]:
+    return (
         _name(level),
         flow.schema,
         flow.distinguisher or "-",
@@ -186,4 +213,4 @@ def _flow_row(level: LevelState, flow: Flow) -> list[str | Text]:
         str(flow.executing),
         str(flow.queues),
         ", ".join(flow.users) or "-",
-    ]
+    )

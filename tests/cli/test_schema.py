@@ -13,6 +13,7 @@ from apflint.cli.app import run
 from apflint.cli.commands.schema import Name
 
 ROOT = Path(__file__).resolve().parents[2]
+LIVE = ROOT / "fixtures" / "live"
 STORY = ROOT / "fixtures" / "stories" / "accepted-but-wrong"
 LOAD = str(ROOT / "fixtures" / "simulate" / "load.yaml")
 REQUEST = ["list", "pods", "-A", "--as", "system:serviceaccount:ci:runner"]
@@ -22,6 +23,11 @@ OUTPUTS = {
     "diff-output": [
         ["diff", "defaults:1.20", "defaults:1.36"],
         ["diff", "defaults:1.36", "defaults:1.36", "-f", str(STORY)],
+    ],
+    "doctor-output": [
+        ["doctor", "--metrics", str(LIVE / "2-slow-a.metrics.txt.gz"), "--dump", str(LIVE / "2-slow-a.requests.txt")],
+        ["doctor", "--metrics", str(LIVE / "0-idle.metrics.txt.gz"), "--metrics", str(LIVE / "4-mixed.metrics.txt.gz")],
+        ["doctor", "--dump", str(LIVE / "6-level-deleted.priority_levels.txt")],
     ],
     "explain-output": [
         ["explain", *REQUEST, "-f", str(STORY)],

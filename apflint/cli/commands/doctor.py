@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from apflint.cli import completers, options
+from apflint.cli import options
 from apflint.cli.app import app, examples
 from apflint.cli.check_run import Output, exit_code_of
 from apflint.cli.commands.check import Threshold
@@ -31,8 +31,11 @@ from apflint.output.json_text import to_json
 from apflint.settings.clusters import apply_cluster, find_cluster
 
 if TYPE_CHECKING:
+    from apflint.doctor.level_state import ServerState
     from apflint.doctor.snapshot import Server
     from apflint.effective import Effective
+    from apflint.finding import Report
+    from apflint.output.console import Style
     from apflint.releases import Release
     from apflint.settings.model import Settings
 
@@ -41,7 +44,13 @@ _DUMP_HELP = "Debug dump of an API server: a file, gzip, or a directory; repeata
 _MANIFESTS_HELP = "Manifests that the server should have: files or directories; repeatable."
 _LIVE_HELP = "Read the metrics, dumps and objects of the API server that kubectl reaches."
 _WATCH_HELP = "With --live: read the metrics twice, this time apart, and show rates, such as 60s."
+_FORMATS = (*FORMATS, "html")
 _MIN_WATCH_SECONDS, _MAX_WATCH_SECONDS = 1, 600
+
+
+def parse_doctor_format(name: str) -> str:
+    """Return the name of an output format unchanged. Raises typer.BadParameter for an unknown format."""
+    return name if name == "html" else parse_format(name)
 
 
 def parse_watch(text: str) -> float:
@@ -80,11 +89,11 @@ def doctor(
         str,
         option(
             OUTPUT,
-            f"Output format: {', '.join(FORMATS)}.",
+            f"Output format: {', '.join(_FORMATS)}.",
             "--format",
             metavar="FORMAT",
-            parser=parse_format,
-            autocompletion=completers.complete_formats,
+            parser=parse_doctor_format,
+            autocompletion=lambda incomplete: [name for name in _FORMATS if name.startswith(incomplete)],
         ),
     ] = "text",
     fail_on: Annotated[
@@ -151,17 +160,27 @@ def doctor(
     evidence = [Evidence(compute_state(server), effective, expected, current) for server in servers]
     chosen = settings.to_options()
     report = diagnose(evidence, chosen.rules, release, chosen.adjust)
-    states = [one.state for one in evidence]
-    how = style(color, quiet=True)
-    if output_format == "json":
-        findings = json.loads(render(report, "json", how))
-        sys.stdout.write(to_json({"servers": [state_json(state) for state in states], **findings}, 2))
-    elif output_format == "text":
-        tables = (render_state(state, how) for state in states)
-        sys.stdout.write("\n".join(filter(None, (*tables, render(report, "text", how)))))
-    else:
-        sys.stdout.write(render(report, output_format, how))
+    sys.stdout.write(_render([one.state for one in evidence], report, output_format, style(color, quiet=True)))
     return exit_code_of(report, Output(output_format, settings.fail_on))
+
+
+def _render(states: list[ServerState], report: Report, output_format: str, how: Style) -> str:
+    match output_format:
+        case "json":
+            findings = json.loads(render(report, "json", how))
+            return to_json({"servers": [state_json(state) for state in states], **findings}, 2)
+        case "text":
+            tables = (render_state(state, how) for state in states)
+            return "\n".join(filter(None, (*tables, render(report, "text", how))))
+        case "markdown":
+            from apflint.output.doctor_markdown import render_markdown
+
+            return render_markdown(states, report)
+        case "html":
+            from apflint.output.doctor_page import render_html
+
+            return render_html(states, report)
+    return render(report, output_format, how)
 
 
 def _choose_release(kubernetes: Release | None, settings: Settings, servers: tuple[Server, ...]) -> Release | None:

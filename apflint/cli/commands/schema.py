@@ -26,6 +26,7 @@ Name = Literal[
     "report",
     "config-output",
     "diff-output",
+    "doctor-output",
     "explain-output",
     "limits-output",
     "replay-output",

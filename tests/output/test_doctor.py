@@ -1,0 +1,79 @@
+"""The output of `apflint doctor` in each format: golden files, and names that are markup."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from support.recordings import ROOT
+
+from apflint.cli.app import run
+from apflint.doctor.diagnosis import diagnose
+from apflint.doctor.evidence import Evidence
+from apflint.doctor.level_state import compute_state
+from apflint.doctor.snapshot import group_servers, parse_part
+from apflint.output.doctor_markdown import render_markdown
+from apflint.output.doctor_page import MAX_DRAWN_QUEUES, render_html
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+LIVE = ROOT / "fixtures" / "live"
+HOSTILE = """<script>alert(1)</script>|`**@all** ::error::"""
+
+
+def render(*files: str) -> tuple[str, str]:
+    """Return the Markdown and the HTML about the server of these files."""
+    parts = [parse_part(f"file{number}", text) for number, text in enumerate(files)]
+    evidence = [Evidence(compute_state(server)) for server in group_servers(parts)]
+    report = diagnose(evidence, ["APF801"])
+    states = [one.state for one in evidence]
+    return render_markdown(states, report), render_html(states, report)
+
+
+@pytest.mark.parametrize("name", ["text", "json", "markdown", "html"])
+def test_output(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(LIVE)
+    dumps = [word for kind in ("requests.txt", "queues.txt.gz") for word in ("--dump", f"4-mixed.{kind}")]
+    assert run(["doctor", "--isolated", "--metrics", "4-mixed.metrics.txt.gz", *dumps, "--format", name]) == 0
+    assert capsys.readouterr().out == snapshot
+
+
+def test_names_are_not_markup() -> None:
+    label = HOSTILE.replace('"', "'")
+    metrics = (
+        f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="{label}"}} 1\n'
+        f'apiserver_flowcontrol_rejected_requests_total{{flow_schema="{label}",priority_level="{label}",reason="x"}} 1\n'
+    )
+    markdown, html = render(metrics)
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    code = re.sub(r"(`+).*?[^`]\1(?!`)", "", markdown)  # outside of code spans
+    assert "<script" not in code
+    assert "@all" not in code
+
+
+def test_page_loads_nothing() -> None:
+    _, html = render('apiserver_flowcontrol_nominal_limit_seats{priority_level="low"} 1\n')
+    assert "default-src 'none'" in html
+    assert re.findall(r"<(?:script|link|img|iframe)|url\(|@import", html) == []
+
+
+@pytest.mark.parametrize("count", [MAX_DRAWN_QUEUES, MAX_DRAWN_QUEUES + 1])
+def test_drawn_queues(count: int) -> None:
+    metrics = 'apiserver_flowcontrol_nominal_limit_seats{priority_level="low"} 1\n'
+    rows = "".join(f"low, {number}, {int(number == 0)}, 0, 0\n" for number in range(count))
+    _, html = render(metrics, f"PriorityLevelName, Index, PendingRequests, ExecutingRequests, SeatsInUse\n{rows}")
+    assert f"1 request in 1 of {count} queues waits" in html
+    assert html.count("<title>queue ") == (count if count <= MAX_DRAWN_QUEUES else 0)
+
+
+def test_servers_without_waiting_requests() -> None:
+    metrics = 'apiserver_flowcontrol_nominal_limit_seats{priority_level="low"} 0\n'
+    queues = "PriorityLevelName, Index, PendingRequests, ExecutingRequests, SeatsInUse\nlow, 0, 0, 0, 0\n"
+    markdown, html = render(metrics, queues)
+    assert "All queues are empty." in html
+    assert "**No findings**" in markdown
