@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.doctor.snapshot import Metrics, Part, parse_part
+from apflint.doctor.snapshot import Metrics, Part, group_servers, parse_part
 from apflint.errors import UserError
 from apflint.inputs.apf_configuration import read_cluster
 from apflint.inputs.kubectl import read_raw
@@ -51,7 +51,7 @@ def read_live_server(kubectl: KubectlOptions, options: ClusterOptions, seconds: 
     if seconds is not None:
         first = _parse(_METRICS, read_raw(kubectl, _PATHS[_METRICS]))
         time.sleep(seconds)
-    parts = list(_read_parts(kubectl, notes))
+    parts = _drop_contradictions(list(_read_parts(kubectl, notes)), notes)
     if first is not None:
         if _started(first) in [_started(part) for part in parts]:
             parts.insert(0, first._replace(source=_rename(first)))
@@ -82,6 +82,19 @@ def _read_parts(kubectl: KubectlOptions, notes: list[str]) -> Iterator[Part]:
     if len(errors) == len(answers):
         raise UserError(errors[0])
     notes += errors
+
+
+def _drop_contradictions(parts: list[Part], notes: list[str]) -> list[Part]:
+    """Return the parts without those that contradict an earlier one: several API servers may have answered."""
+    kept: list[Part] = []
+    for part in parts:
+        try:
+            group_servers((*kept, part))
+        except UserError as error:
+            notes.append(f"{error}; {part.source.name} is not used, because another API server may have answered")
+        else:
+            kept.append(part)
+    return kept
 
 
 def _parse(name: str, data: bytes) -> Part:

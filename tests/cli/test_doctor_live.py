@@ -109,6 +109,13 @@ def test_half_an_answer_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "live:dump_queues: " in notes
 
 
+def test_dump_of_another_server_is_not_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = read("2-slow-a", "priority_levels").replace(b"slow,", b"fast,")
+    found, notes = diagnose(tmp_path, capsys, replies={**answers(), f"{DEBUG}dump_priority_levels": (200, other)})
+    assert len(found["servers"][0]["files"]) == 3
+    assert "live:dump_priority_levels is not used, because another API server may have answered" in notes
+
+
 class Moments(dict[str, tuple[int, Any]]):
     """Answers whose first metrics are those of an earlier moment."""
 
