@@ -8,6 +8,7 @@ a wrong option on a page fails its test. Python runs for real, apart from what `
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import re
@@ -99,7 +100,8 @@ def get_flow_schema(name: str) -> None:
 
 def show_recording(name: str) -> Callable[..., None]:
     """Return a function that prints what a server returned. The pages call its busy level `reports`."""
-    text = (LIVE / name).read_text(encoding="utf-8")
+    data = (LIVE / name).read_bytes()
+    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
     return lambda *_: print(re.sub(r"\bslow(-writes)?\b", "reports", text), end="")
 
 
@@ -202,6 +204,10 @@ USAGES: dict[str, Callable[..., None]] = {
     "helm template CHART --values VALUES --kube-version RELEASE": show("chart.txt"),
     "kind create cluster --image IMAGE": succeed,
     "kubectl apply -f FILE": apply_objects,
+    "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels": show_recording(
+        "2-slow-a.priority_levels.txt"
+    ),
+    "kubectl get --raw /debug/api_priority_and_fairness/dump_queues": show_recording("2-slow-a.queues.txt.gz"),
     "kubectl get --raw /debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1": show_recording(
         "dump_requests.txt"
     ),
