@@ -176,6 +176,11 @@ ForceExclude = Annotated[bool, option(INPUT, "Apply --exclude to named files, to
 StdinFilename = Annotated[str | None, option(INPUT, "Name to show for standard input.", metavar="FILE")]
 Context = Annotated[list[str] | None, option(INPUT, _CONTEXT_HELP, metavar="PATH")]
 
+_METRICS_HELP = "Metrics of an API server: a file, gzip, a directory, or - for standard input; repeatable."
+_DUMP_HELP = "Debug dump of an API server: a file, gzip, or a directory; repeatable."
+Metrics = Annotated[list[str] | None, option(INPUT, _METRICS_HELP, "--metrics", metavar="FILE")]
+Dumps = Annotated[list[str] | None, option(INPUT, _DUMP_HELP, "--dump", metavar="FILE")]
+
 Select = Annotated[list[str] | None, _rules_option(_SELECT_HELP)]
 ExtendSelect = Annotated[
     list[str] | None, _rules_option("Run these rules, too, such as rules that are off by default.")

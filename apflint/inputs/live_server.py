@@ -51,7 +51,7 @@ def read_live_server(kubectl: KubectlOptions, options: ClusterOptions, seconds: 
     if seconds is not None:
         first = _parse(_METRICS, read_raw(kubectl, _PATHS[_METRICS]))
         time.sleep(seconds)
-    parts = _drop_contradictions(list(_read_parts(kubectl, notes)), notes)
+    parts = list(read_live_parts(kubectl, notes))
     if first is not None:
         if _started(first) in [_started(part) for part in parts]:
             parts.insert(0, first._replace(source=_rename(first)))
@@ -65,6 +65,14 @@ def read_live_server(kubectl: KubectlOptions, options: ClusterOptions, seconds: 
         objects = None
         notes.append(str(error))
     return LiveServer(tuple(parts), objects, tuple(notes))
+
+
+def read_live_parts(kubectl: KubectlOptions, notes: list[str]) -> tuple[Part, ...]:
+    """Return the metrics and the dumps of the API server that kubectl reaches. Append sentences about missing ones to `notes`.
+
+    Raises UserError if neither metrics nor dumps can be read.
+    """
+    return tuple(_drop_contradictions(list(_read_parts(kubectl, notes)), notes))
 
 
 def _read_parts(kubectl: KubectlOptions, notes: list[str]) -> Iterator[Part]:

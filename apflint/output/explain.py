@@ -173,9 +173,11 @@ def _precedence_json(schema: FlowSchema) -> dict[str, object]:
     return {"flowSchema": schema.name, "matchingPrecedence": schema.spec.matching_precedence}
 
 
-def render_explanation(explanation: Explanation, style: Style) -> str:
-    """Render the explanation of one request."""
+def render_explanation(explanation: Explanation, style: Style, now: str = "") -> str:
+    """Render the explanation of one request. `now` describes the level and the flow on a running server."""
     answer = "".join(f"{line}\n" for line in (_answer(explanation, style), *_facts(explanation, style)))
+    if now:
+        answer += "".join(f"{line}\n" for line in label_lines("Now", now, _LABEL_CELLS, style))
     if explanation.unclassified:
         unclassified = render_prose(style, explanation.unclassified, color="bold")
         answer = f"{unclassified}{render_prose(style, 'Otherwise this would be the answer:')}{answer}"

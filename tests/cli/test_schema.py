@@ -33,6 +33,8 @@ OUTPUTS = {
         ["explain", *REQUEST, "-f", str(STORY)],
         ["explain", "get", "/healthz", "--as", "system:anonymous", "--kubernetes", "1.20"],
         ["explain", "watch", "pods", "--as", "root", "--as-group", "system:masters"],
+        ["explain", "list", "configmaps", "--as", "alice", "--dump", str(LIVE / "4-mixed.queues.txt.gz")],
+        ["explain", *REQUEST, "--kubernetes", "1.33", "--metrics", str(LIVE / "4-mixed.metrics.txt.gz")],
     ],
     "limits-output": [["limits", str(STORY)], ["limits", "--kubernetes", "1.20", str(STORY)]],
     "replay-output": [

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from apflint.releases import Release
     from apflint.settings.model import Settings
 
-_METRICS_HELP = "Metrics of an API server: a file, gzip, a directory, or - for standard input; repeatable."
-_DUMP_HELP = "Debug dump of an API server: a file, gzip, or a directory; repeatable."
 _MANIFESTS_HELP = "Manifests that the server should have: files or directories; repeatable."
 _LIVE_HELP = "Read the metrics, dumps and objects of the API server that kubectl reaches."
 _WATCH_HELP = "With --live: read the metrics twice, this time apart, and show rates, such as 60s."
@@ -72,8 +70,8 @@ def parse_watch(text: str) -> float:
     ),
 )
 def doctor(
-    metrics: Annotated[list[str] | None, option(INPUT, _METRICS_HELP, "--metrics", metavar="FILE")] = None,
-    dump: Annotated[list[str] | None, option(INPUT, _DUMP_HELP, "--dump", metavar="FILE")] = None,
+    metrics: options.Metrics = None,
+    dump: options.Dumps = None,
     filename: Annotated[list[str] | None, option(INPUT, _MANIFESTS_HELP, "--filename", "-f", metavar="PATH")] = None,
     kustomize: options.Kustomize = None,
     live: Annotated[bool, option(CLUSTER, _LIVE_HELP, "--live")] = False,

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.effective import Effective
+    from apflint.explainer import Explanation
+    from apflint.inputs.kubectl import KubectlOptions
     from apflint.output.console import Style
 
 REQUEST = "Request"
@@ -64,6 +66,7 @@ MAX_PRINTED_ERRORS = 10
         ("an event of the audit log", "apflint explain --event event.json"),
         ("many requests", "apflint explain -f manifests/ --requests requests.jsonl --format json"),
         ("the objects of a running cluster", "apflint explain --live list pods -n team-a --as alice"),
+        ("with the queues of a server", "apflint explain list pods -n team-a --as alice --metrics metrics.txt"),
         (
             "the FlowSchema of a response, by its header X-Kubernetes-PF-FlowSchema-UID",
             "apflint explain --live --flow-schema-uid ed64adff-da4d-424d-b18d-973d2ada602f",
@@ -115,6 +118,8 @@ def explain(
     priority_level_uid: Annotated[
         str | None, option(REQUEST, "Show the name of the priority level with this uid.", metavar="UID")
     ] = None,
+    metrics: options.Metrics = None,
+    dump: options.Dumps = None,
     filename: options.Filenames = None,
     kustomize: options.Kustomize = None,
     cluster: options.Cluster = None,
@@ -151,6 +156,16 @@ def explain(
         raise UserError("no request given. For example: apflint explain list pods -n team-a --as alice")
     kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
     options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
+    options.reject_combinations(
+        {"--metrics": metrics, "--dump": dump},
+        {
+            "--live": live,
+            "--event": event,
+            "--requests": requests,
+            "--flow-schema-uid": flow_schema_uid,
+            "--priority-level-uid": priority_level_uid,
+        },
+    )
     paths = options.chain_paths(filename)
     if "-" in paths and "-" in (event, requests):
         raise UserError("standard input cannot be both the manifests and the requests")
@@ -178,17 +193,17 @@ def explain(
     )
     is_json = output_format == "json"
     is_project = not (paths or settings.names_manifests)
+    observed_files = options.chain_paths(metrics, dump)
     if request is not None and is_project and len(names := list_clusters(settings)) > 1:
+        if observed_files:
+            raise UserError("the settings define several clusters: select the one of the server with --cluster NAME")
         return _explain_in_clusters(request, names, settings, style(color), is_json=is_json)
     known = read_cluster(*select_cluster(paths, settings), print_note)
     if uids != (None, None):
         return _print_names(known, *uids, is_json=is_json)
     explainer, how = Explainer(known), style(color)
     if request is not None:
-        explanation = explainer.explain(request)
-        text = to_json(explanation_json(explanation), 2) if is_json else render_explanation(explanation, how)
-        sys.stdout.write(text)
-        return ExitCode.OK
+        return _print_answer(explainer.explain(request), observed_files, kubectl, how, is_json=is_json)
     if event is not None and not is_json:
         return _print_answers(event, _explain_events(explainer, event, how))
     if (file := event or requests) is not None:
@@ -202,6 +217,44 @@ def explain(
     from apflint.cli.explain_prompt import Draft, converse
 
     return converse(explainer, Draft(user or "", ", ".join(groups or ()), namespace=namespace or ""), how)
+
+
+def _print_answer(
+    explanation: Explanation, files: tuple[str, ...], kubectl: KubectlOptions | None, how: Style, *, is_json: bool
+) -> int:
+    """Print the answer for one request, with what the files or the running server show about its level."""
+    observations, now = _observe(explanation, files, kubectl)
+    if is_json:
+        observed = {} if observations is None else {"observed": observations}
+        sys.stdout.write(to_json({**explanation_json(explanation), **observed}, 2))
+    else:
+        sys.stdout.write(render_explanation(explanation, how, now))
+    return ExitCode.OK
+
+
+def _observe(
+    explanation: Explanation, files: tuple[str, ...], kubectl: KubectlOptions | None
+) -> tuple[list[dict[str, object]] | None, str]:
+    """Return what the files or the running server show about a request: for JSON, and as a sentence."""
+    if not files and kubectl is None:
+        return None, ""
+    from apflint.doctor.level_state import compute_state
+    from apflint.doctor.snapshot import group_servers
+    from apflint.output.observation import describe_observations, observation_json, observe
+
+    if kubectl is None:
+        from apflint.inputs.server_files import read_parts
+
+        parts = read_parts(files)
+    else:
+        from apflint.inputs.live_server import read_live_parts
+
+        try:
+            parts = read_live_parts(kubectl, [])
+        except UserError as error:  # the objects, which the answer needs, were read
+            return [], f"Unknown. {error}"
+    observations = [observe(explanation, compute_state(server)) for server in group_servers(parts)]
+    return [observation_json(one) for one in observations], describe_observations(observations)
 
 
 def _explain_in_clusters(
