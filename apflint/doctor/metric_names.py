@@ -7,7 +7,10 @@ servers hide it from 1.31; 1.37 no longer has it); the metrics of kube-apiserver
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from apflint.releases import Release
 
 PREFIX = "apiserver_flowcontrol_"
 
@@ -91,3 +94,19 @@ QUANTITIES = (
     SIZES,
 )
 NAMES = frozenset(metric.name for quantity in QUANTITIES for metric in quantity.metrics)
+
+_CAMEL_CASE_MINORS = (18, 19)
+"""Releases whose labels are `priorityLevel` and `flowSchema`."""
+
+
+def name_in(quantity: Quantity, release: Release) -> str | None:
+    """Return the metric of a quantity that servers of a release have, or None."""
+    for metric in quantity.metrics:
+        if metric.since <= release.minor and (metric.until is None or release.minor <= metric.until):
+            return metric.name
+    return None
+
+
+def level_label(release: Release) -> str:
+    """Return the label with the priority level."""
+    return "priorityLevel" if release.minor in _CAMEL_CASE_MINORS else "priority_level"

@@ -64,7 +64,6 @@ def parse_watch(text: str) -> float:
     epilog=examples(
         ("the saved metrics of a server", "apflint doctor --metrics metrics.txt"),
         ("the API server that kubectl reaches", "apflint doctor --live"),
-        ("the same, with the rates of a minute", "apflint doctor --live --watch 60s"),
         ("with dumps, which show clients and queues", "apflint doctor --metrics metrics.txt --dump dump_requests.txt"),
         ("compare the server with manifests", "apflint doctor --metrics metrics.txt -f manifests/"),
     ),

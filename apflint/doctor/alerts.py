@@ -1,0 +1,224 @@
+"""Alerts for Prometheus about the priority levels of a configuration. The thresholds follow from the configuration."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.catalogue import PAGE_URL
+from apflint.doctor import metric_names
+from apflint.evaluate.configuration import CATCH_ALL
+from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.doctor.metric_names import Quantity
+    from apflint.effective import Effective
+    from apflint.evaluate.limits import LevelLimits
+    from apflint.releases import Release
+
+MUST_NOT_REJECT = ("leader-election", "node-high", "system", "workload-high")
+"""Built-in levels whose users are the control plane and the nodes: a rejected request costs a lease or a heartbeat."""
+MAX_REJECTED_QUEUE, MAX_REJECTED_REJECT = 0.01, 0.1
+"""Maximum proportion of rejected requests of other levels: with queues, and without, where rejecting is the only limit."""
+MAX_SYSTEM_WAIT_SECONDS = 1
+"""A lease is renewed every 2 s, and given up after 10 s: see the defaults of `--leader-elect-renew-deadline`."""
+MAX_WAIT_SECONDS = round(DEFAULT_WAIT_SECONDS * 2 / 3)
+"""Bound of a bucket of waits, 10 s. Requests are rejected after 15 s by default."""
+_QUANTILE = 0.99
+_RANGE = "5m"
+
+
+class Alert(NamedTuple):
+    """An alerting rule of Prometheus."""
+
+    name: str
+    level: str
+    expression: str
+    duration: str
+    """How long the expression must have a result before the alert fires."""
+    severity: str
+    """`critical` or `warning`."""
+    summary: str
+    description: str
+    rule: str
+    """The rule of apflint whose page says what to do."""
+
+    @property
+    def runbook(self) -> str:
+        """Address of the page of the rule."""
+        return PAGE_URL.format(id=self.rule)
+
+
+def build_alerts(effective: Effective) -> tuple[Alert, ...]:
+    """Return the alerts for each priority level with a limit, and for the configuration as a whole."""
+    release = effective.release
+    levels = [level for level in effective.limits.levels if not level.is_exempt]
+    alerts = [alert for level in levels for alert in _alerts_of_level(level, release)]
+    return (*alerts, *_unknown_levels(effective, release))
+
+
+def _alerts_of_level(level: LevelLimits, release: Release) -> Iterator[Alert]:
+    yield _rejections(level, release)
+    if level.response == "Queue":
+        yield _waits(level, release)
+    yield from _saturation(level, release)
+    yield from _drift(level, release)
+    if level.name == CATCH_ALL and metric_names.name_in(metric_names.DISPATCHED, release) is not None:
+        dispatched = _rate(metric_names.DISPATCHED, level.name, release)
+        yield Alert(
+            "APFRequestsAtCatchAll",
+            level.name,
+            f"{dispatched} > 0",
+            "15m",
+            "warning",
+            "Requests are at the priority level catch-all",
+            "No FlowSchema except catch-all matches these requests. The level rejects all but the smallest load.",
+            "APF809",
+        )
+
+
+def _rejections(level: LevelLimits, release: Release) -> Alert:
+    rejected = _rate(metric_names.REJECTED, level.name, release)
+    has_total = metric_names.name_in(metric_names.DISPATCHED, release) is not None  # from 1.20 on
+    if level.name not in MUST_NOT_REJECT and not has_total:
+        return Alert(
+            "APFRequestsRejected",
+            level.name,
+            f"{rejected} > 0",
+            "10m",
+            "warning",
+            f"The priority level {level.name} rejects requests",
+            "Clients get the status 429, and retry.",
+            "APF801",
+        )
+    if level.name in MUST_NOT_REJECT:
+        return Alert(
+            "APFRequestsRejected",
+            level.name,
+            f"{rejected} > 0",
+            "1m",
+            "critical",
+            f"The priority level {level.name} rejects requests of the control plane or of nodes",
+            "Each rejected request can cost a lease or a heartbeat.",
+            "APF801",
+        )
+    maximum = MAX_REJECTED_QUEUE if level.response == "Queue" else MAX_REJECTED_REJECT
+    dispatched = _rate(metric_names.DISPATCHED, level.name, release)
+    # Without dispatched requests, that series is absent.
+    total = f"({rejected} + ({dispatched} or 0 * {rejected}))"
+    return Alert(
+        "APFRequestsRejected",
+        level.name,
+        f"{rejected} / {total} > {maximum}",
+        "10m",
+        "warning",
+        f"The priority level {level.name} rejects more than {maximum:.0%} of its requests",
+        "Clients get the status 429, and retry.",
+        "APF801",
+    )
+
+
+def _waits(level: LevelLimits, release: Release) -> Alert:
+    is_system = level.name in MUST_NOT_REJECT
+    seconds = MAX_SYSTEM_WAIT_SECONDS if is_system else MAX_WAIT_SECONDS
+    buckets = _select(metric_names.WAITS, level.name, release, 'execute="true"')
+    return Alert(
+        "APFLongWaits",
+        level.name,
+        f"histogram_quantile({_QUANTILE}, sum by (instance, le) (rate({buckets}[{_RANGE}]))) > {seconds}",
+        "5m" if is_system else "10m",
+        "critical" if is_system else "warning",
+        f"Requests of the priority level {level.name} wait longer than {seconds} s",
+        f"1% of its requests wait longer. By default, the server rejects a request after {DEFAULT_WAIT_SECONDS:g} s.",
+        "APF802",
+    )
+
+
+def _saturation(level: LevelLimits, release: Release) -> Iterator[Alert]:
+    """Yield an alert for demand that the level cannot get, or without borrowing, for a level that uses all of its seats."""
+    demand = metric_names.name_in(metric_names.DEMAND_SMOOTHED, release)
+    in_use = metric_names.name_in(metric_names.SEATS_IN_USE, release)
+    if demand is not None:
+        yield Alert(
+            "APFSaturated",
+            level.name,
+            f"{_select(metric_names.DEMAND_SMOOTHED, level.name, release)} > {level.attainable}",
+            "15m",
+            "warning",
+            f"The priority level {level.name} needs more than the {level.attainable} seats that it can get",
+            f"Its nominal limit is {level.nominal}. With all seats that other levels lend, it can get {level.attainable}.",
+            "APF803",
+        )
+    elif in_use is not None:
+        used = f"sum by (instance) ({_select(metric_names.SEATS_IN_USE, level.name, release)})"
+        yield Alert(
+            "APFSaturated",
+            level.name,
+            f"{used} >= {level.nominal}",
+            "15m",
+            "warning",
+            f"The priority level {level.name} uses all of its {level.nominal} seats",
+            "Further requests wait or are rejected.",
+            "APF803",
+        )
+
+
+def _drift(level: LevelLimits, release: Release) -> Iterator[Alert]:
+    nominal = _select(metric_names.NOMINAL, level.name, release)
+    yield Alert(
+        "APFLimitDiffers",
+        level.name,
+        f"{nominal} != {level.nominal}",
+        "15m",
+        "warning",
+        f"The priority level {level.name} does not have {level.nominal} seats, as the manifests say",
+        "The server has other manifests or other inflight flags.",
+        "APF806",
+    )
+    yield Alert(
+        "APFLevelMissing",
+        level.name,
+        f"absent({nominal})",
+        "15m",
+        "warning",
+        f"No API server has the priority level {level.name}",
+        "The FlowSchemas of the level have no effect.",
+        "APF807",
+    )
+
+
+def _unknown_levels(effective: Effective, release: Release) -> Iterator[Alert]:
+    """Yield an alert for levels that the manifests do not define, if they use seats. Metrics of deleted levels stay."""
+    names = "|".join(re.sub(r"[.^$*+?()\[\]{}|\\]", r"\\\g<0>", name) for name in effective.configuration.levels)
+    metric = metric_names.name_in(metric_names.DISPATCHED, release)
+    if metric is not None:
+        label = metric_names.level_label(release)
+        yield Alert(
+            "APFLevelUnknown",
+            "",
+            f"sum by (instance, {label}) (rate({metric}{{{label}!~{_quote(names)}}}[{_RANGE}])) > 0",
+            "15m",
+            "warning",
+            "A priority level gets requests, and the manifests do not define it",
+            "Its shares decrease the seats of all other levels.",
+            "APF807",
+        )
+
+
+def _rate(quantity: Quantity, level: str, release: Release) -> str:
+    return f"sum by (instance) (rate({_select(quantity, level, release)}[{_RANGE}]))"
+
+
+def _select(quantity: Quantity, level: str, release: Release, *matchers: str) -> str:
+    """Return the selector of a metric for a level. The caller knows that the release has the metric."""
+    name = metric_names.name_in(quantity, release)
+    assert name is not None, quantity.label
+    return f"{name}{{{','.join((f'{metric_names.level_label(release)}={_quote(level)}', *matchers))}}}"
+
+
+def _quote(text: str) -> str:
+    """Return a string of PromQL."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

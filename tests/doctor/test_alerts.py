@@ -1,0 +1,149 @@
+"""Alerts: their syntax, the metrics that they use, and their thresholds compared with the recorded server."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from support import builders
+from support.recordings import TOTAL, read_moment, recorded_objects, state_of
+
+from apflint.catalogue import list_ids
+from apflint.doctor.alerts import MUST_NOT_REJECT, build_alerts
+from apflint.effective import Assumptions, Effective
+from apflint.engine import load_inputs
+from apflint.output.alerts import render_alerts
+from apflint.releases import RELEASES, parse_release
+from apflint.workspace import build_workspace
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
+    from apflint.doctor.alerts import Alert
+
+promql_parser = pytest.importorskip("promql_parser", reason="promql-parser is not installed")
+METRIC = re.compile(r"\b(apiserver_\w+)")
+
+
+class InvalidRuleError(Exception):
+    """Prometheus would not load the rule."""
+
+
+def recorded_alerts() -> tuple[Alert, ...]:
+    """Return the alerts for the objects of the recorded server."""
+    items = {"items": recorded_objects("0-idle"), "apiVersion": "v1", "kind": "List"}
+    workspace = build_workspace(load_inputs([("o.json", json.dumps(items).encode())]), parse_release("1.36"))
+    return build_alerts(Effective(workspace, Assumptions(True, TOTAL, defaults=False)))
+
+
+def built_in_alerts(release: str, *values: dict[str, Any]) -> tuple[Alert, ...]:
+    inputs = [(f"{number}.json", json.dumps(value).encode()) for number, value in enumerate(values)]
+    return build_alerts(Effective(build_workspace(load_inputs(inputs), parse_release(release))))
+
+
+def check_rules(text: str, *, is_object: bool) -> list[dict[str, Any]]:
+    """Check the structure and the syntax of rules as Prometheus does, and return the rules. Raises InvalidRuleError."""
+    value = yaml.safe_load(text)
+    if is_object:
+        assert value.keys() == {"apiVersion", "kind", "metadata", "spec"}
+        assert (value["apiVersion"], value["kind"]) == ("monitoring.coreos.com/v1", "PrometheusRule")
+        value = value["spec"]
+    assert value.keys() == {"groups"}
+    rules: list[dict[str, Any]] = []
+    for group in value["groups"]:
+        assert group.keys() == {"name", "rules"}
+        for rule in group["rules"]:
+            assert rule.keys() == {"alert", "expr", "for", "labels", "annotations"}
+            if not re.fullmatch(r"[1-9]\d*m", str(rule["for"])):
+                raise InvalidRuleError(rule["for"])
+            try:
+                promql_parser.parse(rule["expr"])
+            except ValueError as error:
+                raise InvalidRuleError(str(error)) from None
+            for name, text_value in {**rule["labels"], **rule["annotations"]}.items():
+                assert re.fullmatch(r"[a-zA-Z_]\w*", name)
+                assert isinstance(text_value, str)
+            rules.append(rule)
+    return rules
+
+
+@pytest.mark.parametrize("release", [release.name for release in RELEASES])
+@pytest.mark.parametrize("is_object", [True, False])
+def test_syntax_in_every_release(release: str, is_object: bool) -> None:
+    rules = check_rules(render_alerts(built_in_alerts(release), is_object=is_object), is_object=is_object)
+    assert len(rules) > 20
+    assert {rule["annotations"]["runbook_url"].rpartition("/")[2][:-3] for rule in rules} <= set(list_ids())
+
+
+@pytest.mark.parametrize("change", [("[5m])", "[5m]"), (" > 0", " >"), ('="system"', "=system"), ("for: 1m", "for: 1")])
+def test_invalid_rules_are_found(change: tuple[str, str]) -> None:
+    text = render_alerts(built_in_alerts("1.36"), is_object=True)
+    assert change[0] in text
+    with pytest.raises(InvalidRuleError):
+        check_rules(text.replace(*change), is_object=True)
+
+
+def test_metrics_exist_on_the_recorded_server() -> None:
+    text = next(part.source.text for part in read_moment("4-mixed") if part.kind == "metrics")
+    used = {name for alert in recorded_alerts() for name in METRIC.findall(alert.expression)}
+    assert len(used) == 5
+    assert all(re.search(rf"^{name}\{{", text, re.MULTILINE) for name in used)
+
+
+def test_thresholds_are_the_limits_of_the_recorded_server() -> None:
+    """No level of the server differs from the expected limit, and demand can exceed what the level can get."""
+    state = state_of("4-mixed")
+    alerts = recorded_alerts()
+    limits = {alert.level: int(alert.expression.split()[-1]) for alert in alerts if alert.name == "APFLimitDiffers"}
+    assert limits == {level.name: level.nominal for level in state.levels if not level.is_exempt}
+    attainable = {alert.level: int(alert.expression.split()[-1]) for alert in alerts if alert.name == "APFSaturated"}
+    firing = {level.name for level in state.levels if (level.demand_smoothed or 0) > attainable.get(level.name, 999)}
+    assert firing == {"batch", "empty", "slow", "solo", "strict"}
+
+
+def test_alerts_by_the_needs_of_users() -> None:
+    alerts = {
+        (alert.name, alert.level): alert for alert in built_in_alerts("1.36", builders.priority_level("batch", 10))
+    }
+    for name in MUST_NOT_REJECT:
+        assert alerts["APFRequestsRejected", name].severity == "critical"
+        assert alerts["APFRequestsRejected", name].expression.endswith(" > 0")
+        assert alerts["APFLongWaits", name].expression.endswith(" > 1")
+    assert alerts["APFRequestsRejected", "workload-low"].expression.endswith(" > 0.01")
+    assert alerts["APFRequestsRejected", "catch-all"].expression.endswith(" > 0.1")
+    assert alerts["APFLongWaits", "workload-low"].expression.endswith(" > 10")
+    assert ("APFLongWaits", "catch-all") not in alerts  # it does not queue
+    assert not [level for _, level in alerts if level == "exempt"]
+    unknown = alerts["APFLevelUnknown", ""]
+    assert "batch|" in unknown.expression or "|batch" in unknown.expression
+
+
+@pytest.mark.parametrize(("release", "expected"), [
+    ("1.36", {"nominal_limit_seats", "demand_seats_smoothed", "dispatched_requests_total"}),
+    ("1.25", {"request_concurrency_limit", "request_concurrency_in_use", "dispatched_requests_total"}),
+    ("1.19", {"request_concurrency_limit"}),
+])  # fmt: skip
+def test_metrics_of_a_release(release: str, expected: set[str]) -> None:
+    text = render_alerts(built_in_alerts(release), is_object=False)
+    used = {name.removeprefix("apiserver_flowcontrol_") for name in METRIC.findall(text)}
+    assert used == expected | {"rejected_requests_total", "request_wait_duration_seconds_bucket"}
+    assert ("priorityLevel=" in text) == (release == "1.19")
+
+
+def test_names_are_quoted() -> None:
+    """A name that the server rejects is still data: in PromQL, in regular expressions, and in templates."""
+    name = 'a"b\\c.{{d}}'
+    alerts = built_in_alerts("1.36", builders.priority_level(name, 10))
+    rules = check_rules(render_alerts(alerts, is_object=False), is_object=False)
+    (rule,) = [
+        rule for rule in rules if rule["labels"].get("priority_level") == name and rule["alert"] == "APFLevelMissing"
+    ]
+    assert rule["expr"].endswith('="a\\"b\\\\c.{{d}}"})')
+    assert '{{"{{"}}d}}' in rule["annotations"]["summary"]
+
+
+def test_output(snapshot: SnapshotAssertion) -> None:
+    assert render_alerts(recorded_alerts(), is_object=True) == snapshot
