@@ -49,6 +49,7 @@ def tools(root: Path, tmp_path: Path) -> object:
             "thousand",
             "repository",
             "requests",
+            "metrics",
             "crowd",
             "clusters",
             "simulation",

@@ -162,6 +162,22 @@ def requests(setting: Setting) -> Iterator[Row]:
         )
 
 
+def metrics(setting: Setting) -> Iterator[Row]:
+    """Measure the metrics of a large cluster. The parser of prometheus_client needs 2.9 s for as many lines."""
+    lines = setting.scale(60_000)
+    inputs.write_metrics(setting.folder / "metrics.txt", lines)
+    command = [setting.tools.apflint, "doctor", "--metrics", "metrics.txt", "--fail-on", "never"]
+    cost = measure_in_turn({"doctor": command}, setting.folder, setting.long_runs)["doctor"]
+    yield Row(
+        f"`doctor` of {lines:,} lines of metrics",
+        _format_cost(cost),
+        f"{cost.seconds:.1f} s",
+        f"{cost.cpu:.1f} s",
+        "1 s",
+        cost.cpu <= 1,
+    )
+
+
 def crowd(setting: Setting) -> Iterator[Row]:
     """Measure the whole-set rules on FlowSchemas that overlap."""
     count = setting.scale(300)
@@ -274,7 +290,7 @@ def replay(setting: Setting) -> Iterator[Row]:
 
 CASES: dict[str, Callable[[Setting], Iterator[Row]]] = {
     case.__name__: case
-    for case in (version, small, large, thousand, repository, requests, crowd, clusters, replay, simulation, growth)
+    for case in (version, small, large, thousand, repository, requests, metrics, crowd, clusters, replay, simulation, growth)
 }
 
 

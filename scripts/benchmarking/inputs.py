@@ -243,3 +243,19 @@ def write_requests(path: Path, lines: int, different: int) -> None:
     chance = random.Random(SEED)
     with path.open("w") as file:
         file.writelines(f"{line}\n" for line in (known if lines == different else chance.choices(known, k=lines)))
+
+
+def write_metrics(path: Path, lines: int) -> None:
+    """Write metrics of a server, of which a third are of API Priority and Fairness, as in the recorded ones."""
+    families = (
+        "nominal_limit_seats",
+        "current_limit_seats",
+        "dispatched_requests_total",
+        "current_inqueue_requests",
+        *["next_s_bounds"] * 8,
+    )
+    with path.open("w") as file:
+        for number in range(lines):
+            metric = f"apiserver_flowcontrol_{families[number % len(families)]}"
+            labels = f'flow_schema="a-{number}",priority_level="level-{number % 40}"'
+            file.write(f"{metric}{{{labels}}} {number % 100}\n")
