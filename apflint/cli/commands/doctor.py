@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _MANIFESTS_HELP = "Manifests that the server should have: files or directories; repeatable."
 _LIVE_HELP = "Read the metrics, dumps and objects of the API server that kubectl reaches."
-_WATCH_HELP = "With --live: read the metrics twice, this time apart, and show rates, such as 60s."
+_WATCH_HELP = "With --live: read the metrics twice, such as 60s apart, and show rates."
 _FORMATS = (*FORMATS, "html")
 _MIN_WATCH_SECONDS, _MAX_WATCH_SECONDS = 1, 600
 
