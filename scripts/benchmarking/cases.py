@@ -290,7 +290,20 @@ def replay(setting: Setting) -> Iterator[Row]:
 
 CASES: dict[str, Callable[[Setting], Iterator[Row]]] = {
     case.__name__: case
-    for case in (version, small, large, thousand, repository, requests, metrics, crowd, clusters, replay, simulation, growth)
+    for case in (
+        version,
+        small,
+        large,
+        thousand,
+        repository,
+        requests,
+        metrics,
+        crowd,
+        clusters,
+        replay,
+        simulation,
+        growth,
+    )
 }
 
 
