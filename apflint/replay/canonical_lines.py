@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from apflint.replay.tables import Row
 
-scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder())["scan_once"]
+scan: Callable[[str, int], tuple[object, int]] = vars(json.JSONDecoder())["scan_once"]
 """Parses a value at an index of a string. It is faster than `json.loads`, which searches for spaces around the value.
 
 Raises StopIteration, ValueError or RecursionError if there is no value."""
@@ -162,6 +162,7 @@ class CanonicalLines:
     def _read_body(self, text: str) -> _Body:
         start = text.index('",', len(_STAGE)) + 2
         stage = text[len(_STAGE) : start - 2]
+        event: Any
         event, end = scan(f"{{{text[start:]}}}", 0)
         if end != len(text) - start + 2 or not _BODY_FIELDS.issuperset(event) or stage not in LATER_STAGES:
             raise ValueError(text)

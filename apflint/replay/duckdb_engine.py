@@ -96,7 +96,7 @@ class DuckDatabase:
         """The temporary directory of the database."""
         return self._directory.name
 
-    def query(self, sql: str) -> list[tuple[Any, ...]]:
+    def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows. Raises KeyboardInterrupt if the user interrupts it."""
         try:
             return self.connection.execute(sql).fetchall()
@@ -106,7 +106,7 @@ class DuckDatabase:
                 raise KeyboardInterrupt from None
             raise
 
-    def stream(self, sql: str) -> Iterator[tuple[Any, ...]]:
+    def stream(self, sql: str) -> Iterator[tuple[object, ...]]:
         """Run a statement, and yield its rows."""
         result = self.connection.execute(sql)
         while rows := result.fetchmany(10_000):
@@ -223,7 +223,7 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
             numbered = f"SELECT *, {server} AS server, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({event})"
             reduced = reduce_events(numbered, "epoch_us", wanted, reader.namespaces)
             database.query(f"INSERT INTO raw SELECT {number}, * FROM ({reduced})")
-            counts = dict(database.query(f"SELECT class, count(*) FROM raw WHERE file = {number} GROUP BY class"))
+            counts = dict(_query(database, f"SELECT class, count(*) FROM raw WHERE file = {number} GROUP BY class"))
             odd = _find_odd_lines(database, number) if ODD in counts else []
         except KeyboardInterrupt:
             database.query("ROLLBACK")
@@ -246,10 +246,10 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
 def _find_odd_lines(database: DuckDatabase, number: int) -> list[str] | None:
     """Return the lines of a file that only Python can judge, or None if they are unknown or too many."""
     where = f"file = {number} AND class = {ODD}"
-    ((total, size),) = database.query(f"SELECT count(*) - count(line), sum(strlen(line)) FROM raw WHERE {where}")
+    ((total, size),) = _query(database, f"SELECT count(*) - count(line), sum(strlen(line)) FROM raw WHERE {where}")
     if total or size > _MAX_ODD_BYTES:
         return None
-    lines = [line for (line,) in database.query(f"SELECT line FROM raw WHERE {where}")]
+    lines = [line for (line,) in _query(database, f"SELECT line FROM raw WHERE {where}")]
     database.query(f"UPDATE raw SET line = NULL WHERE {where}")
     return lines
 
@@ -333,6 +333,10 @@ def _list_types(path: str, kind: Any) -> Iterator[tuple[str, str]]:
         yield path, "ARRAY" if isinstance(kind, list) else "UBIGINT" if kind == "JSON" else "VARCHAR"
 
 
+def _query(database: DuckDatabase, sql: str) -> list[Any]:
+    return list(database.query(sql))
+
+
 def _number_requests(database: DuckDatabase, reader: EventReader) -> None:
     """Number the distinct attribute tuples of `raw`, and fill the table `request`."""
     names = ", ".join(TUPLE)
@@ -342,7 +346,7 @@ def _number_requests(database: DuckDatabase, reader: EventReader) -> None:
     )
     database.query("CREATE TABLE numbered (number INTEGER, tuple INTEGER)")
     rows = []
-    for number, user, groups, *others in database.query(f"SELECT * FROM key ORDER BY {names}"):
+    for number, user, groups, *others in _query(database, f"SELECT * FROM key ORDER BY {names}"):
         key = (user, None if groups is None else tuple(groups), *others)
         rows.append((number, reader.number_attributes(make_attributes(key))))
     database.insert("numbered", rows)

@@ -188,6 +188,7 @@ class EventReader:
             others = self._canonical_lines.read(lines, server, self._rows, self._counts)
         versions, count = self._versions, 0
         add = self._add
+        event: Any
         for index in others:
             line, number = lines[index], block.line + index
             try:
@@ -406,9 +407,10 @@ def _is_event(line: bytes) -> bool:
     return value is not None and find_problem(value[0]) is None
 
 
-def make_attributes(key: Any) -> AttributeTuple:
+def make_attributes(key: Hashable) -> AttributeTuple:
     """Return the attribute tuple of a result of `read_attributes`."""
-    user, groups, verb, api_group, resource, subresource, namespace, path, options = key
+    fields: Any = key
+    user, groups, verb, api_group, resource, subresource, namespace, path, options = fields
     return AttributeTuple(
         user,
         groups,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LIVE = Path(__file__).resolve().parents[2] / "fixtures" / "live"
 SCRIPTS_TO_RUN = (
     "compare_with_brute_force.py --configurations 100 --seed 1",
-    "generate_audit_log.py --seed 1 --bytes 10MB",
+    "synthesize_audit_log.py --seed 1 --bytes 10MB",
     "generate_command_options.py",
     "generate_schemas.py",
     "generate_terminal_picture.py",

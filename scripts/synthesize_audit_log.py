@@ -1,6 +1,6 @@
 """Write a synthetic audit log, to try `apflint replay` and to measure it. Equal arguments give equal bytes.
 
-    python scripts/generate_audit_log.py [--seed N] [--bytes SIZE] [--servers N] PATH
+    python scripts/synthesize_audit_log.py [--seed N] [--bytes SIZE] [--servers N] PATH
 
 With more than one server, PATH is a directory, which gets a file for each server. Together they have SIZE bytes.
 """

@@ -7,8 +7,8 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import generate_audit_log
 import pytest
+import synthesize_audit_log
 from support.audit_logs import FIXTURES
 
 from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
@@ -24,8 +24,8 @@ SIZE = 8_000_000
 
 
 def generate(monkeypatch: pytest.MonkeyPatch, path: Path, *arguments: str) -> None:
-    monkeypatch.setattr(sys, "argv", ["generate_audit_log.py", *arguments, str(path)])
-    assert generate_audit_log.main() == 0
+    monkeypatch.setattr(sys, "argv", ["synthesize_audit_log.py", *arguments, str(path)])
+    assert synthesize_audit_log.main() == 0
 
 
 def test_same_seed_gives_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
