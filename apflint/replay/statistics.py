@@ -157,6 +157,12 @@ class ReplayReport(NamedTuple):
     with the most requests."""
     breakdown: Breakdown | None
     engine: str
+    has_own_objects: bool
+    """Whether the configuration has objects besides those that Kubernetes creates."""
+    has_defaults: bool
+    """Whether the built-in objects of the release were added to the configuration."""
+    configuration: str = ""
+    """Name of the configuration, such as `manifests/`, `live` or `defaults:1.37`. Empty if the caller did not name it."""
 
 
 def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3, top: int = 10) -> ReplayReport:
@@ -202,6 +208,8 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         levels=tuple(_compute_levels(replay, totals, intervals, top_users)) if intervals is not None else (),
         breakdown=_break_down(log, by, top) if by else None,
         engine=log.engine,
+        has_own_objects=bool(replay.known.workspace.manifests),
+        has_defaults=replay.known.assumptions.defaults,
     )
 
 

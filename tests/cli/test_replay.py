@@ -53,6 +53,32 @@ def test_report(
     assert capsys.readouterr().out == snapshot
 
 
+@pytest.mark.parametrize(
+    ("arguments", "name", "sentence"),
+    [
+        ([], "defaults:1.37", "only the built-in objects. Name those of your cluster with -f, --live or --cluster."),
+        (
+            ["--no-defaults"],
+            "defaults:1.37",
+            "only the objects that each API server has. Name those of your cluster with -f, --live or --cluster.",
+        ),
+        (["-f", "begin.json"], "begin.json", "begin.json and built-in objects"),
+        (["-f", "begin.json", "--no-defaults"], "begin.json", "begin.json"),
+        (["--config", "one.toml"], "cluster:prod", "cluster:prod and built-in objects"),
+    ],
+)
+def test_report_names_the_configuration(
+    arguments: list[str], name: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "begin.json").write_bytes((LIVE / "objects-begin.json").read_bytes())
+    (tmp_path / "one.toml").write_text('[[cluster]]\nname = "prod"\npaths = ["begin.json"]\n', encoding="utf-8")
+    log = write_log(tmp_path / "audit.log", [event()])
+    for form in ("text", "markdown", "html"):
+        assert run(["replay", str(log), *arguments, "--format", form]) == 0
+        assert f"Configuration: {sentence}" in capsys.readouterr().out.replace("`", "").replace("\\", "")
+    assert replay_json(capsys, log, *arguments)["configuration"] == name
+
+
 def at(second: float) -> str:
     return datetime.fromtimestamp(1795326560 + second, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 

@@ -175,14 +175,14 @@ def replay(
     if compared is not None:
         if live:
             settings = read_live(settings, kubeconfig, kube_context)  # both sides share the objects
-        known = _read_configuration(paths, settings)
+        known, old_name = _read_configuration(paths, settings)
         other_settings = settings
         if compared == LIVE and not live:  # the running cluster has the seats of the other side
             other_settings = settings._replace(server_concurrency=known.limits.server_concurrency)
             other_settings = read_live(other_settings, kubeconfig, kube_context)
         other, name = _read_other_side(compared, paths, other_settings)
         comparison = _compare(files, known, other, wanted, top)
-        sides = Sides(describe_side(paths, settings, known), name)
+        sides = Sides(old_name, name)
         if output_format == "json":
             sys.stdout.write(to_json(comparison_json(comparison, sides), 2))
         elif output_format == "markdown":
@@ -191,10 +191,10 @@ def replay(
             sys.stdout.write(render_comparison(comparison, sides, style(color)))
         problem = _report_problems(comparison.old.coverage, is_shown=output_format != "json")
         return problem or (ExitCode.FINDINGS if comparison.changed and not exit_zero else ExitCode.OK)
-    known = _read_configuration(paths, settings)
+    known, name = _read_configuration(paths, settings)
     report, coverage = _run(files, known, wanted, top)
     if report is not None:
-        sys.stdout.write(_render(report, output_format, style(color)))
+        sys.stdout.write(_render(report._replace(configuration=name), output_format, style(color)))
     return _report_problems(coverage, is_shown=report is not None and output_format != "json")
 
 
@@ -214,14 +214,15 @@ def _render(report: ReplayReport, output_format: str, how: Style) -> str:
     return text.render(report, how)
 
 
-def _read_configuration(paths: tuple[str, ...], settings: ClusterOptions) -> Effective:
-    """Read the configuration as other commands do, but never the manifests in the current directory.
+def _read_configuration(paths: tuple[str, ...], settings: ClusterOptions) -> tuple[Effective, str]:
+    """Read the configuration as other commands do, but never the manifests in the current directory. Return it with its name.
 
     The current directory is often one of logs, whose JSON files are not manifests.
     """
     if paths or settings.names_manifests or list_clusters(settings):
         paths, settings = select_cluster(paths, settings)
-    return read_cluster(paths, settings, print_note)
+    known = read_cluster(paths, settings, print_note)
+    return known, describe_side(paths, settings, known)
 
 
 def _read_other_side(name: str, paths: tuple[str, ...], settings: ClusterOptions) -> tuple[Effective, str]:
@@ -232,7 +233,8 @@ def _read_other_side(name: str, paths: tuple[str, ...], settings: ClusterOptions
         raise UserError(
             f"--live and --compare {name} cannot be combined: a running cluster has its own built-in objects"
         )
-    known = _read_configuration(paths, settings._replace(kubernetes=parse_release(name.removeprefix(BUILT_IN_PREFIX))))
+    release = parse_release(name.removeprefix(BUILT_IN_PREFIX))
+    known, _ = _read_configuration(paths, settings._replace(kubernetes=release))
     return known, " + ".join((name, *paths, *settings.kustomizations))
 
 

@@ -221,8 +221,8 @@ def comparison_json(comparison: ReplayComparison, sides: Sides) -> dict[str, obj
         "changed": comparison.changed,
         "moved": sum(move.requests for move in comparison.moves),
         "moves": [_move_json(move) for move in comparison.moves],
-        "old": replay_json(comparison.old),
-        "new": replay_json(comparison.new),
+        "old": replay_json(comparison.old._replace(configuration=sides.old)),
+        "new": replay_json(comparison.new._replace(configuration=sides.new)),
     }
 
 

@@ -25,6 +25,7 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
     return {
         "kubernetes": report.limits.release.name,
         "serverConcurrency": report.limits.server_concurrency,
+        "configuration": report.configuration,
         "engine": report.engine,
         "partial": coverage.interrupted,
         "where": [str(condition) for condition in report.filter.conditions],

@@ -106,6 +106,8 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
     )
     if has_configuration:
         yield f"Kubernetes {report.limits.release.name}, {report.limits.server_concurrency} seats of each API server"
+        if report.configuration:
+            yield _describe_configuration(report)
     if selected := list(_describe_filter(report.filter)):
         yield f"Only requests {join_words(selected, 'and')}." + ("" if requests else " No request matches.")
     skipped = [
@@ -129,6 +131,13 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
             f"The clock was changed: {format_count(report.backwards)} requests end before they start."
             " Their durations are unknown."
         )
+
+
+def _describe_configuration(report: ReplayReport) -> str:
+    if not report.has_own_objects:
+        objects = "built-in objects" if report.has_defaults else "objects that each API server has"
+        return f"Configuration: only the {objects}. Name those of your cluster with -f, --live or --cluster."
+    return f"Configuration: {report.configuration}{' and built-in objects' if report.has_defaults else ''}"
 
 
 def _describe_period(report: ReplayReport) -> str:
