@@ -19,6 +19,7 @@ import duckdb
 
 from apflint.errors import UserError
 from apflint.inputs.audit_logs import find_compression, is_complete_zstandard, locate
+from apflint.interrupts import defer_interrupt
 from apflint.replay.events import DECISION, QUEUE_WAIT
 from apflint.replay.list_options import LIST_VERBS
 from apflint.replay.log import Log
@@ -141,6 +142,8 @@ def read_log(
 ) -> Log:
     """Read files into DuckDB. If the user interrupts, the result has the files that were read completely before.
 
+    A file is one statement: DuckDB cannot read a part of a file.
+
     Raises UserError if `memory` is not a size.
     """
     database = DuckDatabase(memory)
@@ -168,6 +171,7 @@ def _read_log(
                     reader.read_file(file)
     except KeyboardInterrupt:
         reader.coverage.interrupted = True
+        reader.flush()
     _number_requests(database, reader)
     return Log(database, reader.tuples, reader.servers, reader.coverage, "duckdb")
 
@@ -236,8 +240,9 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
         if odd is None:
             database.query("ROLLBACK")
             continue
-        database.query("COMMIT")
-        reader.coverage.stages.update({stage: counts[at] for at, stage in enumerate(STAGES) if at in counts})
+        with defer_interrupt():
+            database.query("COMMIT")
+            reader.coverage.stages.update({stage: counts[at] for at, stage in enumerate(STAGES) if at in counts})
         reader.read_odd_lines(file, odd)
         return True
     return False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.budgets import MAX_AUDIT_VALUE_BYTES
 from apflint.errors import UserError
 from apflint.inputs.audit_logs import read_blocks
+from apflint.interrupts import defer_interrupt
 from apflint.replay.canonical_lines import CanonicalLines, scan
 from apflint.replay.events import (
     DECISION,
@@ -68,8 +69,7 @@ class SqliteDatabase:
         """Append rows to a table."""
         rows = list(rows)
         if rows:
-            if not self._connection.in_transaction:  # an interrupted insertion leaves a transaction
-                self._connection.execute("BEGIN")
+            self._connection.execute("BEGIN")
             self._connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
             self._connection.execute("COMMIT")
 
@@ -140,10 +140,11 @@ class EventReader:
         self.flush()
 
     def flush(self) -> None:
-        """Store the rows that are not stored yet."""
+        """Store the rows that are not stored yet. An interrupt waits, because it would leave rows that are stored and kept."""
         if self._rows:
-            self._store(self._rows)
-            self._rows.clear()
+            with defer_interrupt():
+                self._store(self._rows)
+                self._rows.clear()
 
     def server_number(self, name: str) -> int:
         """Return the index of an API server in `servers`. Append the server if it is new."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import pty
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from functools import partial
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +49,34 @@ def test_python_engine_prints_what_it_read() -> None:
         assert process.stderr.read() == b"apflint: interrupted: the result is partial\n"
 
 
+@pytest.mark.parametrize("place", ["BEGIN", "INSERT", "COMMIT"])
+def test_interrupt_while_rows_are_stored_stores_each_row_once(
+    tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [place]
+
+    class Connection(sqlite3.Connection):
+        """Interrupts the process after the statement `place` of the first insertion."""
+
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            return self._interrupt(sql, super().execute(sql, *values))
+
+        def executemany(self, sql: str, rows: Any) -> sqlite3.Cursor:
+            return self._interrupt(sql, super().executemany(sql, rows))
+
+        def _interrupt(self, sql: str, result: sqlite3.Cursor) -> sqlite3.Cursor:
+            if sql.split(maxsplit=1)[0] in places:
+                places.clear()
+                os.kill(os.getpid(), signal.SIGINT)
+            return result
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Connection))
+    (tmp_path / "a.log").write_bytes(recorded_log())
+    assert run(["replay", "--isolated", "--engine", "python", "--format", "json", str(tmp_path / "a.log")]) == 130
+    report = json.loads(capsys.readouterr().out)
+    assert (report["partial"], report["requests"], report["duplicateEvents"]) == (True, 423, 0)
+
+
 @needs_duckdb
 @pytest.mark.parametrize("files", [["a.log", "b.log"], ["b.log"]])
 def test_duckdb_prints_the_files_that_it_read(
@@ -68,7 +99,8 @@ def test_duckdb_prints_the_files_that_it_read(
     assert run(["replay", "--isolated", "--engine", "duckdb", *paths]) == 130
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
-    assert lines[0] == "PARTIAL RESULT: reading was interrupted."
+    nothing = " No file was read completely, and DuckDB counts only complete files."
+    assert lines[0] == f"PARTIAL RESULT: reading was interrupted.{nothing if len(files) == 1 else ''}"
     assert ("883 events" if len(files) == 2 else "0 events") in lines[1]
     assert printed.err == "apflint: interrupted: the result is partial\n"
 

@@ -99,7 +99,8 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
     coverage = report.coverage
     requests, events = sum(report.outcomes.values()), sum(coverage.stages.values())
     if coverage.interrupted:
-        yield "PARTIAL RESULT: reading was interrupted."
+        nothing = "" if coverage.files else " No file was read completely, and DuckDB counts only complete files."
+        yield f"PARTIAL RESULT: reading was interrupted.{nothing}"
     yield (
         f"{pluralize(coverage.files, 'file')}, {pluralize(len(report.servers), 'API server')}: {format_count(events)} events of"
         f" {format_count(requests)} requests{_describe_period(report)}"

@@ -1,0 +1,35 @@
+"""Interrupts by the user (Ctrl-C) at places where they would leave data in an unknown state."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def defer_interrupt() -> Iterator[None]:
+    """Raise the KeyboardInterrupt of a Ctrl-C inside the block only at its end."""
+    if (
+        threading.current_thread() is not threading.main_thread()  # only this thread gets the exception
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield
+        return
+    is_interrupted = False
+
+    def remember(*_: object) -> None:
+        nonlocal is_interrupted
+        is_interrupted = True
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if is_interrupted:
+        raise KeyboardInterrupt
