@@ -40,7 +40,7 @@ class MovedRequest(NamedTuple):
     user: str
     verb: str
     resource: str
-    """Resource, subresource and API group, or the path of a request that is not for a resource."""
+    """RESOURCE[.GROUP][/SUBRESOURCE], or the path of a request that is not for a resource."""
     namespace: str
 
 

@@ -167,6 +167,8 @@ def _compare(dimension: str, pattern: str, servers: Sequence[str]) -> str:
         expression = f"'' || {expression}"
     if dimension in _OF_CLASSIFIED:
         expression = f"CASE WHEN outcome = 'classified' THEN {expression} END"
+    if dimension == "resource":  # with or without the API group
+        return f"({_match(expression, pattern)} OR {_match('short_resource', pattern)})"
     return _match(f"coalesce({expression}, '')", pattern)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from apflint.evaluate.match import rs_join
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -26,7 +28,7 @@ only some reports need."""
 _REQUEST_NAMES = ", ".join(column.split()[0] for column in REQUEST_COLUMNS.split(","))
 
 _ATTRIBUTE_COLUMNS = """
-    tuple INTEGER, "user" TEXT, verb TEXT, resource TEXT, outcome TEXT, flow_schema TEXT, priority_level TEXT, level INTEGER,
+    tuple INTEGER, "user" TEXT, verb TEXT, resource TEXT, short_resource TEXT, outcome TEXT, flow_schema TEXT, priority_level TEXT, level INTEGER,
     distinguished_by TEXT, seats INTEGER, holds INTEGER
 """
 
@@ -45,7 +47,7 @@ _DROP_STARTED = """
 DENIED = "decided = 0 AND coalesce(code, 0) IN (401, 403)"
 """SQL condition for requests that ended before API Priority and Fairness: authentication or impersonation failed."""
 _REQUEST_VIEW = """
-    CREATE VIEW logged AS SELECT * FROM (SELECT request.*, "user", verb, resource, flow_schema, priority_level, level,
+    CREATE VIEW logged AS SELECT * FROM (SELECT request.*, "user", verb, resource, short_resource, flow_schema, priority_level, level,
         distinguished_by, seats, holds,
         CASE WHEN decided = 0 AND code = 401 THEN 'no user'
              WHEN outcome <> 'classified' THEN outcome
@@ -145,7 +147,8 @@ def store_assignments(
 ) -> list[str]:
     """Create the tables `attributes` and `apf` and the view `logged`. Tuples are numbered from 0 in order.
 
-    `logged` and `apf` have only the requests for which the SQL expression `condition` is true, if it is not empty. Return
+    `resource` is RESOURCE[.GROUP][/SUBRESOURCE], or the path of a request that is not for a resource; `short_resource` has
+    no group. `logged` and `apf` have only the requests for which the SQL expression `condition` is true, if it is not empty. Return
     the names of the priority levels. Their indices are in the column `level`.
     """
     levels: dict[str, int] = {}
@@ -154,15 +157,14 @@ def store_assignments(
     rows: list[Row] = []
     members: list[Row] = []
     for number, (attributes, assignment) in enumerate(assigned):
-        resource = "/".join(filter(None, (attributes.resource, attributes.subresource)))
-        if attributes.api_group:
-            resource += f" ({attributes.api_group})"
+        resource = rs_join(".".join(filter(None, (attributes.resource, attributes.api_group))), attributes.subresource)
         rows.append(
             (
                 number,
                 attributes.user or "",
                 attributes.verb,
                 resource or attributes.path,
+                rs_join(attributes.resource, attributes.subresource) or attributes.path,
                 assignment.outcome,
                 assignment.flow_schema,
                 assignment.priority_level,

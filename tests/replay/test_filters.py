@@ -107,6 +107,42 @@ def test_conditions(
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("deployments.apps", "a"),
+        ("deployments", "a"),
+        ("deployments.apps/scale", "b"),
+        ("deployments/scale", "b"),
+        ("deployments*", "ab"),
+        ("*.apps*", "ab"),
+        ("deployments (apps)", ""),
+        ("deployments.extensions", ""),
+        ("/apis/*", "c"),
+    ],
+)
+def test_resources_match_with_and_without_group(
+    pattern: str, expected: str, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reference = {"resource": "deployments", "apiGroup": "apps", "name": "web", "namespace": "team-a"}
+    log = write_log(
+        tmp_path / "audit.log",
+        [
+            event(auditID="a", verb="get", objectRef=reference),
+            event(auditID="b", verb="get", objectRef={**reference, "subresource": "scale"}),
+            event(auditID="c", verb="get", objectRef=None, requestURI="/apis/apps"),
+        ],
+    )
+    options = [log, "--engine", engine, "--where"]
+    assert "".join(sorted(line["auditID"] for line in replay_each(capsys, *options, f"resource={pattern}"))) == expected
+    others = "".join(name for name in "abc" if name not in expected)
+    assert "".join(sorted(line["auditID"] for line in replay_each(capsys, *options, f"resource!={pattern}"))) == others
+    groups = replay_json(capsys, *options, f"resource={pattern}", "--by", "resource")["by"]["groups"]
+    names = {"a": "deployments.apps", "b": "deployments.apps/scale", "c": "/apis/apps"}
+    assert {group["resource"] for group in groups} == {names[audit_id] for audit_id in expected}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
     ("options", "expected"),
     [
         (["--since", at(10), "--until", at(30)], "bc"),
