@@ -47,17 +47,32 @@ def describe_side(paths: Sequence[str], options: ClusterOptions, known: Effectiv
     return " + ".join(map(_show_name, names))
 
 
+def require_objects(known: Effective, name: str, notes: Sequence[str]) -> None:
+    """Raise UserError if a configuration with manifests has no APF objects. Else print the notes on its manifests."""
+    if _lacks_objects(known):
+        raise UserError("; ".join(notes) or f"{name}: no FlowSchema and no PriorityLevelConfiguration found")
+    for note in notes:
+        print_note(note)
+
+
+def _lacks_objects(known: Effective) -> bool:
+    workspace = known.workspace
+    return not workspace.rejected and all(document.source.is_live for document in workspace.documents())
+
+
 def is_project(name: str) -> bool:
     """Return whether a side is the current directory, now or in a git revision, instead of a path or a cluster."""
     return name == "." or (name.startswith(GIT_PREFIX) and ":" not in name.removeprefix(GIT_PREFIX))
 
 
-def read_side(name: str, common: tuple[str, ...], options: ClusterOptions) -> tuple[Effective, str]:
+def read_side(
+    name: str, common: tuple[str, ...], options: ClusterOptions, *, needs_objects: bool = False
+) -> tuple[Effective, str]:
     """Read the configuration `name`, with the manifests in `common`. Return it with a description of the side.
 
     If the project defines clusters, the current directory is one of them. If `options` has a running cluster, the
-    manifests are applied to it. Print a note if directories, revisions or
-    standard input contain no APF objects.
+    manifests are applied to it. Print a note if directories, revisions or standard input contain no APF objects. With
+    `needs_objects`, raise UserError if manifests contain no APF objects.
     """
     paths: tuple[str, ...] = (name,)
     if is_project(name):
@@ -71,10 +86,14 @@ def read_side(name: str, common: tuple[str, ...], options: ClusterOptions) -> tu
         options = options._replace(live=None)
     if name.startswith(GIT_PREFIX):
         paths = (name,)
-    known = read_configuration((*paths, *common), options, print_note)
-    workspace = known.workspace
-    is_empty = not workspace.rejected and all(document.source.is_live for document in workspace.documents())
-    for path in (*paths, *common) if is_empty else ():
+    notes: list[str] = []
+    known = read_configuration((*paths, *common), options, notes.append)
+    if needs_objects and not has_own_objects(name) and not name.startswith(CLUSTER_PREFIX):
+        require_objects(known, _show_name(name), notes)
+        notes.clear()
+    for note in notes:
+        print_note(note)
+    for path in (*paths, *common) if _lacks_objects(known) else ():
         if path == "-" or os.path.isdir(path) or path.startswith(GIT_PREFIX):
             print_note(f"{_show_name(path)}: no FlowSchema and no PriorityLevelConfiguration found")
     shown = _show_name(name) if options.cluster is None else f"{name} (cluster {options.cluster})"

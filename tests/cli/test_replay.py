@@ -79,6 +79,40 @@ def test_report_names_the_configuration(
     assert replay_json(capsys, log, *arguments)["configuration"] == name
 
 
+MISSING = "no FlowSchema and no PriorityLevelConfiguration"
+
+
+@pytest.mark.parametrize("option", ["-f", "--compare"])
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("pod.yaml", f"pod.yaml: {MISSING} in this file"),
+        ("broken.yaml", f"broken.yaml: {MISSING} in this file"),
+        ("audit.log", f"audit.log: {MISSING} in this file"),
+        ("empty", f"empty: {MISSING} found"),
+        ("-", f"<stdin>: {MISSING} found"),
+        ("chart.yaml", "templates among the manifests are not used: render them first"),
+    ],
+)
+def test_manifests_without_objects_are_an_error(
+    path: str,
+    message: str,
+    option: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "pod.yaml").write_text("kind: Pod\napiVersion: v1\n", encoding="utf-8")
+    (tmp_path / "broken.yaml").write_text("a: [\n", encoding="utf-8")
+    chart = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: {{ .Values.name }}}\n"
+    (tmp_path / "chart.yaml").write_text(chart, encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    write_log(tmp_path / "audit.log", [event()])
+    assert run(["replay", "audit.log", option, path]) == 2
+    assert capsys.readouterr() == ("", f"apflint: {message}\n")
+
+
 def at(second: float) -> str:
     return datetime.fromtimestamp(1795326560 + second, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 

@@ -16,7 +16,7 @@ from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
-from apflint.cli.sides import describe_side, read_live, read_side
+from apflint.cli.sides import describe_side, read_live, read_side, require_objects
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.inputs.apf_configuration import (
@@ -221,14 +221,21 @@ def _read_configuration(paths: tuple[str, ...], settings: ClusterOptions) -> tup
     """
     if paths or settings.names_manifests or list_clusters(settings):
         paths, settings = select_cluster(paths, settings)
-    known = read_cluster(paths, settings, print_note)
-    return known, describe_side(paths, settings, known)
+    notes: list[str] = []
+    known = read_cluster(paths, settings, notes.append)
+    name = describe_side(paths, settings, known)
+    if paths or settings.kustomizations:
+        require_objects(known, name, notes)
+    else:
+        for note in notes:
+            print_note(note)
+    return known, name
 
 
 def _read_other_side(name: str, paths: tuple[str, ...], settings: ClusterOptions) -> tuple[Effective, str]:
     """Read the configuration to compare with, and return its name. `defaults:X.Y` is the same configuration in a release."""
     if not name.startswith(BUILT_IN_PREFIX):
-        return read_side(name, (), settings._replace(kustomizations=()))
+        return read_side(name, (), settings._replace(kustomizations=()), needs_objects=True)
     if settings.live is not None:
         raise UserError(
             f"--live and --compare {name} cannot be combined: a running cluster has its own built-in objects"
