@@ -92,7 +92,7 @@ def _list(sentences: Iterable[str]) -> str:
 def _describe_plots(report: ReplayReport, intervals: Intervals) -> str:
     text = f"Times in UTC. Each step is the most seats in use within {format_duration(intervals.size)}"
     text += ", on the API server that had the most." if len(report.servers) > 1 else "."
-    return f"{text} Red marks show rejected requests."
+    return f"{text} A limit with an arrow is above the scale. Red marks show rejected requests."
 
 
 def _series(report: ReplayReport, intervals: Intervals) -> str:

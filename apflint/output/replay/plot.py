@@ -21,9 +21,11 @@ _BASE = _TOP + _PLOT_HEIGHT
 _STRIP = 8
 """Height of the strip that shows rejections."""
 _LABEL_GAP = 15
+_OFF_SCALE_GAP = 12
+"""Distance from the top of the plot to the line of a limit that is above its scale."""
 _TIMES = 5
 _MAX_STRETCH = 4
-"""Attainable seats above this multiple of both peak and nominal seats are outside of the plot, which would be flat else."""
+"""Attainable seats above this multiple of both peak and nominal seats are drawn above the scale of the plot, which would be flat else."""
 
 STYLE = """\
 svg.seats{display:block;max-width:100%;height:auto}
@@ -35,6 +37,7 @@ svg.seats .area{fill:#2f63c9;fill-opacity:.25;stroke:#2f63c9;stroke-width:1.5;st
 svg.seats .axis{stroke:#c3cad2}
 svg.seats .nominal{stroke:#1c2127;stroke-width:1.5}
 svg.seats .attainable{stroke:#1c2127;stroke-width:1.5;stroke-dasharray:6 4}
+svg.seats .arrow{fill:#1c2127}
 svg.seats .rejected{fill:#c0362c}
 svg.seats text.rejected{fill:#a3261d}
 @media (prefers-color-scheme:dark){
@@ -43,6 +46,7 @@ svg.seats .dim{fill:#a3adb8}
 svg.seats .area{fill:#7fa8f5;stroke:#7fa8f5}
 svg.seats .axis{stroke:#48515b}
 svg.seats .nominal,svg.seats .attainable{stroke:#e8ebef}
+svg.seats .arrow{fill:#e8ebef}
 svg.seats .rejected{fill:#f08a80}
 svg.seats text.rejected{fill:#ffa198}
 }
@@ -116,7 +120,11 @@ def _limits(limits: dict[str, int], highest: int) -> Iterator[str]:
             yield f'<path class="{name}" d="M{_LEFT} {y:g}H{x}"/>'
             labels.append((y, f"{format_count(seats)} {name}"))
         else:
-            labels.append((float(_TOP - _LABEL_GAP), f"\u2191 {format_count(seats)} {name}"))
+            y = _TOP - _OFF_SCALE_GAP
+            title = f"<title>{format_count(seats)} {name} (above the plot)</title>"
+            yield f'<path class="{name}" d="M{_LEFT} {y}H{x}">{title}</path>'
+            yield f'<path class="arrow" d="M{x - 8} {y}l4 -7 4 7z"/>'
+            labels.append((float(y), f"\u2191 {format_count(seats)} {name}"))
     lowest = float(_BASE + _LABEL_GAP - 6)  # above the number of rejections
     for y, label in sorted(labels, reverse=True):
         lowest = min(y, lowest - _LABEL_GAP)

@@ -104,6 +104,27 @@ def test_every_number_of_a_plot_is_in_its_table() -> None:
     assert highest == [max((peak.seats for peak in level.peaks), default=0) for level in report.levels]
 
 
+def test_plots_show_all_limits() -> None:
+    report = compute(LIVE / "audit.log.gz", LIVE / "objects-begin.json")
+    page = html.render(report)
+    plots = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    above_scale = 0
+    for level, plot in zip(report.levels, plots, strict=True):
+        lines = re.findall(r'<path class="(nominal|attainable)" d="M56 ([\d.]+)H', plot)
+        has_both = not level.limits.is_exempt and level.limits.nominal != level.limits.attainable
+        assert [name for name, _ in lines] == ["nominal", "attainable"][: 0 if level.limits.is_exempt else 1 + has_both]
+        heights = dict(lines)
+        if has_both:
+            assert (
+                f">&#8593; {level.limits.attainable} attainable<" in plot
+                or f">{level.limits.attainable} attainable<" in plot
+            )
+            assert float(heights["attainable"]) < float(heights["nominal"])
+        above_scale += plot.count("(above the plot)")
+        assert plot.count('class="arrow"') == plot.count("(above the plot)")
+    assert 0 < above_scale < len(plots)
+
+
 @pytest.mark.parametrize(("width", "lines"), [(80, 45), (120, 40), (200, 38)])
 def test_default_report_fits_on_a_screen(width: int, lines: int) -> None:
     printed = text.render(compute(LIVE / "audit.log.gz"), Style(width)).splitlines()
