@@ -17,6 +17,9 @@ UNAUTHENTICATED = "system:unauthenticated"
 SERVICE_ACCOUNTS = "system:serviceaccounts"
 NODES = "system:nodes"
 NODE_PREFIX = "system:node:"
+API_SERVER = "system:apiserver"
+"""User of the requests that kube-apiserver sends to itself."""
+MASTERS = "system:masters"
 EXACT_GROUPS = "exactGroups"
 """Key of a JSON request. If the value is true, apflint does not add the groups that authentication adds.
 
@@ -41,9 +44,10 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
     """Return all groups of `user` after authentication, and sentences that explain added or missing groups.
 
     Every user gets `system:authenticated`, except users in `system:unauthenticated`, such as `system:anonymous`. Service
-    accounts get two more groups. A node gets `system:nodes` if `groups` is empty, because every certificate of a kubelet
-    names this group. Sources: staging/src/k8s.io/apiserver/pkg/authentication/{group,request/anonymous,serviceaccount};
-    observed on 1.36.2.
+    accounts get two more groups. If `groups` is empty, a node gets `system:nodes`, because every certificate of a kubelet
+    names this group, and the API server itself gets `system:masters`. Sources: `AuthorizeClientBearerToken` in
+    staging/src/k8s.io/apiserver/pkg/server/config.go, and
+    staging/src/k8s.io/apiserver/pkg/authentication/{group,request/anonymous,serviceaccount}; observed on 1.36.2.
     """
     expected = []
     notes = []
@@ -54,6 +58,8 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
         notes = [f'"{user}" is not a valid name of a service account, so it gets no groups of service accounts.']
     elif user.startswith(NODE_PREFIX) and not groups:
         expected = [NODES]
+    elif user == API_SERVER and not groups:
+        expected = [MASTERS]
     elif ":" not in user and parse_service_account(name := SERVICE_ACCOUNT_PREFIX + user.replace("/", ":")) is not None:
         # Findings and rules of policy tests name a service account in this form.
         notes = [f'The user name of a service account is "{name}".']
@@ -68,6 +74,11 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
         names = join_words((f'"{name}"' for name in added), "and")
         notes.insert(0, f"Authentication adds the group{'s' if len(added) > 1 else ''} {names}.")
     return (*groups, *added), tuple(notes)
+
+
+def has_fixed_groups(user: str) -> bool:
+    """Return whether the groups follow from the user name: service accounts, nodes, the API server and anonymous users."""
+    return parse_service_account(user) is not None or user.startswith(NODE_PREFIX) or user in (API_SERVER, ANONYMOUS)
 
 
 def single_user(subject: Subject) -> str | None:

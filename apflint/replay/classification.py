@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from apflint.errors import UserError
-from apflint.evaluate.authentication import NODE_PREFIX, complete_groups, parse_service_account
+from apflint.evaluate.authentication import complete_groups, has_fixed_groups
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
 from apflint.evaluate.match import RequestDigest, UserInfo
@@ -134,8 +134,3 @@ def make_request_info(attributes: AttributeTuple) -> RequestInfo:
         "",
         path,
     )
-
-
-def has_fixed_groups(user: str) -> bool:
-    """Return whether the groups of a user follow from the user name: service accounts, nodes and anonymous users."""
-    return parse_service_account(user) is not None or user.startswith(NODE_PREFIX) or user == "system:anonymous"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint.errors import UserError
-from apflint.evaluate.authentication import complete_groups, parse_service_account
+from apflint.evaluate.authentication import complete_groups, has_fixed_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.envelopes import unwrap_event
@@ -72,8 +72,8 @@ def _parse_user(event: dict[str, Any]) -> tuple[UserInfo, tuple[str, ...]]:
 
 
 def _describe_known_groups(user: str) -> str:
-    if parse_service_account(user) is not None:
-        return "the groups of service accounts are used"
+    if has_fixed_groups(user):
+        return "the groups that follow from the user name are used"
     return "only the groups that authentication always adds are used, so the answer may be wrong"
 
 

@@ -17,6 +17,8 @@ from apflint.evaluate.authentication import complete_groups, parse_service_accou
         ("system:anonymous", (), ("system:unauthenticated",)),
         ("system:node:n1", (), ("system:nodes", "system:authenticated")),
         ("system:node:n1", ("x",), ("x", "system:authenticated")),
+        ("system:apiserver", (), ("system:masters", "system:authenticated")),
+        ("system:apiserver", ("x",), ("x", "system:authenticated")),
         (
             "system:serviceaccount:ci:runner",
             (),

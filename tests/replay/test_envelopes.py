@@ -9,8 +9,7 @@ import pytest
 from support.audit_logs import ENGINES, FIXTURES, RECORDINGS, read_lines, replay_each, replay_json
 
 from apflint.cli.app import run
-from apflint.evaluate.authentication import complete_groups
-from apflint.replay.classification import has_fixed_groups
+from apflint.evaluate.authentication import complete_groups, has_fixed_groups
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +58,8 @@ def test_google_records_have_the_same_answers_if_groups_can_be_derived(
         else:
             assert not has_fixed_groups(user["username"]) or "extra" in user["groups"]
     assert compared >= 5
+    own = [audit_id for audit_id in wrapped if events[audit_id]["user"].get("username") == "system:apiserver"]
+    assert {wrapped[audit_id]["priorityLevel"] for audit_id in own} == {"exempt"}
     manifests = recordings / "live" / "objects-begin.json"
     report = replay_json(capsys, recordings / "envelopes" / name, "-f", manifests)
     assert report["withoutGroups"] == report["classified"]
