@@ -86,7 +86,7 @@ class LevelTraffic(NamedTuple):
     rejected: int
     """Requests that API Priority and Fairness answered with 429."""
     waits: Distribution | None
-    """Times in the queue that the log contains: of requests that took more than 500 ms."""
+    """Times in the queue that the log contains: of requests that took more than 500 ms. None if the level has no queues."""
     durations: Distribution | None
     """Durations of executed requests, with their wait. Without watches, whose duration is no work."""
     seat_microseconds: int
@@ -276,7 +276,7 @@ def _compute_levels(
                 _count_flow_schemas(parts),
                 sum(part.requests for part in parts),
                 sum(part.rejected for part in parts),
-                waits.get(number),
+                waits.get(number) if limits.response == "Queue" else None,  # without queues, it is the time to reject
                 durations.get(number),
                 sum(part.seat_microseconds for part in parts),
                 tuple(found for found, _ in peak.values()),
