@@ -74,17 +74,36 @@ class ReplayComparison(NamedTuple):
         return tuple(sorted({level.name for report in (self.old, self.new) for level in report.levels}))
 
     @property
+    def classified(self) -> int:
+        """Return the number of requests that a configuration classifies. Newer releases classify more, never others."""
+        return max(report.outcomes.get("classified", 0) for report in (self.old, self.new))
+
+    @property
+    def levels_with_other_limits(self) -> int:
+        """Return the number of levels that have requests and other limits or queues."""
+        old, new = ([_find_figures(report, name) for name in self.levels] for report in (self.old, self.new))
+        return sum(before != after for before, after in zip(old, new, strict=True))
+
+    @property
+    def levels_with_other_seats(self) -> int:
+        """Return the number of levels that have other seats in use."""
+        old, new = ([_find_seats(report, name) for name in self.levels] for report in (self.old, self.new))
+        return sum(before != after for before, after in zip(old, new, strict=True))
+
+    @property
     def changed(self) -> bool:
         """Return whether a request moves, or a level that has requests has other limits, queues or seats in use."""
-        return bool(self.moves) or any(
-            self._describe(self.old, name) != self._describe(self.new, name) for name in self.levels
-        )
+        return bool(self.moves or self.levels_with_other_limits or self.levels_with_other_seats)
 
-    @staticmethod
-    def _describe(report: ReplayReport, name: str) -> object:
-        traffic = next((level for level in report.levels if level.name == name), None)
-        limits = report.limits.level(name)
-        return limits and limits.figures, traffic and (traffic.peaks, traffic.seat_microseconds)
+
+def _find_figures(report: ReplayReport, name: str) -> object:
+    limits = report.limits.level(name)
+    return limits and limits.figures
+
+
+def _find_seats(report: ReplayReport, name: str) -> object:
+    level = next((level for level in report.levels if level.name == name), None)
+    return level and (level.peaks, level.seat_microseconds)
 
 
 def find_move(attributes: AttributeTuple, old: Assignment, new: Assignment) -> MoveType | None:

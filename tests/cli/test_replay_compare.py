@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,13 @@ from support.api_server import recorded_answers, serve
 from support.audit_logs import FIXTURES, event, write_log
 
 from apflint.cli.app import run
+from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
+from apflint.inputs.audit_logs import find_audit_logs
+from apflint.output.console import Style
+from apflint.output.replay.comparison import Sides, render_comparison
+from apflint.releases import parse_release
+from apflint.replay.running import ReplayOptions
+from apflint.replay.running import compare as compare_configurations
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +48,44 @@ def test_report(
     assert run([*command, "--exit-zero"]) == 0
     capsys.readouterr()
     assert run([*command, "--where", "user=alice"]) == 0  # none of these requests move
-    assert "None of 45 requests moves." in capsys.readouterr().out
+    assert "None of 41 requests moves." in capsys.readouterr().out
+
+
+def test_changes_without_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(LIVE)
+    text = (LIVE / "objects-begin.json").read_text(encoding="utf-8")
+    objects = json.loads(text)
+    batch = next(item for item in objects["items"] if item["metadata"]["name"] == "batch")
+    batch["spec"]["limited"]["limitResponse"]["queuing"]["queueLengthLimit"] += 1
+    (tmp_path / "other.json").write_text(json.dumps(objects), encoding="utf-8")
+    command = ["replay", "audit.log.gz", "-f", "objects-begin.json", "--compare", str(tmp_path / "other.json")]
+    assert run([*command, *RECORDED]) == 1
+    expected = "None of 379 requests moves; 1 priority level has other limits.\n"
+    assert capsys.readouterr().out.startswith(expected)
+    # From 1.34 on, the size of the objects decides about the seats of lists.
+    command = ["replay", "audit.log.gz", "--kubernetes", "1.33", "--compare", "defaults:1.34", "--isolated"]
+    assert (
+        run([*command, "--objects", "configmaps=2000:100", "--where", "resource=configmaps", "--where", "verb=list"])
+        == 1
+    )
+    out = capsys.readouterr().out
+    assert re.match(r"None of \d+ requests moves; \d priority levels? (has|have) other seats in use\.\n", out)
+
+
+def test_lines_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(LIVE)
+    names = ("objects-begin.json", "objects-end.json")
+    old, new = (read_cluster([name], ClusterOptions(parse_release("1.36"), 30, isolated=True), str) for name in names)
+    comparison = compare_configurations(find_audit_logs([LOG]), old, new, ReplayOptions("python"))
+    title = "batch (ci-jobs ByNamespace) -> global-default (global-default ByUser)"
+    for width in (60, 80, 200):
+        lines = render_comparison(comparison, Sides(*names), Style(width)).splitlines()
+        assert max(map(len, lines)) <= width
+        at = next(number for number, line in enumerate(lines) if line.startswith("batch (ci-jobs"))
+        count = next(number for number, line in enumerate(lines) if line.startswith("  count"))
+        assert " ".join(" ".join(lines[at:count]).split()) == f"{title} (another priority level)"
 
 
 def test_markdown(

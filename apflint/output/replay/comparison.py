@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from apflint.output.console import label_lines, render_prose
+from apflint.output.console import count_cells, label_lines, render_prose, wrap
 from apflint.output.markdown import format_prose
 from apflint.output.replay import markdown
 from apflint.output.replay.json import replay_json
@@ -26,6 +26,7 @@ from apflint.output.sanitize import sanitize_line
 from apflint.output.tables import render_table
 from apflint.record import NamedTuple
 from apflint.replay.comparison import MOVE_TYPES
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,12 +78,22 @@ def render_comparison(comparison: ReplayComparison, sides: Sides, style: Style) 
 
 def _summarize(comparison: ReplayComparison) -> str:
     moved = sum(move.requests for move in comparison.moves)
-    total = sum(comparison.old.outcomes.values())
+    total = comparison.classified
     if not moved:
-        return f"None of {format_count(total)} requests moves."
+        changes = {
+            "other limits": comparison.levels_with_other_limits,
+            "other seats in use": comparison.levels_with_other_seats,
+        }
+        parts = [
+            f"; {pluralize(count, 'priority level')} {'has' if count == 1 else 'have'} {what}"
+            for what, count in changes.items()
+            if count
+        ]
+        return f"None of {format_count(total)} requests moves{''.join(parts)}."
     counts = {kind: sum(move.requests for move in comparison.moves if move.type == kind) for kind in MOVE_TYPES}
-    parts = ", ".join(f"{format_count(count)} {_SUMMARIES[kind]}" for kind, count in counts.items() if count)
-    return f"{format_count(moved)} of {format_count(total)} requests ({format_share(moved, total)}) move: {parts}."
+    kinds = ", ".join(f"{format_count(count)} {_SUMMARIES[kind]}" for kind, count in counts.items() if count)
+    verb = "moves" if moved == 1 else "move"
+    return f"{format_count(moved)} of {format_count(total)} requests ({format_share(moved, total)}) {verb}: {kinds}."
 
 
 def _describe_releases(comparison: ReplayComparison) -> str:
@@ -98,10 +109,14 @@ def _format_step(old: str, new: str) -> str:
 
 def _move_lines(move: Move, comparison: ReplayComparison, style: Style) -> Iterator[str]:
     old, new = (_describe_destination(side) for side in (move.old, move.new))
-    title = style.paint(_format_step(sanitize_line(old), sanitize_line(new)), "bold")
-    yield f"{title}  {style.paint(f'({_TITLES[move.type]})', 'dim')}"
-    total = sum(comparison.old.outcomes.values())
-    text = f"{format_count(move.requests)} ({format_share(move.requests, total)})"
+    *lines, last = wrap(_format_step(sanitize_line(old), sanitize_line(new)), style.prose_width, 0, 2)
+    title = f"({_TITLES[move.type]})"
+    if style.prose_width is not None and count_cells(last) + 2 + len(title) > style.prose_width - 2 * bool(lines):
+        lines, last = [*lines, last], ""
+    for number, line in enumerate(lines):
+        yield "  " * bool(number) + style.paint(line, "bold")
+    yield "  " * bool(lines) + (f"{style.paint(last, 'bold')}  " if last else "") + style.paint(title, "dim")
+    text = f"{format_count(move.requests)} ({format_share(move.requests, comparison.classified)})"
     if move.rejected:
         text += f", {format_count(move.rejected)} of them rejected"
     yield from label_lines("count", text, _LABEL_CELLS, style, 2)
