@@ -20,7 +20,7 @@ import duckdb
 from apflint.errors import UserError
 from apflint.inputs.audit_logs import find_compression, is_complete_zstandard, locate
 from apflint.interrupts import defer_interrupt
-from apflint.replay.events import DECISION, QUEUE_WAIT
+from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED
 from apflint.replay.list_options import LIST_VERBS
 from apflint.replay.log import Log
 from apflint.replay.python_engine import EventReader, is_mostly_plain, make_attributes
@@ -35,7 +35,7 @@ from apflint.replay.reduction import (
     quote,
     reduce_events,
 )
-from apflint.replay.tables import REQUEST_COLUMNS
+from apflint.replay.tables import create_log_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -161,9 +161,9 @@ def _read_log(
     namespaces: Collection[str],
     report: Callable[[int], object],
 ) -> Log:
-    database.query(f"CREATE TABLE request ({REQUEST_COLUMNS})")
+    create_log_tables(database)
     database.query(f"CREATE TABLE raw (file INTEGER, {RAW_COLUMNS})")
-    reader = EventReader(wanted, namespaces, lambda rows: database.insert("request", rows), hash_id=str)
+    reader = EventReader(wanted, namespaces, database.insert, hash_id=str)
     try:
         for number, file in enumerate(files):
             with _report_progress(database, file.size, report):
@@ -360,6 +360,7 @@ def _number_requests(database: DuckDatabase, reader: EventReader) -> None:
         f"INSERT INTO request SELECT tuple, server, {REQUEST_NAMES} FROM raw JOIN key ON {matches}"
         f" JOIN numbered ON key.number = numbered.number WHERE {IS_REQUEST}"
     )
+    database.query(f"INSERT INTO received SELECT id FROM raw WHERE class = {STAGES.index(RECEIVED)} AND id IS NOT NULL")
     database.query("DROP TABLE raw")
     database.query("DROP TABLE key")
 

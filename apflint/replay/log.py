@@ -85,6 +85,8 @@ class Replay(NamedTuple):
     """Names of priority levels. Their indices are in the column `level` of the table `apf`."""
     copies: int
     """Number of events that the log contains twice."""
+    unanswered: int
+    """Number of requests that have only the event `RequestReceived`, which are in no other number."""
     filter: Filter
     """The requests in `apf`. Its times are since 1970."""
     has_counts: bool

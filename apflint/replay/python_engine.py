@@ -26,7 +26,7 @@ from apflint.replay.events import (
     read_attributes,
 )
 from apflint.replay.log import Coverage, Log, Unreadable
-from apflint.replay.tables import REQUEST_COLUMNS
+from apflint.replay.tables import create_log_tables
 from apflint.requests.envelopes import find_server, is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.json_lines import describe_json_error
 
@@ -79,13 +79,13 @@ class SqliteDatabase:
 
 
 class EventReader:
-    """Reads audit events from files. `store` receives the rows of the table `request`."""
+    """Reads audit events from files. `store` receives the rows of the tables `request` and `received`."""
 
     def __init__(
         self,
         wanted: Wanted,
         namespaces: Collection[str],
-        store: Callable[[list[Row]], object],
+        store: Callable[[str, list[Row]], object],
         hash_id: Callable[[str], object] = hash,
     ) -> None:
         """Create a reader. `namespaces` are the namespaces that FlowSchemas name. `hash_id` converts audit IDs."""
@@ -99,6 +99,7 @@ class EventReader:
         self._hash_id = hash_id
         self._store = store
         self._rows: list[Row] = []
+        self._received: list[Row] = []
         self._numbers: dict[Hashable, int] = {}
         """Index in `tuples` for each result of `read_attributes`."""
         self._canonical_lines = CanonicalLines(namespaces, self._find_number, hash_id)
@@ -141,10 +142,11 @@ class EventReader:
 
     def flush(self) -> None:
         """Store the rows that are not stored yet. An interrupt waits, because it would leave rows that are stored and kept."""
-        if self._rows:
-            with defer_interrupt():
-                self._store(self._rows)
-                self._rows.clear()
+        for table, rows in (("request", self._rows), ("received", self._received)):
+            if rows:
+                with defer_interrupt():
+                    self._store(table, rows)
+                    rows.clear()
 
     def server_number(self, name: str) -> int:
         """Return the index of an API server in `servers`. Append the server if it is new."""
@@ -188,7 +190,7 @@ class EventReader:
         if not (has_surrogates or self._wants_texts):  # texts of single requests are not worth remembering
             others = self._canonical_lines.read(lines, server, self._rows, self._counts)
         versions, count = self._versions, 0
-        add = self._add
+        add, add_received = self._add, self._add_received
         event: Any
         for index in others:
             line, number = lines[index], block.line + index
@@ -204,6 +206,7 @@ class EventReader:
                 stage = event["stage"]
                 if stage == RECEIVED:
                     count += 1
+                    add_received(event)
                     continue
                 if stage in LATER_STAGES:
                     add(event, stage, server)
@@ -213,7 +216,7 @@ class EventReader:
                 self._read_line(number, line, server)
         if count:
             self._counts[RECEIVED] += count
-        if len(self._rows) >= _ROWS_PER_INSERT:
+        if max(len(self._rows), len(self._received)) >= _ROWS_PER_INSERT:
             self.flush()
 
     def _read_line(self, number: int, line: str | bytes, server: int) -> None:
@@ -253,6 +256,7 @@ class EventReader:
         stage = event["stage"]
         if stage == RECEIVED:
             self.coverage.stages[RECEIVED] += 1
+            self._add_received(event)
             return
         try:
             self._add(event, stage, self.server_number(name) if name else server)
@@ -311,6 +315,11 @@ class EventReader:
         self._counts[stage] += 1
         if len(rows) >= _ROWS_PER_INSERT:
             self.flush()
+
+    def _add_received(self, event: dict[str, Any]) -> None:
+        audit_id = event.get("auditID")
+        if audit_id and type(audit_id) is str:
+            self._received.append((self._hash_id(audit_id),))
 
     def _read_texts(self, event: dict[str, Any]) -> list[str | None]:
         reference = event.get("objectRef") or {}
@@ -450,8 +459,8 @@ def read_log(
 ) -> Log:
     """Read files into SQLite. If the user interrupts, the result has the events that were read before."""
     database = SqliteDatabase()
-    database.query(f"CREATE TABLE request ({REQUEST_COLUMNS})")
-    reader = EventReader(wanted, namespaces, lambda rows: database.insert("request", rows))
+    create_log_tables(database)
+    reader = EventReader(wanted, namespaces, database.insert)
     try:
         for file in files:
             reader.read_file(file, report)

@@ -103,7 +103,11 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
         "agent": "agent" if wanted.agent else "CAST(NULL AS STRING)",
         "audit_id": "audit_id" if wanted.audit_id else "CAST(NULL AS STRING)",
     }
-    values = ", ".join(f"CASE WHEN {IS_REQUEST} THEN {value} END AS {name}" for name, value in columns.items())
+    identity = {"id", "audit_id"}  # all events have these, so that requests with only `RequestReceived` are found
+    values = ", ".join(
+        f"CASE WHEN {f'class < {ODD}' if name in identity else IS_REQUEST} THEN {value} END AS {name}"
+        for name, value in columns.items()
+    )
     return f"""
         SELECT class, CASE WHEN class = {ODD} THEN line END AS line, server, {values}
         FROM (SELECT *, {_CLASS} AS class FROM ({event}) AS event) AS classified

@@ -14,11 +14,11 @@ from urllib.parse import unquote
 
 from apflint.errors import UserError
 from apflint.inputs.audit_logs import AuditLogFile, find_compression, is_url
-from apflint.replay.events import DECISION, QUEUE_WAIT
+from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED
 from apflint.replay.log import Log, Wanted
 from apflint.replay.python_engine import EventReader, SqliteDatabase, is_mostly_plain, make_attributes
 from apflint.replay.reduction import IS_REQUEST, ODD, STAGES, TUPLE, is_ambiguous, reduce_events
-from apflint.replay.tables import REQUEST_COLUMNS
+from apflint.replay.tables import create_log_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -55,8 +55,8 @@ def read_log(
     if remote and (local := next((file.name for file in files if not is_url(file.path)), None)):
         raise UserError(f"{local}: the Spark server cannot read your files; use a URL such as s3a://BUCKET/PATH")
     database = SqliteDatabase()
-    database.query(f"CREATE TABLE request ({REQUEST_COLUMNS})")
-    reader = EventReader(wanted, namespaces, lambda rows: database.insert("request", rows))
+    create_log_tables(database)
+    reader = EventReader(wanted, namespaces, database.insert)
     distributed = [file for file in files if is_url(file.path) or _is_readable(file)]
     with _open_session(remote) as spark:
         try:
@@ -182,6 +182,11 @@ def _store_rows(
             database.insert("request", batch)
             batch = []
     database.insert("request", batch)
+    unanswered = spark.sql(
+        f"SELECT audit_id FROM apflint_raw WHERE class = {STAGES.index(RECEIVED)} AND audit_id <> ''"
+        f" EXCEPT SELECT audit_id FROM apflint_raw WHERE {IS_REQUEST}"
+    )
+    database.insert("received", ((hash(audit_id),) for (audit_id,) in map(tuple, unanswered.toLocalIterator())))
     keys.unpersist()
     odd: dict[str, list[str]] = {path: [] for path in sorted(files)}
     for path, line in _collect(spark, f"SELECT server, line FROM apflint_raw WHERE class = {ODD}"):

@@ -127,6 +127,8 @@ class ReplayReport(NamedTuple):
     coverage: Coverage
     copies: int
     """Number of events that the log contains twice."""
+    unanswered: int
+    """Number of requests that have only the event `RequestReceived`. Filters have no influence."""
     servers: tuple[str, ...]
     filter: Filter
     start: int | None
@@ -191,6 +193,7 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
     return ReplayReport(
         log.coverage,
         replay.copies,
+        replay.unanswered,
         tuple(log.servers),
         replay.filter,
         start,

@@ -1,6 +1,6 @@
 """The tables of a replay, and the interface of the databases that hold them: SQLite or DuckDB.
 
-`request` has a row for each request. `attributes` has a row for each attribute tuple, with its assignment. The view `logged`
+`request` has a row for each request. `received` has the audit IDs that may have no other event. `attributes` has a row for each attribute tuple, with its assignment. The view `logged`
 joins both. `apf` has the requests that API Priority and Fairness classified.
 """
 
@@ -25,6 +25,8 @@ REQUEST_COLUMNS = """
 """Columns of `request`: indices of the attribute tuple and the server, a hash of the audit ID, whether the event is
 `ResponseStarted`, times and the queue wait in microseconds, the HTTP status, whether authorization decided, and texts that
 only some reports need."""
+_RECEIVED_COLUMNS = "id BIGINT"
+"""Columns of `received`: hashes of the audit IDs of `RequestReceived` events, without those that precede a later event closely."""
 _REQUEST_NAMES = ", ".join(column.split()[0] for column in REQUEST_COLUMNS.split(","))
 
 _ATTRIBUTE_COLUMNS = """
@@ -102,6 +104,19 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Delete the database."""
+
+
+def create_log_tables(database: Database) -> None:
+    """Create the tables that an engine fills."""
+    database.query(f"CREATE TABLE request ({REQUEST_COLUMNS})")
+    database.query(f"CREATE TABLE received ({_RECEIVED_COLUMNS})")
+
+
+def count_unanswered(database: Database) -> int:
+    """Return the number of requests that have only the event `RequestReceived`."""
+    ids = "SELECT id FROM received EXCEPT SELECT id FROM request"  # EXCEPT removes duplicates, too
+    ((number,),) = database.query(f"SELECT count(*) FROM ({ids}) AS ids")
+    return int(str(number))
 
 
 def clean(database: Database) -> int:

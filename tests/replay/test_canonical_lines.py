@@ -31,7 +31,7 @@ def recorded_lines() -> list[str]:
 def read_lines(lines: Sequence[str], *, by_parts: bool) -> tuple[list[Any], Coverage]:
     """Return the rows with their tuples, and the coverage."""
     rows: list[Any] = []
-    reader = EventReader(Wanted(), ("dev", "slow"), rows.extend)
+    reader = EventReader(Wanted(), ("dev", "slow"), lambda table, new: rows.extend(new) if table == "request" else None)
     if not by_parts:
         reader._canonical_lines.read = lambda lines, *_: [*range(len(lines))]  # type: ignore[method-assign]
     reader._read_lines(Block(1, "\n".join(lines).encode()), 0)
@@ -89,7 +89,7 @@ def test_remembered_text_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canonical_lines, "MAX_REMEMBERED_CHARACTERS", 10_000)
     lines = recorded_lines()
     rows: list[Any] = []
-    reader = EventReader(Wanted(), (), rows.extend)
+    reader = EventReader(Wanted(), (), lambda _, new: rows.extend(new))
     parts = reader._canonical_lines
     for start in range(0, len(lines), 10):
         reader._read_lines(Block(start + 1, "\n".join(lines[start : start + 10]).encode()), 0)

@@ -38,6 +38,7 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
         "events": sum(coverage.stages.values()),
         "eventsByStage": dict(sorted(coverage.stages.items())),
         "duplicateEvents": report.copies,
+        "onlyReceived": report.unanswered,
         "unreadable": coverage.unreadable,
         "firstUnreadable": None if coverage.first_unreadable is None else _place_json(coverage.first_unreadable),
         "damagedFiles": [_place_json(place) for place in coverage.damaged],

@@ -125,6 +125,11 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
         yield f"Incomplete: {place.file}, from line {place.line}: {place.reason}"
     if coverage.other_records:
         yield f"Skipped: {format_count(coverage.other_records)} records of other logs."
+    if report.unanswered:
+        yield (
+            f"Not counted: {pluralize(report.unanswered, 'request')} with only a RequestReceived event (still running,"
+            " a cut log, or an audit policy that omits the other stages)."
+        )
     if report.copies:
         yield f"Omitted: {format_count(report.copies)} events that the log contains twice."
     if report.backwards:
