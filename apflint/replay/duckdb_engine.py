@@ -1,8 +1,7 @@
 """The engine for large logs: DuckDB reads the files on all cores, in bounded memory, and spills to disk.
 
-A file is read with the types of an audit event, which is fast. If a line has other types or is not JSON, the file is read
-again line by line, and Python judges the lines that are not plain events. Files with mostly other lines, such as events in
-envelopes, are read by the Python engine alone. So all engines give the same answers.
+A file is read with the types of an audit event. If a line has other types, is in an envelope or is not JSON, the Python engine
+reads the file instead. So all engines give the same answers.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from apflint.interrupts import defer_interrupt
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED
 from apflint.replay.list_options import LIST_VERBS
 from apflint.replay.log import Log
-from apflint.replay.python_engine import EventReader, is_mostly_plain, make_attributes
+from apflint.replay.python_engine import EventReader, make_attributes
 from apflint.replay.reduction import (
     IS_REQUEST,
     ODD,
@@ -56,7 +55,7 @@ _FIELDS: dict[str, Any] = {
     "requestReceivedTimestamp": "VARCHAR",
     "stageTimestamp": "VARCHAR",
 }
-"""Types of the fields, in the form of the function `from_json` of DuckDB."""
+"""Types of the fields."""
 _USERS = ('"user"', "impersonatedUser")
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _TIME = "2___-__-__T__:__:__.______Z"
@@ -67,8 +66,6 @@ _PROGRESS_SECONDS = 0.5
 """Time between two looks at the progress."""
 _MAX_LINE_BYTES = 8 * 1024 * 1024
 """Maximum number of bytes in a line that DuckDB reads. Files with longer lines are read by Python."""
-_MAX_ODD_BYTES = 64 * 1024 * 1024
-"""Maximum number of bytes in lines of a file that only Python can judge. Files with more are read by Python."""
 
 
 class DuckDatabase:
@@ -214,49 +211,29 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
             path = link
     except (OSError, UserError):
         return False  # Python reports the problem
-    events = [_read_typed(path, compression, wanted)]
-    # DuckDB verifies no checksums, so in compressed files a line that is not a plain event may be due to damage.
-    if compression == "none":
-        events.append(_read_lines(path))
-    server = reader.server_number(file.server)
-    for event in events:
-        if event is not events[0] and not is_mostly_plain(file):
-            return False
-        database.query("BEGIN")
-        try:
-            numbered = f"SELECT *, {server} AS server, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({event})"
-            reduced = reduce_events(numbered, "epoch_us", wanted, reader.namespaces)
-            database.query(f"INSERT INTO raw SELECT {number}, * FROM ({reduced})")
-            counts = dict(_query(database, f"SELECT class, count(*) FROM raw WHERE file = {number} GROUP BY class"))
-            odd = _find_odd_lines(database, number) if ODD in counts else []
-        except KeyboardInterrupt:
-            database.query("ROLLBACK")
-            raise
-        except duckdb.Error as error:
-            database.query("ROLLBACK")
-            if isinstance(error, duckdb.OutOfMemoryException):
-                raise UserError(f"{file.name}: DuckDB needs more memory; increase --memory") from None
-            continue  # damaged data, a line that is too long, or not UTF-8
-        if odd is None:
-            database.query("ROLLBACK")
-            continue
-        with defer_interrupt():
-            database.query("COMMIT")
-            reader.coverage.stages.update({stage: counts[at] for at, stage in enumerate(STAGES) if at in counts})
-        reader.read_odd_lines(file, odd)
-        return True
-    return False
-
-
-def _find_odd_lines(database: DuckDatabase, number: int) -> list[str] | None:
-    """Return the lines of a file that only Python can judge, or None if they are unknown or too many."""
-    where = f"file = {number} AND class = {ODD}"
-    ((total, size),) = _query(database, f"SELECT count(*) - count(line), sum(strlen(line)) FROM raw WHERE {where}")
-    if total or size > _MAX_ODD_BYTES:
-        return None
-    lines = [line for (line,) in _query(database, f"SELECT line FROM raw WHERE {where}")]
-    database.query(f"UPDATE raw SET line = NULL WHERE {where}")
-    return lines
+    event = f"SELECT *, {reader.server_number(file.server)} AS server, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({{}})"
+    event = event.format(_read_typed(path, compression, wanted))
+    database.query("BEGIN")
+    try:
+        reduced = reduce_events(event, "epoch_us", wanted, reader.namespaces)
+        database.query(f"INSERT INTO raw SELECT {number}, * FROM ({reduced})")
+        counts = dict(_query(database, f"SELECT class, count(*) FROM raw WHERE file = {number} GROUP BY class"))
+    except KeyboardInterrupt:
+        database.query("ROLLBACK")
+        raise
+    except duckdb.Error as error:
+        database.query("ROLLBACK")
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise UserError(f"{file.name}: DuckDB needs more memory; increase --memory") from None
+        return False  # a line that is not an event, damaged data, a line that is too long, or not UTF-8
+    if ODD in counts:
+        database.query("ROLLBACK")
+        return False
+    with defer_interrupt():
+        database.query("COMMIT")
+        reader.coverage.files += 1
+        reader.coverage.stages.update({stage: counts[at] for at, stage in enumerate(STAGES) if at in counts})
+    return True
 
 
 def _read_typed(path: str, compression: str, wanted: Wanted) -> str:
@@ -283,27 +260,6 @@ def _read_typed(path: str, compression: str, wanted: Wanted) -> str:
     return f"SELECT CAST(NULL AS TEXT) AS line, {is_plain} AS is_plain, {_EVENT} FROM {source}"
 
 
-def _read_lines(path: str) -> str:
-    """Return a query for the relation `event` of a file that may have anything. It checks the types of all fields."""
-    types = {path: kind for name, field in _FIELDS.items() for path, kind in _list_types(f"$.{name}", field)}
-    paths = ", ".join(map(quote, types))
-    checks = " AND ".join(
-        f"coalesce(types[{at}], 'NULL') IN ('NULL', {quote(kind)})" for at, kind in enumerate(types.values(), 1)
-    )
-    groups = " AND ".join(
-        f"len(list_filter(json_type(line, '$.{user}.groups[*]'), lambda kind: kind <> 'VARCHAR')) = 0"
-        for user in ("user", "impersonatedUser")
-    )
-    return f"""
-        SELECT line, is_plain AND {_IS_INTEGER} AS is_plain, {_EVENT} FROM (
-            SELECT line, is_plain, e.* FROM (
-                SELECT line, is_plain, CASE WHEN is_plain THEN from_json(line, {quote(json.dumps(_FIELDS))}) END AS e FROM (
-                    SELECT line, types IS NOT NULL AND {checks} AND {groups} AS is_plain FROM (
-                        SELECT line, CASE WHEN json_valid(line) THEN json_type(line, [{paths}]) END AS types
-                        FROM {_lines(path)} WHERE trim(line, ' \\t\\r') <> ''))))
-    """
-
-
 def _parse_time(text: str) -> str:
     """Return an SQL expression for a time, or NULL if it is not in the form of kube-apiserver."""
     return f"CASE WHEN {text} LIKE {quote(_TIME)} THEN try_strptime({text}, {quote(_TIME_FORMAT)}) END"
@@ -326,16 +282,6 @@ def _type(kind: Any) -> str:
         fields = ", ".join(f'"{name}" {_type(field)}' for name, field in kind.items())
         return f"STRUCT({fields})"
     return f"{kind[0]}[]" if isinstance(kind, list) else str(kind)
-
-
-def _list_types(path: str, kind: Any) -> Iterator[tuple[str, str]]:
-    """Yield the JSON paths of a field and its fields, and their types in the words of the function `json_type`."""
-    if isinstance(kind, dict):
-        yield path, "OBJECT"
-        for name, field in kind.items():
-            yield from _list_types(f'{path}."{name}"', field)
-    elif path != f'$.annotations."{DECISION}"':  # any value shows that there was a decision
-        yield path, "ARRAY" if isinstance(kind, list) else "UBIGINT" if kind == "JSON" else "VARCHAR"
 
 
 def _query(database: DuckDatabase, sql: str) -> list[Any]:
@@ -365,10 +311,9 @@ def _number_requests(database: DuckDatabase, reader: EventReader) -> None:
     database.query("DROP TABLE key")
 
 
-def _lines(path: str, compression: str = "none") -> str:
+def _lines(path: str) -> str:
     """Return a table function that yields the lines of a file in the column `line`."""
     return (
         f"read_csv({quote(path)}, columns = {{'line': 'VARCHAR'}}, header = false, auto_detect = false, delim = {quote(_NO_DELIMITER)},"
-        f" quote = '', escape = '', max_line_size = {_MAX_LINE_BYTES}, buffer_size = {2 * _MAX_LINE_BYTES},"
-        f" compression = {quote(compression)})"
+        f" quote = '', escape = '', max_line_size = {_MAX_LINE_BYTES}, buffer_size = {2 * _MAX_LINE_BYTES})"
     )
