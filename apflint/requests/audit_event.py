@@ -27,7 +27,8 @@ def parse_event(value: object) -> Request:
     event = require_object(unwrap_event(value), "an audit event")
     kind = event.get("kind", "Event")
     if kind != "Event" or not str(event.get("apiVersion", "audit.k8s.io/v1")).startswith("audit.k8s.io/"):
-        raise UserError(f"this is {event.get('apiVersion')} {kind}, not an audit.k8s.io/v1 Event")
+        found = " ".join(map(str, filter(None, (event.get("apiVersion"), kind))))
+        raise UserError(f"this is {found}, not an Event of audit.k8s.io/v1, v1beta1 or v1alpha1")
     user, notes = _parse_user(event)
     verb, uri = get_string(event, "verb"), get_string(event, "requestURI")
     reference = require_object(event.get("objectRef") or {}, '"objectRef"')

@@ -419,6 +419,27 @@ def test_audit_event(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert [tried["matched"] for tried in json.loads(capsys.readouterr().out)["considered"]] == [False] * 4 + [True]
 
 
+@pytest.mark.usefixtures("empty")
+@pytest.mark.parametrize("text", ["", "\n", "[]", '{"items": []}'])
+@pytest.mark.parametrize("options", [(), ("--format", "json")])
+def test_log_without_events(
+    options: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "event.log").write_text(text)
+    assert run(["explain", "--event", "event.log", *options]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", "apflint: event.log: no audit event\n")
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1"])
+@pytest.mark.usefixtures("cluster")
+def test_versions_of_audit_events(version: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    event = {"kind": "Event", "apiVersion": f"audit.k8s.io/{version}", "verb": "get", "requestURI": "/healthz"}
+    (tmp_path / "event.log").write_text(json.dumps({**event, "user": {"username": "a", "groups": []}}))
+    assert run(["explain", "--event", "event.log"]) == 0
+    assert 'FlowSchema "' in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("cluster")
 def test_uids_of_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "--flow-schema-uid", "schema-uid", "--priority-level-uid", "level-uid"]) == 0

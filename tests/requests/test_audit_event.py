@@ -105,7 +105,8 @@ def test_contradictions_in_an_event_are_noted() -> None:
     ("value", "message"),
     [
         ("x", "must be a JSON object, not a string"),
-        ({"kind": "Pod", "apiVersion": "v1"}, "not an audit.k8s.io/v1 Event"),
+        ({"kind": "Pod", "apiVersion": "v1"}, "v1 Pod, not an Event of audit.k8s.io/v1, v1beta1 or v1alpha1$"),
+        ({"kind": "Pod"}, "^this is Pod, not an Event"),
         ({"kind": "Event", "apiVersion": "v1"}, "this is v1 Event"),
         ({"kind": "Policy", "apiVersion": "audit.k8s.io/v1"}, "this is audit.k8s.io/v1 Policy, not an"),
         (event(objectRef=[1]), '^"objectRef" must be'),

@@ -205,15 +205,15 @@ def explain(
     if request is not None:
         return _print_answer(explainer.explain(request), observed_files, kubectl, how, is_json=is_json)
     if event is not None and not is_json:
-        return _print_answers(event, _explain_events(explainer, event, how))
+        return _print_answers(event, _explain_events(explainer, event, how), is_log=True)
     if (file := event or requests) is not None:
         from apflint.output.explain_lines import explain_lines
         from apflint.requests.audit_event import parse_event
         from apflint.requests.json_lines import parse_record
 
-        read = parse_record if event is None else parse_event
-        pieces = split_lines(read_pieces(file))
-        return _print_answers(file, explain_lines(explainer, read, pieces, reasons=verbose or event is not None))
+        reasons, read = (verbose, parse_record) if event is None else (True, parse_event)
+        answers = explain_lines(explainer, read, split_lines(read_pieces(file)), reasons=reasons)
+        return _print_answers(file, answers, is_log=event is not None)
     from apflint.cli.explain_prompt import Draft, converse
 
     return converse(explainer, Draft(user or "", ", ".join(groups or ()), namespace=namespace or ""), how)
@@ -330,10 +330,11 @@ def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tup
             separator = "\n"
 
 
-def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]]]) -> int:
+def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]]], *, is_log: bool) -> int:
     """Print the explanations in `answers` as they arrive, then the errors of rejected lines. Return the exit code.
 
-    `answers` yields text, together with the rejected input lines: their numbers and errors.
+    `answers` yields text, together with the rejected input lines: their numbers and errors. A log without audit events
+    (`is_log`) is an error, because then it is probably the wrong file.
     """
     errors: list[tuple[int, str]] = []
     error_count = answered = 0
@@ -355,4 +356,7 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]
         print_note(f"{name}:{line}: {error}")
     if error_count > len(errors):
         print_note(f"{name}: {pluralize(error_count - len(errors), 'more line')} without a request")
+    if not (answered or error_count) and is_log:
+        print_note(f"{name}: no audit event")
+        return ExitCode.ERROR
     return ExitCode.ERROR if error_count else ExitCode.OK
