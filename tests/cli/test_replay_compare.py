@@ -74,6 +74,15 @@ def test_changes_without_moves(
     assert re.match(r"None of \d+ requests moves; \d priority levels? (has|have) other seats in use\.\n", out)
 
 
+def test_single_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = write_log(tmp_path / "audit.log", [event(verb="watch", requestURI="/api/v1/namespaces/team-a/pods?watch=1")])
+    command = ["replay", str(log), "--isolated", "--kubernetes"]
+    assert run([*command, "1.21", "--compare", "defaults:1.22"]) == 1
+    assert capsys.readouterr().out.startswith("1 of 1 request (100%) moves: 1 classified on one side only.\n")
+    assert run([*command, "1.36", "--compare", "defaults:1.36"]) == 0
+    assert capsys.readouterr().out.startswith("None of 1 request moves.\n")
+
+
 def test_lines_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(LIVE)
     names = ("objects-begin.json", "objects-end.json")

@@ -79,6 +79,7 @@ def render_comparison(comparison: ReplayComparison, sides: Sides, style: Style) 
 def _summarize(comparison: ReplayComparison) -> str:
     moved = sum(move.requests for move in comparison.moves)
     total = comparison.classified
+    requests = f"{format_count(total)} {'request' if total == 1 else 'requests'}"
     if not moved:
         changes = {
             "other limits": comparison.levels_with_other_limits,
@@ -89,11 +90,11 @@ def _summarize(comparison: ReplayComparison) -> str:
             for what, count in changes.items()
             if count
         ]
-        return f"None of {format_count(total)} requests moves{''.join(parts)}."
+        return f"None of {requests} moves{''.join(parts)}."
     counts = {kind: sum(move.requests for move in comparison.moves if move.type == kind) for kind in MOVE_TYPES}
     kinds = ", ".join(f"{format_count(count)} {_SUMMARIES[kind]}" for kind, count in counts.items() if count)
     verb = "moves" if moved == 1 else "move"
-    return f"{format_count(moved)} of {format_count(total)} requests ({format_share(moved, total)}) {verb}: {kinds}."
+    return f"{format_count(moved)} of {requests} ({format_share(moved, total)}) {verb}: {kinds}."
 
 
 def _describe_releases(comparison: ReplayComparison) -> str:
