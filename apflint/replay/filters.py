@@ -72,6 +72,15 @@ class Filter(NamedTuple):
         return self._replace(since=since, until=until)
 
 
+def check_period(since: Moment | None, until: Moment | None) -> None:
+    """Raise UserError if no time is in the period. A time and a duration are comparable only if the end of the log is known."""
+    if since is None or until is None or since.is_before_end != until.is_before_end:
+        return
+    earlier, later = (until, since) if since.is_before_end else (since, until)
+    if earlier.microseconds >= later.microseconds:
+        raise UserError("--since must be before --until")
+
+
 def parse_moment(name: str, text: str | None) -> Moment | None:
     """Parse a time in RFC 3339, or a duration such as `2h`. A time without a zone is in UTC, as in the report.
 
@@ -95,10 +104,14 @@ def parse_moment(name: str, text: str | None) -> Moment | None:
 
 
 def parse_dimensions(text: str) -> tuple[str, ...]:
-    """Parse dimensions of `--by`, separated by commas. Raises UserError for an unknown dimension."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    """Parse dimensions of `--by`, separated by commas. Raises UserError for unknown and repeated dimensions."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise UserError(f"--by: {quote(text)} names no dimension")
     for name in names:
         _check_dimension("--by", name)
+        if names.count(name) > 1:
+            raise UserError(f"--by: {name} occurs twice")
     return names
 
 

@@ -74,6 +74,16 @@ class Log:
     engine: str
 
 
+class Extent(NamedTuple):
+    """The requests of a whole log, whether a filter selects them or not."""
+
+    requests: int
+    start: int
+    """When the first request was received, in microseconds since 1970. 0 without requests."""
+    end: int
+    """When the last request was received."""
+
+
 class Replay(NamedTuple):
     """A log whose requests are classified."""
 
@@ -87,6 +97,7 @@ class Replay(NamedTuple):
     """Number of events that the log contains twice."""
     unanswered: int
     """Number of requests that have only the event `RequestReceived`, which are in no other number."""
+    extent: Extent
     filter: Filter
     """The requests in `apf`. Its times are since 1970."""
     has_counts: bool

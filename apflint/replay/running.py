@@ -10,9 +10,9 @@ from apflint.record import NamedTuple
 from apflint.replay.classification import TupleClassifier
 from apflint.replay.comparison import ReplayComparison, find_moves
 from apflint.replay.filters import Filter, build_condition, check_names
-from apflint.replay.log import Replay, Wanted
+from apflint.replay.log import Extent, Replay, Wanted
 from apflint.replay.statistics import compute_report
-from apflint.replay.tables import clean, count_unanswered, drop_assignments, find_end, store_assignments
+from apflint.replay.tables import clean, count_requests, count_unanswered, drop_assignments, store_assignments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -116,10 +116,13 @@ def _read_log(
 def _classify(log: Log, known: Effective, classifier: TupleClassifier, options: ReplayOptions) -> Replay:
     unanswered, copies = count_unanswered(log.database), clean(log.database)
     assignments = [classifier.assign(attributes) for attributes in log.tuples]
-    selected = options.filter.resolve(find_end(log.database))
+    extent = Extent(*count_requests(log.database))
+    selected = options.filter.resolve(extent.end)
     condition = build_condition(selected, log.servers)
     levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), condition)
-    return Replay(log, known, assignments, levels, copies, unanswered, selected, has_counts=options.counts is not None)
+    return Replay(
+        log, known, assignments, levels, copies, unanswered, extent, selected, has_counts=options.counts is not None
+    )
 
 
 def choose_engine(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apflint.replay.classification import Assignment
     from apflint.replay.events import AttributeTuple
     from apflint.replay.filters import Filter
-    from apflint.replay.log import Coverage, Log, Replay
+    from apflint.replay.log import Coverage, Extent, Log, Replay
     from apflint.replay.omissions import Omissions
     from apflint.replay.tables import Database
 
@@ -130,6 +130,7 @@ class ReplayReport(NamedTuple):
     unanswered: int
     """Number of requests that have only the event `RequestReceived`. Filters have no influence."""
     servers: tuple[str, ...]
+    extent: Extent
     filter: Filter
     start: int | None
     """When the first request was received, in microseconds since 1970. None without requests."""
@@ -195,6 +196,7 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         replay.copies,
         replay.unanswered,
         tuple(log.servers),
+        replay.extent,
         replay.filter,
         start,
         None if last is None else max(last, *(group.end or 0 for group in groups)),

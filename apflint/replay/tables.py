@@ -133,10 +133,12 @@ def clean(database: Database) -> int:
     return int(str(copies))
 
 
-def find_end(database: Database) -> int:
-    """Return when the last request was received, or 0 if there is none."""
-    ((end,),) = database.query("SELECT coalesce(max(received), 0) FROM request")
-    return int(str(end))
+def count_requests(database: Database) -> tuple[int, int, int]:
+    """Return the number of requests, and when the first and the last one were received. The times are 0 without requests."""
+    ((number, start, end),) = database.query(
+        "SELECT count(*), coalesce(min(received), 0), coalesce(max(received), 0) FROM request"
+    )
+    return int(str(number)), int(str(start)), int(str(end))
 
 
 def drop_assignments(database: Database, *, keep_selected: bool) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import re
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -170,6 +171,42 @@ def test_since_and_until(engine: str, tmp_path: Path, capsys: pytest.CaptureFixt
     log = write_log(tmp_path / "audit.log", [request(number, number, number + 0.5) for number in range(10)])
     report = replay_json(capsys, log, "--since", at(3), "--until", at(5), "--engine", engine)
     assert (report["requests"], report["start"], report["end"]) == (2, at(3), at(4.5))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_header_with_a_filter(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_log(tmp_path / "audit.log", [request(number, number, number + 0.5) for number in range(10)])
+    command = ["replay", "audit.log", "--isolated", "--engine", engine, "--since", at(3)]
+    assert run([*command, "--until", at(5)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "1 file, 1 API server: 10 events of 10 requests"
+    since = "Only requests since 2026-11-22 05:49:23 UTC"
+    period = "2026-11-22 05:49:23 to 05:49:24 UTC (1.5 s)"
+    assert lines[3] == f"{since} and before 2026-11-22 05:49:25 UTC: 2 requests, {period}"
+    assert run([*command, "--where", "user=bob"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    covered = "the log covers 2026-11-22 05:49:20 to 2026-11-22 05:49:29 UTC"
+    assert lines[3] == f"{since} and with user=bob: no request is selected; {covered}"
+
+
+def test_singular_and_empty_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wait = {"authorization.k8s.io/decision": "allow", "apiserver.latency.k8s.io/apf-queue-wait": "1s"}
+    anonymous = request(1, 0, 2, annotations=wait, user={"username": "", "groups": ["system:authenticated"]})
+    log = write_log(tmp_path / "audit.log", [anonymous])
+    assert run(["replay", str(log), "--isolated"]) == 0
+    printed = capsys.readouterr().out
+    assert "1 event of 1 request, " in printed
+    assert "1 is known to have waited in queues" in printed
+    assert "Seat-seconds: - 100%" in printed
+    assert re.search(r"  - 100% +global-default", printed)
+
+
+def test_long_names_do_not_widen_the_table_of_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = write_log(tmp_path / "audit.log", [event(userAgent="x" * 300)])
+    assert run(["replay", str(log), "--isolated", "--by", "userAgent"]) == 0
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("xxx"))
+    assert row.startswith(f"{'x' * 99}\u2026  ")
+    assert replay_json(capsys, log, "--by", "userAgent")["by"]["groups"][0]["userAgent"] == "x" * 300
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -348,7 +385,10 @@ def test_time_that_runs_backwards(engine: str, tmp_path: Path, capsys: pytest.Ca
     assert (report["endBeforeStart"], report["start"], report["end"]) == (1, at(0), at(6))
     assert report["levels"][0]["durations"]["count"] == 2
     assert run(["replay", "audit.log", "--engine", engine]) == 0
-    assert "1 requests end before they start" in capsys.readouterr().out
+    assert (
+        "The clock was changed: 1 request with an end before the start, and an unknown duration."
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -434,6 +474,11 @@ def test_interrupted_reading_gives_a_partial_result(
         (["x", "--where", "user=\udc80"], '--where: "user=\\udc80" has an unprintable character'),
         (["x", "--by", "user", "--each"], "--each and --by cannot be combined"),
         (["x", "--each", "--format", "html"], "--each and --format html cannot be combined"),
+        (["x", "--each", "--format", "markdown"], "--each and --format markdown cannot be combined"),
+        (["x", "--by", "user,verb,user"], "--by: user occurs twice"),
+        (["x", "--by", ","], '--by: "," names no dimension'),
+        (["x", "--since", at(1), "--until", at(1)], "--since must be before --until"),
+        (["x", "--since", "1h", "--until", "2h"], "--since must be before --until"),
         (["x", "--since", "yesterday"], '--since: "yesterday" is not a time such as 2026-'),
         (
             ["x", "--until", "1h30"],

@@ -33,7 +33,7 @@ from apflint.output.json_text import to_json
 from apflint.output.replay.comparison import Sides, comparison_json, render_comparison, render_markdown
 from apflint.output.replay.json import replay_json, request_json
 from apflint.releases import parse_release
-from apflint.replay.filters import Filter, parse_condition, parse_dimensions, parse_moment
+from apflint.replay.filters import Filter, check_period, parse_condition, parse_dimensions, parse_moment
 from apflint.replay.running import ReplayOptions, compare
 from apflint.replay.running import replay as run_replay
 from apflint.replay.statistics import compute_report, stream_requests
@@ -151,6 +151,7 @@ def replay(
         raise UserError("--top must be at least 1")
     conditions = tuple(map(parse_condition, where or ()))
     selected = Filter(conditions, parse_moment("--since", since), parse_moment("--until", until))
+    check_period(selected.since, selected.until)
     kubectl = None
     if live or compared != LIVE:
         kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)

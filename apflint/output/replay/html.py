@@ -10,6 +10,7 @@ from apflint.output.replay.wording import (
     describe_coverage,
     describe_limits_of_log,
     describe_more_groups,
+    describe_more_levels,
     format_clock,
     format_count,
     format_duration,
@@ -76,7 +77,7 @@ def _summary(report: ReplayReport) -> Iterator[str]:
         f"<li><code>{escape_xml(sanitize(level.name))}</code>: {escape_xml(sanitize(str(level)))}</li>\n"
         for level in levels
     ]
-    items += [f"<li>{others} more priority levels with rejections or waits</li>\n"] if others else []
+    items += [f"<li>{describe_more_levels(others)}</li>\n"] if others else []
     yield f"<ul>\n{''.join(items)}</ul>\n" if items else ""
 
 

@@ -9,6 +9,7 @@ from apflint.output.replay.wording import (
     describe_coverage,
     describe_limits_of_log,
     describe_more_groups,
+    describe_more_levels,
     list_groups,
     list_seats,
     list_traffic,
@@ -32,7 +33,7 @@ def render(report: ReplayReport) -> str:
         levels, others = summarize_levels(report)
         parts.append(f"**{' '.join(summarize(report))}**")
         items = [f"- {format_code(level.name)}: {_prose(str(level))}" for level in levels]
-        items += [f"- {others} more priority levels with rejections or waits"] if others else []
+        items += [f"- {describe_more_levels(others)}"] if others else []
         parts.append("\n".join(items))
     parts.append("\n".join(f"- {_prose(sentence)}" for sentence in describe_coverage(report)))
     if report.levels:

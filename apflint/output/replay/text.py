@@ -11,6 +11,7 @@ from apflint.output.replay.wording import (
     describe_coverage,
     describe_limits_of_log,
     describe_more_groups,
+    describe_more_levels,
     find_peak,
     format_attainable,
     format_count,
@@ -35,6 +36,8 @@ _BARS = "▁▂▃▄▅▆▇█"
 _SPARKLINE_CELLS = 20
 _PIPE_LIST_CELLS = 200
 """Width of a list in cells if there is no terminal."""
+_PIPE_CELLS = 100
+"""Maximum width of a value of `--by` in cells if there is no terminal."""
 _MIN_LIST_CELLS = 20
 """Minimum width of a list. If the terminal is too narrow for two lists, FlowSchemas are omitted."""
 _MORE_CELLS = 6
@@ -61,7 +64,7 @@ def _summary(report: ReplayReport, style: Style) -> str:
         line for level in levels for line in label_lines(sanitize_line(level.name), str(level), cells, style, _GAP)
     ]
     if others:
-        lines.append(f"  and {others} more priority levels with rejections or waits")
+        lines.append(f"  and {describe_more_levels(others)}")
     return text + "".join(f"{line}\n" for line in lines)
 
 
@@ -152,7 +155,7 @@ def _fit(items: Sequence[tuple[str, str]], total: int, cells: int) -> str:
 def _breakdown(breakdown: Breakdown, style: Style) -> str:
     rows: list[tuple[str | Text, ...]] = [
         (
-            *(Text(sanitize_line(value) or "-") for value in group.values),
+            *(Text(_limit(sanitize_line(value), style) or "-") for value in group.values),
             format_count(group.requests),
             format_count(group.rejected),
             format_seat_seconds(group.seat_microseconds),
@@ -163,6 +166,11 @@ def _breakdown(breakdown: Breakdown, style: Style) -> str:
     table = render_table((*names, "REQUESTS", "REJECTED", "SEAT-SECONDS"), rows, style, wrapped=names, keys=len(names))
     more = describe_more_groups(breakdown)
     return table + (render_prose(style, more) if more else "")
+
+
+def _limit(text: str, style: Style) -> str:
+    """Shorten a text that would widen a table. On a terminal, tables wrap texts instead."""
+    return shorten(text, _PIPE_CELLS) if style.width is None else text
 
 
 def _name(level: LevelTraffic) -> Text:

@@ -60,7 +60,8 @@ def summarize(report: ReplayReport) -> tuple[str, ...]:
     if waits:
         number, longest = sum(wait.number for wait in waits), max(wait.max for wait in waits)
         sentences.append(
-            f"{format_count(number)} are known to have waited in queues, up to {format_duration(longest)}."
+            f"{format_count(number)} {'is' if number == 1 else 'are'} known to have waited in queues, up to"
+            f" {format_duration(longest)}."
         )
     else:
         sentences.append("No wait in a queue is logged.")
@@ -73,11 +74,16 @@ def summarize_levels(report: ReplayReport) -> tuple[tuple[LevelSummary, ...], in
     return tuple(map(_summarize_level, levels[:_MAX_NAMED_LEVELS])), len(levels[_MAX_NAMED_LEVELS:])
 
 
+def describe_more_levels(number: int) -> str:
+    """Describe the levels with rejections or waits that the summary omits."""
+    return f"{count_noun(number, 'more priority level')} with rejections or waits"
+
+
 def _summarize_level(level: LevelTraffic) -> LevelSummary:
     rejections = waits = seats = ""
     if level.rejected:
         users = level.rejected_users[:_MAX_NAMED_USERS]
-        names = [f"{user.name} {format_count(user.rejected)}" for user in users]
+        names = [f"{user.name or '-'} {format_count(user.rejected)}" for user in users]
         if others := level.rejected - sum(user.rejected for user in users):
             names.append(f"others {format_count(others)}")
         rejections = f"{format_count(level.rejected)} rejected ({', '.join(names)})"
@@ -89,7 +95,9 @@ def _summarize_level(level: LevelTraffic) -> LevelSummary:
         if user.seat_microseconds >= _BUSY_SHARE * level.seat_microseconds
     ]
     if busy:
-        shares = [f"{user.name} {format_share(user.seat_microseconds, level.seat_microseconds)}" for user in busy]
+        shares = [
+            f"{user.name or '-'} {format_share(user.seat_microseconds, level.seat_microseconds)}" for user in busy
+        ]
         seats = f"Seat-seconds: {', '.join(shares)}"
     return LevelSummary(level.name, rejections, waits, seats)
 
@@ -98,19 +106,23 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
     """Yield sentences about the period, the configuration unless omitted, and what was not read or not classified."""
     coverage = report.coverage
     requests, events = sum(report.outcomes.values()), sum(coverage.stages.values())
+    selected = list(_describe_filter(report.filter))
     if coverage.interrupted:
         nothing = "" if coverage.files else " No file was read completely, and DuckDB counts only complete files."
         yield f"PARTIAL RESULT: reading was interrupted.{nothing}"
     yield (
-        f"{pluralize(coverage.files, 'file')}, {pluralize(len(report.servers), 'API server')}: {format_count(events)} events of"
-        f" {format_count(requests)} requests{_describe_period(report)}"
+        f"{pluralize(coverage.files, 'file')}, {pluralize(len(report.servers), 'API server')}: {count_noun(events, 'event')} of"
+        f" {count_noun(report.extent.requests, 'request')}{'' if selected else _describe_period(report)}"
     )
     if has_configuration:
         yield f"Kubernetes {report.limits.release.name}, {report.limits.server_concurrency} seats of each API server"
         if report.configuration:
             yield _describe_configuration(report)
-    if selected := list(_describe_filter(report.filter)):
-        yield f"Only requests {join_words(selected, 'and')}." + ("" if requests else " No request matches.")
+    if selected:
+        found = (
+            f"{count_noun(requests, 'request')}{_describe_period(report)}" if requests else _describe_no_match(report)
+        )
+        yield f"Only requests {join_words(selected, 'and')}: {found}"
     skipped = [
         f"{format_count(report.outcomes[outcome])} {text}"
         for outcome, text in _OUTCOMES.items()
@@ -124,18 +136,18 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
     for place in coverage.damaged:
         yield f"Incomplete: {place.file}, from line {place.line}: {place.reason}"
     if coverage.other_records:
-        yield f"Skipped: {format_count(coverage.other_records)} records of other logs."
+        yield f"Skipped: {count_noun(coverage.other_records, 'record')} of other logs."
     if report.unanswered:
         yield (
-            f"Not counted: {pluralize(report.unanswered, 'request')} with only a RequestReceived event (still running,"
+            f"Not counted: {count_noun(report.unanswered, 'request')} with only a RequestReceived event (still running,"
             " a cut log, or an audit policy that omits the other stages)."
         )
     if report.copies:
-        yield f"Omitted: {format_count(report.copies)} events that the log contains twice."
+        yield f"Omitted: {count_noun(report.copies, 'event')} that the log contains twice."
     if report.backwards:
         yield (
-            f"The clock was changed: {format_count(report.backwards)} requests end before they start."
-            " Their durations are unknown."
+            f"The clock was changed: {count_noun(report.backwards, 'request')} with an end before the start, and an"
+            " unknown duration."
         )
 
 
@@ -144,6 +156,12 @@ def _describe_configuration(report: ReplayReport) -> str:
         objects = "built-in objects" if report.has_defaults else "objects that each API server has"
         return f"Configuration: only the {objects}. Name those of your cluster with -f, --live or --cluster."
     return f"Configuration: {report.configuration}{' and built-in objects' if report.has_defaults else ''}"
+
+
+def _describe_no_match(report: ReplayReport) -> str:
+    start, end = format_second(report.extent.start), format_second(report.extent.end)
+    period = f"; the log covers {start} to {end} UTC" if report.extent.requests else ""
+    return f"no request is selected{period}"
 
 
 def _describe_period(report: ReplayReport) -> str:
@@ -156,9 +174,9 @@ def _describe_period(report: ReplayReport) -> str:
 
 
 def _describe_filter(selected: Filter) -> Iterator[str]:
-    for word, moment in (("since", selected.since), ("until", selected.until)):
+    for word, moment in (("since", selected.since), ("before", selected.until)):
         if moment is not None:
-            yield f"{word} {format_time(moment.microseconds)}"
+            yield f"{word} {format_second(moment.microseconds)} UTC"
     if selected.conditions:
         yield f"with {', '.join(map(str, selected.conditions))}"
 
@@ -171,14 +189,14 @@ def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
     yield f"SEAT-SECONDS, PEAK: {_describe_seats(report)} Waits that the log does not show count as use."
     if report.watches:
         yield (
-            f"Without {format_count(report.watches)} watches: they hold seats until they are initialized, which the log does"
-            " not show."
+            f"Without {count_noun(report.watches, 'watch', 'watches')}: watches hold seats until they are initialized, which"
+            " the log does not show."
         )
     if len(report.servers) > 1:
         yield "PEAK: the highest peak of one API server. Each API server has its own seats."
     if report.without_groups:
         yield (
-            f"The log does not contain the groups of {format_count(report.without_groups)} requests. For"
+            f"The log does not contain the groups of {count_noun(report.without_groups, 'request')}. For"
             f" {format_count(report.uncertain)} of them, the FlowSchema depends on unknown groups, so it may be another one."
         )
     yield from describe_omissions(report.omissions)
@@ -189,7 +207,7 @@ def _describe_seats(report: ReplayReport) -> str:
         return "estimates, 1 seat per request. For the seats of lists, use --metrics or --objects."
     text = "estimates from object counts. Changes take 1 seat: the log does not show how many watchers they notify."
     if report.uncounted:
-        text += f" {format_count(report.uncounted)} lists take 1 seat, because the number or size of their objects is unknown."
+        text += f" With 1 seat, because the number or size of the objects is unknown: {count_noun(report.uncounted, 'list')}."
     return text
 
 
@@ -251,7 +269,7 @@ def describe_more_groups(breakdown: Breakdown) -> str:
 
 def list_users(users: Sequence[UserTraffic], total: int) -> list[tuple[str, str]]:
     """Return names of users, and their share of `total` requests."""
-    return [(user.name, format_share(user.requests, total)) for user in users]
+    return [(user.name or "-", format_share(user.requests, total)) for user in users]
 
 
 def find_peak(level: LevelTraffic) -> int | None:
@@ -273,6 +291,11 @@ def format_attainable(level: LevelTraffic) -> str:
 def format_count(number: int) -> str:
     """Return a number with commas between thousands."""
     return f"{number:,}"
+
+
+def count_noun(number: int, singular: str, plural: str = "") -> str:
+    """Return a number with commas between thousands, and its noun, whose plural ends in `s` by default."""
+    return f"{format_count(number)} {singular if number == 1 else plural or f'{singular}s'}"
 
 
 def format_share(part: int, total: int) -> str:
