@@ -130,6 +130,7 @@ class ReplayReport(NamedTuple):
     unanswered: int
     """Number of requests that have only the event `RequestReceived`. Filters have no influence."""
     servers: tuple[str, ...]
+    """The API servers with requests, or all if there is no request."""
     extent: Extent
     filter: Filter
     start: int | None
@@ -195,7 +196,7 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         log.coverage,
         replay.copies,
         replay.unanswered,
-        tuple(log.servers),
+        _list_servers(log),
         replay.extent,
         replay.filter,
         start,
@@ -216,6 +217,12 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         has_own_objects=bool(replay.known.workspace.manifests),
         has_defaults=replay.known.assumptions.defaults,
     )
+
+
+def _list_servers(log: Log) -> tuple[str, ...]:
+    """Return the API servers with requests. A file without requests does not stand for a server, unless all are such."""
+    rows = _query(log.database, "SELECT DISTINCT server FROM request ORDER BY 1")
+    return tuple(log.servers[number] for (number,) in rows) or tuple(log.servers)
 
 
 class _OutcomeTotal(NamedTuple):
@@ -466,7 +473,9 @@ def stream_requests(log: Log) -> Iterator[RequestAnswer]:
     """Yield the requests of a log, in the order in which they ended."""
     sql = (
         f"SELECT audit_id, outcome, flow_schema, priority_level, {DISTINGUISHER}, seats, wait, rejected FROM logged"
-        " ORDER BY coalesce(ended, received), received, audit_id, tuple"
+        # Databases sort NULL differently, and engines number the tuples differently.
+        " ORDER BY coalesce(ended, received), received, coalesce(audit_id, ''), outcome, coalesce(flow_schema, ''),"
+        f" {DISTINGUISHER}, seats, coalesce(wait, -1), rejected"
     )
     for row in log.database.stream(sql):
         audit_id, outcome, schema, level, distinguisher, seats, wait, rejected = row

@@ -143,7 +143,7 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
             " a cut log, or an audit policy that omits the other stages)."
         )
     if report.copies:
-        yield f"Omitted: {count_noun(report.copies, 'event')} that the log contains twice."
+        yield f"Omitted: {count_noun(report.copies, 'event')} that the log contains twice, without RequestReceived events."
     if report.backwards:
         yield (
             f"The clock was changed: {count_noun(report.backwards, 'request')} with an end before the start, and an"
