@@ -119,7 +119,9 @@ class DuckDatabase:
         values = []
         for at, (name, kind) in enumerate(columns):
             value = f"json_extract_string(line, '$[{at}]')"
-            values.append(f"(hash({value}) >> 1)::BIGINT" if name == "id" else f"CAST({value} AS {kind})")
+            # The hash of NULL is a number, so that events without an audit ID would be copies of each other.
+            identity = f"CASE WHEN {value} IS NOT NULL THEN (hash({value}) >> 1)::BIGINT END"
+            values.append(identity if name == "id" else f"CAST({value} AS {kind})")
         self.query(f"INSERT INTO {table} SELECT {', '.join(values)} FROM {_lines(path)}")
         os.unlink(path)
 
