@@ -104,19 +104,23 @@ def build_logged_load(replay: Replay, scale: float, seed: int) -> LoggedLoad:
     ((count, start, end, rejected, open_),) = rows
     duration = max((end - start + 1) * _NANOSECONDS, _MIN_DURATION)
     routes = LoggedRoutes(replay)
-    arrivals = _list_arrivals(replay, routes, start, scale, Draws(seed, "copies"))
+    servers = [number for (number,) in replay.log.database.query("SELECT DISTINCT server FROM apf ORDER BY server")]
+    arrivals = _list_arrivals(replay, routes, servers, start, scale, Draws(seed, "copies"))
     client = Client("log", (), RequestArguments(""), ServiceTime(0))
     source = Source(client, arrivals, lambda _: 0, differ=True, is_closed=False)
-    load = Load(duration, (), max(1, len(replay.log.servers)))
+    load = Load(duration, (), max(1, len(servers)))
     notes = tuple(_list_notes(rejected, open_, has_counts=replay.has_counts))
     return LoggedLoad(load, routes, source, notes, round(count * scale))
 
 
-def _list_arrivals(replay: Replay, routes: LoggedRoutes, start: int, scale: float, copies: Draws) -> Iterator[Arrival]:
+def _list_arrivals(
+    replay: Replay, routes: LoggedRoutes, servers: list[object], start: int, scale: float, copies: Draws
+) -> Iterator[Arrival]:
+    indices = {server: index for index, server in enumerate(servers)}
     number = 0
     rows: Any = replay.log.database.stream(_ARRIVALS)
     for place, (attributes, namespace, server, received, busy) in enumerate(rows):
-        instance = routes.find_instance(attributes, namespace, server)
+        instance = routes.find_instance(attributes, namespace, indices[server])
         for _ in range(int(scale + copies(place))):
             yield Arrival((received - start) * _NANOSECONDS, 0, number, instance, busy * _NANOSECONDS)
             number += 1

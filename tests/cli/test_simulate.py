@@ -273,6 +273,14 @@ def test_lists_of_a_log_take_seats(capsys: pytest.CaptureFixture[str], empty: Pa
     assert simulate_log(capsys, empty, events, "--objects", "pods=400:1000")["level"]["seats"]["peak"] == 4
 
 
+def test_file_without_requests_is_no_server(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    (empty / "logs").mkdir()
+    write_log(empty / "logs/a.log", [logged(1, 0, 1, stage="RequestReceived")])
+    write_log(empty / "logs/b.log", [logged(2, 0, 1), logged(3, 2, 1)])
+    found = json.loads(read(capsys, ["simulate", "--from-audit", "logs", "-f", "defaults:1.37", "--format", "json"]))
+    assert (found["servers"], found["requests"]) == (1, 2)
+
+
 def test_compare_a_log(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     live = ROOT / "fixtures/replay/live"
     command = ["simulate", "--from-audit", str(live / "audit.log.gz"), "-f", str(live / "objects-begin.json")]
