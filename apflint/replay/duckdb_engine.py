@@ -213,8 +213,8 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
             path = link
     except (OSError, UserError):
         return False  # Python reports the problem
-    event = f"SELECT *, {reader.server_number(file.server)} AS server, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({{}})"
-    event = event.format(_read_typed(path, compression, wanted))
+    server, typed = reader.server_number(file.server), _read_typed(path, compression, wanted)
+    event = f"SELECT *, {server} AS server, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({typed})"
     database.query("BEGIN")
     try:
         reduced = reduce_events(event, "epoch_us", wanted, reader.namespaces)

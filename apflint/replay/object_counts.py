@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from apflint.doctor.prometheus_text import parse_samples
 from apflint.errors import UserError
 from apflint.evaluate.resources import find_resources
 from apflint.record import NamedTuple
@@ -13,13 +14,11 @@ from apflint.wording import quote
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from apflint.doctor.prometheus_text import Sample
+
 _ARGUMENT = re.compile(r"([^=\s]+)=([0-9]{1,12})(?::([0-9]{1,12}))?")
-_SAMPLE = re.compile(
-    r"^apiserver_(?P<metric>resource_objects|storage_objects|resource_size_estimate_bytes)\{(?P<labels>[^\n]*)\}"
-    r"[ \t]+(?P<value>[^ \t\r\n]+)",
-    re.MULTILINE,
-)
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_COUNTS = ("apiserver_resource_objects", "apiserver_storage_objects")
+_SIZES = "apiserver_resource_size_estimate_bytes"
 
 
 class StoredObjects(NamedTuple):
@@ -57,25 +56,16 @@ def parse_object_count(text: str) -> tuple[str, StoredObjects]:
 
 
 def parse_metrics(text: str) -> ObjectCounts:
-    """Return the object counts in the metrics of kube-apiserver. Raises UserError if the text has none.
+    """Return the object counts in the metrics of kube-apiserver. Raises UserError if the text has none, or is damaged.
 
     The metrics are `apiserver_storage_objects`, or `apiserver_resource_objects` and `apiserver_resource_size_estimate_bytes`
     from 1.34 on. The value -1 means that the server could not count or measure. Source: `UpdateStoreStats` in
     staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics/metrics.go.
     """
-    counts: dict[str, int] = {}
-    sizes: dict[str, int] = {}
-    for match in _SAMPLE.finditer(text):
-        labels = dict(_LABEL.findall(match["labels"]))
-        resource = ".".join(filter(None, (labels.get("resource"), labels.get("group"))))
-        try:
-            value = int(float(match["value"]))
-        except (ValueError, OverflowError):
-            raise UserError(
-                f"the value of apiserver_{match['metric']} is not a number: {quote(match['value'])}"
-            ) from None
-        values = sizes if match["metric"] == "resource_size_estimate_bytes" else counts
-        values[resource] = max(value, values.get(resource, -1))
+    samples, not_finite = parse_samples(text, (*_COUNTS, _SIZES))
+    if not_finite:
+        raise UserError(f"line {not_finite[0]}: the value is NaN or infinite, not a number of objects or bytes")
+    counts, sizes = _find_greatest(samples, *_COUNTS), _find_greatest(samples, _SIZES)
     if not counts:
         raise UserError(
             "no metric apiserver_resource_objects or apiserver_storage_objects: this is not the output of"
@@ -86,6 +76,16 @@ def parse_metrics(text: str) -> ObjectCounts:
         for resource, count in counts.items()
         if count >= 0
     }
+
+
+def _find_greatest(samples: Mapping[str, list[Sample]], *names: str) -> dict[str, int]:
+    """Return the greatest value of each resource in the metrics of these names."""
+    values: dict[str, int] = {}
+    for name in names:
+        for sample in samples.get(name, ()):
+            resource = ".".join(filter(None, (sample.labels.get("resource"), sample.labels.get("group"))))
+            values[resource] = max(int(sample.value), values.get(resource, -1))
+    return values
 
 
 def _average(sizes: Mapping[str, int], resource: str, count: int) -> int | None:
