@@ -13,9 +13,10 @@ import * as net from "node:net";
 import * as os from "node:os";
 import * as path from "node:path";
 import { parseArgs } from "node:util";
-import { chromium } from "playwright-core";
+import { chromium, errors } from "playwright-core";
 
 const TIMEOUT_MILLISECONDS = 120_000;
+const CLICK_MILLISECONDS = 10_000;
 const extension = path.dirname(path.dirname(import.meta.dirname));
 const { values: options } = parseArgs({
   options: { chromium: { type: "string", default: "/usr/bin/chromium" }, screenshots: { type: "string" } },
@@ -211,10 +212,25 @@ function windowAddress(port, workspace) {
   return `http://127.0.0.1:${port}/?${query}`;
 }
 
-/** A window for tests starts in restricted mode, and does not ask. */
+/**
+ * A window for tests starts in restricted mode, and does not ask. VS Code creates the button again whenever it redraws the editor, so a
+ * click can miss: try again until the window has left restricted mode.
+ */
 async function trustWorkspace(page) {
-  await page.getByText("Restricted Mode").first().click({ timeout: TIMEOUT_MILLISECONDS });
-  await page.getByRole("button", { name: "Trust", exact: true }).first().click({ timeout: TIMEOUT_MILLISECONDS });
+  const restricted = page.locator(".statusbar-item").getByText("Restricted Mode");
+  await restricted.waitFor({ timeout: TIMEOUT_MILLISECONDS });
+  const end = Date.now() + TIMEOUT_MILLISECONDS;
+  while (await restricted.isVisible()) {
+    try {
+      await restricted.click({ timeout: CLICK_MILLISECONDS });
+      await page.getByRole("button", { name: "Trust", exact: true }).first().click({ timeout: CLICK_MILLISECONDS });
+      await restricted.waitFor({ state: "hidden", timeout: CLICK_MILLISECONDS });
+    } catch (error) {
+      if (!(error instanceof errors.TimeoutError) || Date.now() > end) {
+        throw error;
+      }
+    }
+  }
 }
 
 async function waitForResult(file) {
