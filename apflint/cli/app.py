@@ -6,7 +6,7 @@ import ast
 import os
 import pkgutil
 from collections import Counter
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,11 +68,13 @@ def _read_summary(name: str) -> Command:
     raise LookupError(f"no command in {file.name}")
 
 
+@cache
 def _load_command(name: str) -> Command:
     module = import_module(f"{commands.__name__}.{name}").__name__
     (info,) = [
         info for info in app.registered_commands if info.callback is not None and info.callback.__module__ == module
     ]
+    app.registered_commands.remove(info)  # otherwise typer builds it again, and does not use it, in each run of `app`
     info.cls = _StrictCommand
     return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=app.rich_markup_mode)
 
