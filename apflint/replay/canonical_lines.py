@@ -153,9 +153,6 @@ class CanonicalLines:
             code,
             decided,
             wait,
-            None,
-            None,
-            None,
         )
         return row, body.stage, implied
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 _ROWS_PER_INSERT = 10_000
 _MAX_REMEMBERED_SECONDS = 1_000_000
 JSON_SPACES = " \t\r\n"
-_NO_TEXTS = None, None, None
 _CACHE_KIBIBYTES = 65_536
 _SAMPLE_LINES = 100
 
@@ -66,11 +65,13 @@ class SqliteDatabase:
         yield from self._connection.execute(sql)
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
-        """Append rows to a table."""
+        """Append rows to a table. They have values of the first columns; the other columns are NULL."""
         rows = list(rows)
         if rows:
+            names = [f'"{name}"' for (name,) in self.query(f"SELECT name FROM pragma_table_info('{table}')")]
+            columns, values = ", ".join(names[: len(rows[0])]), ", ".join("?" * len(rows[0]))
             self._connection.execute("BEGIN")
-            self._connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+            self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({values})", rows)
             self._connection.execute("COMMIT")
 
     def close(self) -> None:
@@ -309,7 +310,7 @@ class EventReader:
                 code,
                 is_decided,
                 wait,
-                *(self._read_texts(event) if self._wants_texts else _NO_TEXTS),
+                *(self._read_texts(event) if self._wants_texts else ()),
             )
         )
         self._counts[stage] += 1

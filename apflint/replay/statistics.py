@@ -5,9 +5,9 @@ Percentiles are by nearest rank: p99 is the smallest logged value that at least 
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import groupby
-from operator import itemgetter
+from array import array
+from collections import Counter, defaultdict
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from apflint.record import NamedTuple
@@ -169,6 +169,12 @@ class ReplayReport(NamedTuple):
     """Name of the configuration, such as `manifests/`, `live` or `defaults:1.37`. Empty if the caller did not name it."""
 
 
+_TOTALS = """
+    count(*), min(received), max(received), max(ended), sum(CASE WHEN ended < received THEN 1 ELSE 0 END)
+"""
+"""SQL expressions for the fields of `_OutcomeTotal` after the outcome."""
+
+
 def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3, top: int = 10) -> ReplayReport:
     """Compute the report of a replay, with at most `top_users` users of each level, and `top` groups of `by`."""
     log, database = replay.log, replay.log.database
@@ -176,8 +182,8 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         _OutcomeTotal(*row)
         for row in _query(
             database,
-            "SELECT outcome, count(*), min(received), max(received), max(ended),"
-            " sum(CASE WHEN ended < received THEN 1 ELSE 0 END) FROM logged GROUP BY outcome ORDER BY outcome",
+            f"SELECT outcome, {_TOTALS} FROM logged WHERE outcome <> 'classified' GROUP BY outcome"
+            f" UNION ALL SELECT 'classified', {_TOTALS} FROM apf HAVING count(*) > 0 ORDER BY outcome",
         )
     ]
     outcomes: Counter[str] = Counter()
@@ -372,26 +378,59 @@ _PEAKS = f"""
         ) AS sums
     ) AS positions WHERE position = 1 ORDER BY level, server, part
 """
-_SORTED_CHANGES = (
-    f"SELECT level, server, time, change FROM ({_CHANGES}) AS changes ORDER BY level, server, time, change"
-)
+_STARTS = "SELECT level, server, ended - busy AS start, ended, seats FROM apf WHERE busy IS NOT NULL ORDER BY start"
 
 
-def _find_peaks(database: Database, intervals: Intervals) -> Iterator[Sequence[Any]]:
-    """Yield the rows of `_PEAKS`. Window functions of SQLite are slower than Python."""
+def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[Any]]:
+    """Return the rows of `_PEAKS`. Window functions of SQLite are slower than Python."""
     if database.has_fast_windows:
-        yield from _query(database, _PEAKS.format(interval=_interval("time", intervals)))
-        return
-    rows: Iterator[Any] = database.stream(_SORTED_CHANGES)
-    for (level, server), changes in groupby(rows, itemgetter(0, 1)):
-        taken = 0
-        for part, in_part in groupby(changes, lambda row: (row[2] - intervals.start) // intervals.size):
-            before, peak, at = taken, None, 0
-            for _, _, time, change in in_part:
-                taken += change
-                if peak is None or taken > peak:
-                    peak, at = taken, time
-            yield level, server, part, peak, at, taken - before
+        return _query(database, _PEAKS.format(interval=_interval("time", intervals)))
+    sweeps: dict[tuple[int, int], _Sweep] = {}
+    rows: Iterator[Any] = database.stream(_STARTS)
+    for level, server, start, end, seats in rows:
+        sweep = sweeps.get((level, server))
+        if sweep is None:
+            sweep = sweeps[level, server] = _Sweep(intervals)
+        sweep.add(start, end, seats)
+    return [(*key, *row) for key, sweep in sweeps.items() for row in sweep.finish()]
+
+
+class _Sweep:
+    """Follows the seats in use at one priority level of one API server over time. Only running requests are in memory."""
+
+    def __init__(self, intervals: Intervals) -> None:
+        self._start, self._size = intervals.start, intervals.size
+        self._running: list[tuple[int, int]] = []
+        """A heap of the ends of running requests, and their seats."""
+        self._in_use = 0
+        self._peaks: dict[int, tuple[int, int]] = {}
+        """For each interval in which a request starts, the most seats in use, and when they first were."""
+        self._changes: dict[int, int] = {}
+        """The change of the seats in use in each interval."""
+
+    def add(self, time: int, end: int, seats: int) -> None:
+        """Add a request. Requests must be added in the order of their starts."""
+        running, changes = self._running, self._changes
+        while running and running[0][0] <= time:
+            self._end(*heappop(running))
+        heappush(running, (end, seats))
+        self._in_use += seats
+        part = (time - self._start) // self._size
+        changes[part] = changes.get(part, 0) + seats
+        if part not in self._peaks or self._in_use > self._peaks[part][0]:
+            self._peaks[part] = self._in_use, time
+
+    def finish(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the interval, the most seats in use after a start, the time, and the change until the end of the interval."""
+        for request in self._running:
+            self._end(*request)
+        for part, change in self._changes.items():
+            yield part, *self._peaks.get(part, (0, 0)), change
+
+    def _end(self, time: int, seats: int) -> None:
+        self._in_use -= seats
+        part = (time - self._start) // self._size
+        self._changes[part] = self._changes.get(part, 0) - seats
 
 
 def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, dict[int, tuple[Peak, tuple[int, ...]]]]:
@@ -425,7 +464,18 @@ def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int,
 
 
 def _distributions(database: Database, value: str, condition: str) -> dict[int, Distribution]:
-    """Return the distribution of an SQL expression by the index of the level."""
+    """Return the distribution of an SQL expression by the index of the level.
+
+    Without fast window functions, this takes 8 bytes for each value.
+    """
+    if not database.has_fast_windows:
+        values: defaultdict[int, array[int]] = defaultdict(lambda: array("q"))
+        stream: Iterator[Any] = database.stream(
+            f"SELECT level, {value} AS value FROM apf WHERE {condition} ORDER BY value"
+        )
+        for level, number in stream:
+            values[level].append(number)
+        return {level: _describe(ranked) for level, ranked in values.items()}
     rows = _query(
         database,
         "SELECT level, count(*), min(CASE WHEN 100 * position >= 50 * number THEN value END),"
@@ -434,6 +484,12 @@ def _distributions(database: Database, value: str, condition: str) -> dict[int, 
         f" count(*) OVER (PARTITION BY level) AS number FROM apf WHERE {condition}) AS numbered GROUP BY level",
     )
     return {level: Distribution(*figures) for level, *figures in rows}
+
+
+def _describe(ranked: Sequence[int]) -> Distribution:
+    """Return the distribution of sorted values."""
+    number = len(ranked)
+    return Distribution(number, ranked[(50 * number - 1) // 100], ranked[(99 * number - 1) // 100], ranked[-1])
 
 
 def _break_down(log: Log, by: Sequence[str], top: int) -> Breakdown:
