@@ -151,6 +151,8 @@ def parse_part(name: str, text: str) -> Part:
 
 def _parse(source: Source) -> Part:
     text = source.text
+    if not text.strip():
+        raise UserError("the file is empty: save it again")
     if looks_like_dump(text):
         for kind, parse in (
             ("levels", parse_level_rows),

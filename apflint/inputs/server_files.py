@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import zlib
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_METRICS_BYTES
 from apflint.doctor.snapshot import is_server_file, parse_part
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
     from apflint.doctor.snapshot import Part
 
-_HEAD_BYTES = 64 * 1024
+_START_BYTES = 64 * 1024
 _GZIP = b"\x1f\x8b"
+_GZIP_FORMAT = 16 + zlib.MAX_WBITS
+"""Tells zlib to expect the header of gzip."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 """Start of a file that PowerShell has written."""
 
@@ -30,7 +32,10 @@ def read_parts(paths: Iterable[str]) -> tuple[Part, ...]:
     `-` is standard input. Raises UserError, with the name of the file, for a file that cannot be read, and for a directory
     without metrics and dumps.
     """
-    return tuple(part for path in paths for part in _read_path(path))
+    names = list(paths)
+    if names.count("-") > 1:
+        raise UserError("standard input (-) can be read only once")
+    return tuple(part for path in names for part in _read_path(path))
 
 
 def _read_path(path: str) -> Iterator[Part]:
@@ -42,7 +47,7 @@ def _read_path(path: str) -> Iterator[Part]:
     except OSError as error:
         raise UserError(f"{path}: {describe_failure(path, error)}") from None
     files = [file for name in names if os.path.isfile(file := os.path.join(path, name))]
-    parts = [parse_part(file, _decode(_read(file))) for file in files if is_server_file(_decode(_read_head(file)))]
+    parts = [parse_part(file, _decode(_read(file))) for file in files if is_server_file(_decode(_read_start(file)))]
     if not parts:
         raise UserError(f"{path}: the directory has no metrics and no dumps of an API server")
     yield from parts
@@ -52,11 +57,18 @@ def _decode(data: bytes) -> str:
     return data.decode("utf-16" if data.startswith(_UTF16) else "utf-8", "replace").removeprefix("\ufeff")
 
 
-def _read_head(path: str) -> bytes:
-    """Return the start of a file of a directory. An incomplete file is no reason to ignore it."""
+def _read_start(path: str) -> bytes:
+    """Return the start of a file, uncompressed as far as possible: an incomplete file is not ignored, but an error."""
     try:
-        return _read_file(path, _HEAD_BYTES)
-    except (OSError, EOFError, zlib.error):
+        with open(path, "rb") as file:
+            data = file.read(_START_BYTES)
+    except OSError as error:
+        raise UserError(f"{path}: {describe_failure(path, error)}") from None
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        return zlib.decompressobj(_GZIP_FORMAT).decompress(data, _START_BYTES)
+    except zlib.error:
         return b""
 
 
@@ -77,20 +89,27 @@ def _read(path: str) -> bytes:
 
 
 def _read_stream() -> bytes:
-    chunks: list[bytes] = []
+    """Return the bytes of standard input, uncompressed. Stop after one byte more than the bound."""
+    limit = MAX_METRICS_BYTES + 1
+    pieces: list[bytes] = []
     size = 0
     for piece in read_pieces("-"):
-        chunks.append(piece)
+        pieces.append(piece)
         size += len(piece)
-        if size > MAX_METRICS_BYTES:
+        if size >= limit:
             break
-    data = b"".join(chunks)
-    return gzip.decompress(data) if data.startswith(_GZIP) else data
+    with io.BufferedReader(io.BytesIO(b"".join(pieces))) as file:
+        return _uncompress(file, limit)
 
 
 def _read_file(path: str, size: int) -> bytes:
-    with ExitStack() as stack:
-        file = stack.enter_context(open(path, "rb"))
-        start = file.read(len(_GZIP))
-        file.seek(0)
-        return stack.enter_context(gzip.GzipFile(fileobj=file)).read(size) if start == _GZIP else file.read(size)
+    with open(path, "rb") as file:
+        return _uncompress(file, size)
+
+
+def _uncompress(file: io.BufferedReader[Any], size: int) -> bytes:
+    """Return the first `size` bytes of a file, uncompressed if it is a gzip file. A small gzip file can become large."""
+    if not file.peek(len(_GZIP)).startswith(_GZIP):
+        return file.read(size)
+    with gzip.GzipFile(fileobj=file) as compressed:
+        return compressed.read(size)

@@ -139,7 +139,7 @@ def test_release(version: str, release: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "f: this is neither metrics nor one of the dumps"),
+        ("", "f: the file is empty"),
         ("kind: FlowSchema\n", "f: this is neither metrics nor one of the dumps"),
         ('{"kind":"Status","code":403}\n', "f: the API server has answered with an error"),
         ('{\n  "kind": "Status",\n  "code": 403}\n', "f: the API server has answered with an error"),
