@@ -10,13 +10,13 @@ from apflint.doctor import metric_names
 from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level
 from apflint.doctor.manifest_diagnoses import (
     dangling_flow_schema,
-    find_home,
     flow_schema_without_requests,
     limits_differ,
     objects_differ,
     spec_restored,
 )
-from apflint.doctor.snapshot import choose_release, level_of
+from apflint.doctor.request_places import GLOBAL_DEFAULT, find_built_in_level, find_home
+from apflint.doctor.snapshot import level_of
 from apflint.doctor.stored_objects import list_stored_objects
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
 from apflint.evaluate.seats import MAX_SEATS_PERCENT, ListOptions
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from apflint.doctor.dumps import RequestRow
     from apflint.doctor.evidence import Evidence
-    from apflint.doctor.level_state import Flow, LevelState, Rejection, ServerState
+    from apflint.doctor.level_state import Flow, LevelState, ServerState
 
 FEW_REJECTIONS = 0.001
 """Maximum proportion of rejected requests of a level that are only an info."""
@@ -38,20 +38,12 @@ MAX_LONG_WAITS = 0.01
 """Maximum proportion of long waits without a finding."""
 MAX_CATCH_ALL = 0.01
 """Maximum proportion of the requests of a server at the level catch-all that is only an info."""
+MIN_SHORT_SECONDS = 20.0
+"""Minimum time with more demand than seats that is not just a burst: two adjustments of the limits."""
 MIN_PHANTOM_SECONDS = 20.0
 """Minimum time between two snapshots for comparing the demand of an idle level: two adjustments of the limits."""
-_HOMES: dict[str, frozenset[str]] = {
-    "system:kube-controller-manager": frozenset({"workload-high", "leader-election", EXEMPT}),
-    "system:kube-scheduler": frozenset({"workload-high", "leader-election", EXEMPT}),
-    "system:node:": frozenset({"system", "node-high", EXEMPT}),
-}
-"""Levels of the built-in configuration for system users, by user, or by prefix that ends in a colon."""
-_LEASE_HOME = frozenset({"leader-election", EXEMPT})
-"""Levels of the built-in configuration for the leases of controllers."""
 _FROM_CACHE = ListOptions(resource_version="0")
 """Parameters of a list that takes the fewest seats."""
-GLOBAL_DEFAULT = "global-default"
-"""Name of the suggested level for requests that no other FlowSchema matches."""
 _REASONS = {
     "queue-full": "queue-full: the queues of the flow were full.",
     "concurrency-limit": "concurrency-limit: the level has no queues, and no seat was free.",
@@ -64,6 +56,7 @@ def requests_rejected(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF801."""
     for level in evidence.state.levels:
         if level.rejected:
+            first = level.rejections[0] if level.rejections else None
             reasons: Counter[str] = Counter()
             schemas: Counter[str] = Counter()
             for one in level.rejections:
@@ -75,25 +68,32 @@ def requests_rejected(evidence: Evidence) -> Iterator[Diagnosis]:
             yield about_level(
                 level,
                 Problem(
-                    evidence.line(level.rejections[0].line),
-                    f'"{level.name}" rejected {pluralize(level.rejected, "request")} {evidence.span}: {counts}',
+                    evidence.line(first.line) if first is not None else evidence.level(level),
+                    f'"{level.name}" rejected {pluralize(level.rejected, "request")} {evidence.span}{counts and ": "}{counts}',
                     severity="info" if is_rare else None,
                     notes=(
                         *(_REASONS[reason] for reason in reasons if reason in _REASONS),
-                        f"By FlowSchema: {named}.",
-                        *_describe_flows(level),
+                        f"By FlowSchema: {named}."
+                        if named
+                        else "Only the metrics show the reasons and the FlowSchemas.",
+                        *_describe_clients(evidence, level),
                     ),
-                    help=_advise(level.rejections[0]),
+                    help=_advise(first.reason if first is not None else ""),
                 ),
             )
 
 
-def _describe_flows(level: LevelState) -> Iterator[str]:
-    """Yield a sentence about the flow with the most waiting requests, if the dump has one."""
-    waiting = sum(flow.waiting for flow in level.flows)
-    if waiting:
+def _describe_clients(evidence: Evidence, level: LevelState) -> Iterator[str]:
+    """Yield a sentence about the flow with the most requests at a level, or about how to find it."""
+    requests = evidence.state.server.last.requests
+    if requests is None:
+        yield "The dump of requests shows the clients: save dump_requests with includeRequestDetails=1, and pass it with --dump."
+        return
+    waiting, executing = (sum(getattr(flow, kind) for flow in level.flows) for kind in ("waiting", "executing"))
+    if waiting or executing:
         flow = level.flows[0]
-        yield f"Of {waiting} waiting requests in the dump, {flow.waiting} are of {_name_flow(flow)}."
+        kind, count, own = ("waiting", waiting, flow.waiting) if waiting else ("executing", executing, flow.executing)
+        yield f"Busiest in the dump, with {own} of {pluralize(count, f'{kind} request')}: {_name_flow(flow)}."
 
 
 def _name_flow(flow: Flow) -> str:
@@ -102,10 +102,10 @@ def _name_flow(flow: Flow) -> str:
     return f"the flow{name} of the FlowSchema {flow.schema}{users}"
 
 
-def _advise(rejection: Rejection) -> str:
-    if rejection.reason == "queue-full":
-        return "send fewer requests at a time from this client, or give the level more shares or longer queues"
-    if rejection.reason == "concurrency-limit":
+def _advise(reason: str) -> str:
+    if reason == "queue-full":
+        return "send fewer requests at a time, or give the level more shares or longer queues"
+    if reason == "concurrency-limit":
         return "use limitResponse Queue if the clients can wait, or give the level more shares"
     return "give the level more shares, or make its requests faster"
 
@@ -113,6 +113,8 @@ def _advise(rejection: Rejection) -> str:
 def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF802."""
     for level in evidence.state.levels:
+        if level.waits is None:
+            continue
         long = level.waits.longer_than(LONG_WAIT_SECONDS)
         if long > MAX_LONG_WAITS * level.waits.requests:
             yield about_level(
@@ -123,7 +125,7 @@ def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
                     notes=(
                         f"The requests were counted {evidence.span}.",
                         "A request waits for at most a quarter of its timeout, 15 s by default. Then the server rejects it.",
-                        *_describe_flows(level),
+                        *_describe_clients(evidence, level),
                     ),
                     help="give the level more shares, or move the slow requests to a separate level",
                 ),
@@ -132,7 +134,7 @@ def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
 
 def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF803."""
-    for level in evidence.limited:
+    for level in evidence.lasting:
         others = [other for other in evidence.limited if other.name != level.name]
         if not _is_saturated(level) or any(other.current is None or other.seats_in_use is None for other in others):
             continue
@@ -145,7 +147,7 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
         if idle <= 0:
             continue
         if level.max is not None and level.current >= level.max:
-            cause = f"It has reached its max limit of {level.max} seats, which follows from borrowingLimitPercent."
+            cause = f"It has reached its max limit of {pluralize(level.max, 'seat')}, which follows from borrowingLimitPercent."
             advice = "increase borrowingLimitPercent or the shares of the level"
         elif not lendable:
             cause = "The other levels do not lend these seats: they have reached their min limits."
@@ -156,8 +158,8 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
             level,
             Problem(
                 evidence.level(level),
-                f'"{level.name}" uses all {level.current} of its seats while {pluralize(idle, "seat")} of other levels are idle',
-                notes=(f"{pluralize(level.waiting or 0, 'request')} of the level wait.", cause),
+                f'"{level.name}" uses all of its seats ({level.current}) while other levels have {pluralize(idle, "idle seat")}',
+                notes=(f"Waiting requests of the level: {level.waiting}.", cause),
                 help=advice,
             ),
         )
@@ -172,25 +174,32 @@ def _is_saturated(level: LevelState) -> bool:
 
 def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF804."""
-    for level in evidence.limited:
+    for level in evidence.lasting:
         nominal, average, smoothed = level.nominal, level.demand_average, level.demand_smoothed
         if nominal is None or average is None or smoothed is None or level.current is None:
             continue
         if min(average, smoothed) > nominal and all(
             earlier > nominal for earlier in _earlier_demand(evidence.state, level.name)
         ):
-            is_served = level.current >= smoothed
+            short = level.seconds_short if level.current else None  # the histogram uses another ratio for 0 seats
+            is_short_burst = short is not None and short < MIN_SHORT_SECONDS
+            duration = (
+                []
+                if short is None
+                else [f"For {short:.0f} of {level.seconds or 0:.0f} s, it exceeded the seats that the level had."]
+            )
             yield about_level(
                 level,
                 Problem(
                     evidence.level(level),
                     f'"{level.name}" needs {smoothed:.1f} seats, and its nominal limit is {nominal}',
-                    severity="info" if is_served else None,
+                    severity="info" if level.current >= smoothed or is_short_burst else None,
                     notes=(
                         (
                             "The demand is smoothed: it halves in 5 minutes after a burst. In the last 10 seconds, it was"
                             f" {average:.1f} on average."
                         ),
+                        *duration,
                         f"The level currently has {pluralize(level.current, 'seat')}, with those that it borrows.",
                     ),
                     help="give the level more shares, because other levels can take borrowed seats back at any time",
@@ -208,7 +217,7 @@ def _earlier_demand(state: ServerState, level: str) -> Iterator[float]:
 
 def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF805."""
-    for level in evidence.limited:
+    for level in evidence.lasting:
         if _is_saturated(level) and level.nominal is not None and level.current is not None:
             lent = level.nominal - level.current
             if lent > 0:
@@ -229,8 +238,8 @@ def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
     level = evidence.state.level(CATCH_ALL)
     if level is None:
         return
-    requests = (level.dispatched or 0) + level.rejected
-    everything = sum((one.dispatched or 0) + one.rejected for one in evidence.state.levels)
+    requests = level.requests
+    everything = sum(one.requests for one in evidence.state.levels)
     if requests:
         is_rare = not level.rejected and requests <= MAX_CATCH_ALL * everything
         yield about_level(
@@ -252,32 +261,28 @@ def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
 def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF810."""
     names = {level.name for level in evidence.state.levels}
-    reported: set[tuple[str, str]] = set()
+    reported: set[tuple[str | None, str, str]] = set()
     for request in evidence.state.server.last.requests or ():
-        if request.user is None or (request.user, request.level) in reported:
+        if request.level in (EXEMPT, CATCH_ALL, GLOBAL_DEFAULT):  # APF821
             continue
-        homes = next((homes for user, homes in _HOMES.items() if _is_user(request.user, user)), None)
-        if homes is not None and request.resource == "leases":
-            homes = homes if request.user.startswith("system:node:") else _LEASE_HOME
-        is_default = request.level in (CATCH_ALL, GLOBAL_DEFAULT)  # APF821
-        if homes is not None and not is_default and request.level not in homes and homes & names - {EXEMPT}:
-            reported.add((request.user, request.level))
+        home = find_built_in_level(evidence.release, request)
+        if home in names - {request.level, CATCH_ALL, GLOBAL_DEFAULT}:
+            key = request.user, request.level, home
+            if key in reported:
+                continue
+            reported.add(key)
             yield Diagnosis(
                 Problem(
                     evidence.line(request.line, "requests"),
-                    f'{request.verb} {request.resource or request.path} of {request.user} is at "{request.level}"',
+                    f'{request.verb} {request.resource or request.path} of "{request.user}" gets the priority level "{request.level}"',
                     notes=(
-                        f"In the built-in configuration, it is at {join_some(sorted(homes - {EXEMPT}), MAX_NAMED)}.",
+                        f'In the built-in configuration, this request gets "{home}".',
                         "There, it does not compete with the requests of workloads.",
                     ),
-                    help=f"increase matchingPrecedence of the FlowSchema {request.schema} above the built-in one",
+                    help=f"increase matchingPrecedence of the FlowSchema {request.schema} above the built-in one, or narrow it",
                 ),
                 ("FlowSchema", request.schema),
             )
-
-
-def _is_user(user: str, pattern: str) -> bool:
-    return user.startswith(pattern) if pattern.endswith(":") else user == pattern
 
 
 def flow_fills_queues(evidence: Evidence) -> Iterator[Diagnosis]:
@@ -352,6 +357,7 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
                     evidence.line(lines[level.name]),
                     f'{pluralize(wider, "request")} needed more than {pluralize(round(bound), "seat")} at "{level.name}", which has {limit}',
                     notes=(
+                        "The requests were counted since the start of the server.",
                         "The server executes such a request only when no other request of the level executes.",
                         "Large lists take up to 10 seats, and changes that many watchers observe take more seats, too.",
                     ),
@@ -463,7 +469,6 @@ def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF818."""
     metrics = evidence.state.server.last.metrics
     stored = {} if metrics is None else list_stored_objects(metrics)
-    release = choose_release(evidence.state.server.last, None)
     reported: set[tuple[str, str, str]] = set()
     for request in evidence.state.server.last.requests or ():
         objects = stored.get((request.api_group, request.resource or ""))
@@ -471,7 +476,7 @@ def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
         is_list = request.verb == "list" and not request.name and not request.subresource
         if objects is None or not is_list or request.initial_seats != 1 or key in reported:
             continue
-        seats, bound = objects.list_seats(release, _FROM_CACHE), _max_seats(evidence, request.level)
+        seats, bound = objects.list_seats(evidence.release, _FROM_CACHE), _max_seats(evidence, request.level)
         if seats is not None and seats > 1 and bound == 1:
             reported.add(key)
             size = "" if objects.size is None else f" of {objects.size / 1e6:.1f} MB"
@@ -509,16 +514,16 @@ def default_level_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
     homes: dict[tuple[str, str, str], list[RequestRow]] = {}
     for request in evidence.state.server.last.requests or ():
         if request.level in (CATCH_ALL, GLOBAL_DEFAULT):
-            level, schema = find_home(evidence, request)
-            if level not in (None, request.level):
-                homes.setdefault((request.level, level or "", schema), []).append(request)
-    for (name, home, schema), requests in homes.items():
+            home = find_home(evidence, request)
+            if home is not None and home[0] != request.level:
+                homes.setdefault((request.level, *home), []).append(request)
+    for (name, level, schema), requests in homes.items():
         users = join_some(sorted({request.user or "" for request in requests}), MAX_NAMED)
         yield about_level(
             name,
             Problem(
                 evidence.line(requests[0].line, "requests"),
-                f'{pluralize(len(requests), "request")} at "{name}" would have a better place at "{home}"',
+                f'{pluralize(len(requests), "request")} at "{name}" would have a better place at "{level}"',
                 notes=(f"By {users}.", f'The FlowSchema "{schema}" matches them, but the server does not use it.'),
                 help=f"check that the FlowSchema {schema} exists and is not dangling: kubectl get flowschema {schema}",
             ),

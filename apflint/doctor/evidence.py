@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.location import TextRange
+from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
     from apflint.doctor.level_state import LevelState, ServerState
     from apflint.effective import Effective
     from apflint.evaluate.limits import Limits
     from apflint.finding import Problem
+    from apflint.releases import Release
 
 MAX_NAMED = 5
 """Maximum number of names in a sentence."""
@@ -26,6 +28,11 @@ class Evidence(NamedTuple):
     """The server concurrency limit that the user expects, or None."""
     live: Effective | None = None
     """The objects of the running cluster, or None if they are unknown."""
+
+    @property
+    def release(self) -> Release:
+        """The release of the server, or the newest one if it is unknown."""
+        return self.state.release or NEWEST
 
     def line(self, number: int, part: str = "metrics") -> TextRange:
         """Return a line of the last snapshot: of the metrics or, if there are none, of its first file."""
@@ -43,6 +50,11 @@ class Evidence(NamedTuple):
     def limited(self) -> tuple[LevelState, ...]:
         """The levels with a limit that are not deleted."""
         return tuple(level for level in self.state.levels if not level.is_exempt and not level.is_deleted)
+
+    @property
+    def lasting(self) -> tuple[LevelState, ...]:
+        """The levels of `limited` that are not quiescing either, so that their configuration matters."""
+        return tuple(level for level in self.limited if not level.is_quiescing)
 
     @property
     def span(self) -> str:

@@ -10,7 +10,7 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.doctor import metric_names
-from apflint.doctor.snapshot import level_of, schema_of
+from apflint.doctor.snapshot import NANOSECONDS, level_of, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from apflint.doctor.dumps import RequestRow
     from apflint.doctor.metric_names import Quantity
     from apflint.doctor.snapshot import Metrics, Server, Snapshot
+    from apflint.releases import Release
 
 
 class Rejection(NamedTuple):
@@ -76,9 +77,16 @@ class LevelState(NamedTuple):
     """The highest demand in seats in the last 10 seconds (the period between two adjustments of the limits)."""
     demand_average: float | None
     demand_smoothed: float | None
+    seconds_short: float | None
+    """Time in which the demand exceeded the current limit, since the start or between two snapshots."""
+    seconds: float | None
+    """Time in which the server observed the demand."""
     dispatched: int | None
+    rejected: int | None
+    """Number of rejected requests."""
     rejections: tuple[Rejection, ...]
-    waits: Waits
+    """Rejected requests by FlowSchema and reason, most first. Empty if only the dump of levels shows their number."""
+    waits: Waits | None
     flows: tuple[Flow, ...]
     """The flows with requests in the dumps, the busiest first."""
     queues: int | None
@@ -88,12 +96,12 @@ class LevelState(NamedTuple):
     is_deleted: bool
     """Whether only the metrics have the level: the server keeps the metrics of a deleted level until it restarts."""
     line: int
-    """Line of the nominal limit in the metrics, or of the level in the dump of levels."""
+    """Line of the nominal limit or another metric of the level, or of the level in the dump of levels."""
 
     @property
-    def rejected(self) -> int:
-        """Number of rejected requests."""
-        return sum(rejection.requests for rejection in self.rejections)
+    def requests(self) -> int:
+        """Number of dispatched and rejected requests, as far as it is known."""
+        return (self.dispatched or 0) + (self.rejected or 0)
 
     @property
     def is_exempt(self) -> bool:
@@ -112,14 +120,19 @@ class ServerState(NamedTuple):
     since_start: bool
     total: int | None
     """Server concurrency limit, or None if the metrics do not show it."""
+    release: Release | None
+    """Release of the server, or None if it is unknown."""
 
     def level(self, name: str) -> LevelState | None:
         """Return the state of a level, or None."""
         return next((level for level in self.levels if level.name == name), None)
 
 
-def compute_state(server: Server) -> ServerState:
-    """Compute the state of a server in its last snapshot, with totals since its first snapshot if there are several."""
+def compute_state(server: Server, release: Release | None = None) -> ServerState:
+    """Compute the state of a server in its last snapshot, with totals since its first snapshot if there are several.
+
+    `release` is that of the server, or None for the one that its metrics show.
+    """
     first, last = server.snapshots[0], server.last
     earlier = first.metrics if len(server.snapshots) > 1 else None
     age = last.metrics.age_seconds if last.metrics is not None else None
@@ -127,7 +140,8 @@ def compute_state(server: Server) -> ServerState:
     seconds = age - earlier_age if age is not None and earlier_age is not None else age
     values = _Values(last, earlier)
     levels = tuple(_level_state(name, last, values) for name in sorted(_level_names(last)))
-    return ServerState(server, levels, seconds, earlier is None, _total(levels))
+    shown = last.metrics.release if last.metrics is not None else None
+    return ServerState(server, levels, seconds, earlier is None, _total(levels), release or shown)
 
 
 def _total(levels: tuple[LevelState, ...]) -> int | None:
@@ -137,7 +151,7 @@ def _total(levels: tuple[LevelState, ...]) -> int | None:
 
 
 def _level_names(snapshot: Snapshot) -> set[str]:
-    names = set(snapshot.metrics.by_level(metric_names.NOMINAL)) if snapshot.metrics is not None else set()
+    names = snapshot.metrics.levels if snapshot.metrics is not None else set()
     for rows in (snapshot.levels, snapshot.queues, snapshot.requests):
         names |= {row.level for row in rows or ()}
     return names
@@ -148,7 +162,9 @@ class _Values:
 
     def __init__(self, snapshot: Snapshot, earlier: Metrics | None) -> None:
         metrics = snapshot.metrics
-        self._has_metrics = metrics is not None
+        self._shown = {
+            quantity for quantity in metric_names.QUANTITIES if metrics is not None and metrics.has(quantity)
+        }
         self._gauges = {
             quantity: metrics.by_level(quantity) if metrics is not None else {} for quantity in metric_names.QUANTITIES
         }
@@ -162,6 +178,9 @@ class _Values:
         self._waits: dict[str, Counter[float]] = {}
         for (level, _, bound), (count, _) in _subtract(metric_names.WAITS, metrics, earlier, "le").items():
             self._waits.setdefault(level, Counter())[float(bound)] += count
+        self._demand: dict[str, Counter[str]] = {}
+        for (level, _, bound), (count, _) in _subtract(metric_names.DEMAND_RATIO, metrics, earlier, "le").items():
+            self._demand.setdefault(level, Counter())[bound] += count
         self.rows = {row.level: row for row in snapshot.levels or ()}
         self.queues = None if snapshot.queues is None else Counter(queue.level for queue in snapshot.queues)
         self.flows: dict[str, list[Flow]] = {}
@@ -169,9 +188,11 @@ class _Values:
             self.flows.setdefault(level, []).append(_flow(schema, distinguisher, requests))
 
     def gauge(self, quantity: Quantity, level: str) -> float | None:
-        """Return a value. Without a sample for the level, a metric of requests is 0: the level never had such a request."""
+        """Return a value, or None if the metrics do not show it."""
         sample = self._gauges[quantity].get(level)
-        return sample.value if sample is not None else 0 if self._has_metrics and not quantity.is_permanent else None
+        if sample is not None:
+            return sample.value
+        return 0 if quantity.counts_requests and quantity in self._shown else None
 
     def seats(self, quantity: Quantity, level: str) -> int | None:
         """Return a value as an integer."""
@@ -185,20 +206,37 @@ class _Values:
             return self.rows[level].dispatched if level in self.rows else None
         return round(value - (self._earlier[level].value if level in self._earlier else 0))
 
-    def waits(self, level: str) -> Waits:
+    def demand_seconds(self, level: str) -> tuple[float | None, float | None]:
+        """Return the time in which the demand exceeded the current limit, and the observed time. None if unknown."""
+        times = self._demand.get(level)
+        if times is None or not {"1", "+Inf"} <= times.keys():
+            return None, None
+        return (times["+Inf"] - times["1"]) / NANOSECONDS, times["+Inf"] / NANOSECONDS
+
+    def rejected(self, level: str) -> int | None:
+        """Return the number of rejected requests."""
+        if metric_names.REJECTED in self._shown:
+            return sum(rejection.requests for rejection in self.rejections.get(level, ()))
+        return self.rows[level].rejected if level in self.rows else None
+
+    def waits(self, level: str) -> Waits | None:
         """Return the waits of requests."""
+        if metric_names.WAITS not in self._shown:
+            return None
         totals = self._waits.get(level, Counter())
         return Waits(totals[inf], tuple(sorted(totals.items())))
 
     def line(self, level: str) -> int:
-        """Return the line of the nominal limit in the metrics, or of the level in the dump of levels."""
-        place = self._gauges[metric_names.NOMINAL].get(level) or self.rows.get(level)
+        """Return the line of the nominal limit or another metric, or of the level in the dump of levels."""
+        samples = (samples[level] for samples in self._gauges.values() if level in samples)
+        place = next(samples, None) or self.rows.get(level)
         return place.line if place is not None else 1
 
 
 def _level_state(name: str, snapshot: Snapshot, values: _Values) -> LevelState:
     row = values.rows.get(name)
     waiting, executing = (values.seats(quantity, name) for quantity in (metric_names.WAITING, metric_names.EXECUTING))
+    short, observed = values.demand_seconds(name)
     return LevelState(
         name=name,
         nominal=values.seats(metric_names.NOMINAL, name),
@@ -211,7 +249,10 @@ def _level_state(name: str, snapshot: Snapshot, values: _Values) -> LevelState:
         demand_high=values.gauge(metric_names.DEMAND_HIGH, name),
         demand_average=values.gauge(metric_names.DEMAND_AVERAGE, name),
         demand_smoothed=values.gauge(metric_names.DEMAND_SMOOTHED, name),
+        seconds_short=short,
+        seconds=observed,
         dispatched=values.dispatched(name),
+        rejected=values.rejected(name),
         rejections=tuple(sorted(values.rejections.get(name, ()), key=lambda one: (-one.requests, one))),
         waits=values.waits(name),
         flows=tuple(sorted(values.flows.get(name, ()), key=lambda flow: (-flow.waiting, -flow.executing, flow))),

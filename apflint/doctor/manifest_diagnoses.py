@@ -11,20 +11,14 @@ from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level
 from apflint.doctor.level_state import requests_by_schema
 from apflint.doctor.server_seats import find_totals
 from apflint.doctor.snapshot import level_of, schema_of
-from apflint.errors import UserError
-from apflint.evaluate.classify import matched_by
-from apflint.evaluate.configuration import CATCH_ALL, EXEMPT, matching_order
-from apflint.evaluate.requestinfo import is_seen_by_apf
+from apflint.evaluate.configuration import EXEMPT, matching_order
 from apflint.finding import Problem
 from apflint.location import Place
-from apflint.releases import NEWEST
-from apflint.requests.request import METHOD_OF_VERB, parse_http
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.doctor.dumps import RequestRow
     from apflint.doctor.evidence import Evidence
     from apflint.doctor.level_state import LevelState
     from apflint.effective import Effective
@@ -262,34 +256,3 @@ def find_restored(evidence: Evidence) -> list[FlowSchema | PriorityLevelConfigur
         return []
     names = {level.name for level, _ in _different_limits(evidence, own)}
     return [item for item in levels if item.name in names]
-
-
-def find_home(evidence: Evidence, request: RequestRow) -> tuple[str | None, str]:
-    """Return the level and the FlowSchema that match a request before the one that it got, or None and "".
-
-    The groups of users are unknown, except those that follow from the user name. More groups could only match an even earlier
-    FlowSchema. Without manifests, the built-in objects are compared.
-    """
-    if request.user is None or request.verb is None or request.path is None:
-        return None, ""
-    try:
-        parsed = parse_http(METHOD_OF_VERB.get(request.verb, request.verb.upper()), request.path, user=request.user)
-    except UserError:
-        return None, ""
-    # The dump has the path without its query, which makes a list a watch.
-    info = parsed.info._replace(verb="watch") if request.verb == "watch" else parsed.info
-    if info.verb != request.verb or not is_seen_by_apf(info):
-        return None, ""
-    digest = parsed.digest._replace(request_info=info)
-    if evidence.effective is not None:
-        configuration = evidence.effective.configuration
-        schemas = sorted((*configuration.order, *configuration.dangling), key=matching_order)
-    else:
-        metrics = evidence.state.server.last.metrics
-        schemas = list(builtin.load_objects((metrics and metrics.release) or NEWEST).flow_schemas)
-    for schema in schemas:
-        if schema.name == request.schema or schema.name in (CATCH_ALL, "global-default"):
-            break
-        if matched_by(digest, schema) is not None:
-            return schema.spec.priority_level_configuration, schema.name
-    return None, ""

@@ -31,6 +31,8 @@ class Quantity(NamedTuple):
     metrics: tuple[Metric, ...]
     is_permanent: bool = True
     """Whether a server with priority levels always has the metric. Counters of events appear with the first event."""
+    counts_requests: bool = False
+    """Whether the value of a level without a sample is 0: a sample appears with the first request."""
 
 
 NOMINAL = Quantity(
@@ -42,20 +44,26 @@ CURRENT = Quantity("current limit", (Metric(f"{PREFIX}current_limit_seats", 26),
 SEATS_IN_USE = Quantity(
     "seats in use",
     (Metric(f"{PREFIX}current_executing_seats", 28), Metric(f"{PREFIX}request_concurrency_in_use", 21, 30)),
-    is_permanent=False,
+    counts_requests=True,
 )
-EXECUTING = Quantity("executing requests", (Metric(f"{PREFIX}current_executing_requests", 18),), is_permanent=False)
-WAITING = Quantity("waiting requests", (Metric(f"{PREFIX}current_inqueue_requests", 18),), is_permanent=False)
+"""Permanent, as executing and dispatched requests: the request for the metrics is one of them."""
+EXECUTING = Quantity("executing requests", (Metric(f"{PREFIX}current_executing_requests", 18),), counts_requests=True)
+WAITING = Quantity(
+    "waiting requests", (Metric(f"{PREFIX}current_inqueue_requests", 18),), is_permanent=False, counts_requests=True
+)
 DEMAND_HIGH = Quantity("demand (high watermark)", (Metric(f"{PREFIX}demand_seats_high_watermark", 26),))
 DEMAND_AVERAGE = Quantity("demand (average)", (Metric(f"{PREFIX}demand_seats_average", 26),))
 DEMAND_SMOOTHED = Quantity("demand (smoothed)", (Metric(f"{PREFIX}demand_seats_smoothed", 26),))
 TARGET = Quantity("target", (Metric(f"{PREFIX}target_seats", 26),))
-DISPATCHED = Quantity("dispatched requests", (Metric(f"{PREFIX}dispatched_requests_total", 20),), is_permanent=False)
+DISPATCHED = Quantity("dispatched requests", (Metric(f"{PREFIX}dispatched_requests_total", 20),), counts_requests=True)
 REJECTED = Quantity("rejected requests", (Metric(f"{PREFIX}rejected_requests_total", 18),), is_permanent=False)
 WAITS = Quantity("waits", (Metric(f"{PREFIX}request_wait_duration_seconds_bucket", 18),), is_permanent=False)
 WIDTHS = Quantity("seats of requests", (Metric(f"{PREFIX}work_estimated_seats_bucket", 23),), is_permanent=False)
 CLOCK = Quantity("time observed", (Metric(f"{PREFIX}demand_seats_count", 26),))
 """The histogram counts nanoseconds, so its count is the age of a priority level at the moment of the snapshot."""
+DEMAND_RATIO = Quantity("demand (distribution)", (Metric(f"{PREFIX}demand_seats_bucket", 26),))
+"""Nanoseconds by the ratio of demand to the current limit. Its help text says nominal limit, but the recorded buckets of a
+level that borrows are those of the current limit (`updateBorrowingLocked` in apf_controller.go sets it)."""
 START = Quantity("start of the server", (Metric("process_start_time_seconds", 18),))
 BUILD = Quantity("release of the server", (Metric("kubernetes_build_info", 18),), is_permanent=False)
 
@@ -88,6 +96,7 @@ QUANTITIES = (
     WAITS,
     WIDTHS,
     CLOCK,
+    DEMAND_RATIO,
     START,
     BUILD,
     OBJECTS,

@@ -18,7 +18,7 @@ from apflint.doctor.dumps import (
 from apflint.doctor.prometheus_text import Sample, Samples, looks_like_metrics, parse_samples
 from apflint.errors import UserError
 from apflint.load.source import Source
-from apflint.releases import NEWEST, parse_release
+from apflint.releases import parse_release
 from apflint.wording import join_some
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apflint.doctor.metric_names import Quantity
     from apflint.releases import Release
 
-_NANOSECONDS = 1e9
+NANOSECONDS = 1e9
 _MAX_NAMED = 5
 _LEVEL_LABELS = ("priority_level", "priorityLevel")
 """Label of the level, and its name in 1.18 and 1.19."""
@@ -58,10 +58,26 @@ class Metrics(NamedTuple):
             totals[level] = sample if known is None else known._replace(value=known.value + sample.value)
         return totals
 
+    def has(self, quantity: Quantity) -> bool:
+        """Return whether the metrics show a quantity.
+
+        A counter appears with its first event, so an absent counter is 0. But servers sort metrics by name: if the file ends
+        before the name of the counter, the value is unknown.
+        """
+        if self.find(quantity):
+            return True
+        last = max(self.samples.by_name, default="")
+        return not quantity.is_permanent and last > max(metric.name for metric in quantity.metrics)
+
+    @property
+    def levels(self) -> set[str]:
+        """The names of the priority levels."""
+        return {level for quantity in metric_names.QUANTITIES for level in map(level_of, self.find(quantity)) if level}
+
     def missing(self, release: Release | None) -> Iterator[str]:
-        """Yield the quantities that no metric shows although servers always have one, with the name of the metric."""
+        """Yield the quantities that the metrics do not show, with the name of the metric."""
         for quantity in metric_names.QUANTITIES:
-            if quantity.is_permanent and not self.find(quantity):
+            if not self.has(quantity):
                 metric = quantity.metrics[0]
                 too_old = release is not None and release.minor < quantity.metrics[-1].since
                 reason = f", which Kubernetes {release.name} does not have" if release is not None and too_old else ""
@@ -75,7 +91,7 @@ class Metrics(NamedTuple):
     @property
     def age_seconds(self) -> float | None:
         """How long the server has observed its oldest level, or None if unknown."""
-        ages = [sample.value / _NANOSECONDS for sample in self.find(metric_names.CLOCK)]
+        ages = [sample.value / NANOSECONDS for sample in self.find(metric_names.CLOCK)]
         return max(ages, default=None)
 
     @property
@@ -274,7 +290,7 @@ def _check_consistency(snapshot: Snapshot) -> None:
     """Raise UserError if parts of a snapshot contradict each other, so that they are from several servers or moments."""
     if snapshot.levels is None:
         if snapshot.metrics is not None:
-            known = set(snapshot.metrics.by_level(metric_names.NOMINAL))
+            known = snapshot.metrics.levels
             for kind, rows in (("queues", snapshot.queues), ("requests", snapshot.requests)):
                 _check_levels(snapshot, "metrics", known, kind, rows)
         return
@@ -283,11 +299,13 @@ def _check_consistency(snapshot: Snapshot) -> None:
         _check_levels(snapshot, "levels", known, kind, rows)
     if snapshot.metrics is None:
         return
-    _check_levels(snapshot, "metrics", set(snapshot.metrics.by_level(metric_names.NOMINAL)), "levels", snapshot.levels)
+    _check_levels(snapshot, "metrics", snapshot.metrics.levels, "levels", snapshot.levels)
     for quantity, counts in (
         (metric_names.DISPATCHED, {row.level: row.dispatched for row in snapshot.levels}),
         (metric_names.REJECTED, {row.level: row.rejected for row in snapshot.levels}),
     ):
+        if not snapshot.metrics.has(quantity):
+            continue
         totals = snapshot.metrics.by_level(quantity)
         for level, count in counts.items():
             total = totals[level].value if level in totals else 0
@@ -312,9 +330,3 @@ def _check_levels(
 def _contradiction(snapshot: Snapshot, kind: str, other: str, reason: str) -> UserError:
     names = f"{snapshot.source_of(kind).name} and {snapshot.source_of(other).name}"
     return UserError(f"{names} are not from the same server and moment: {reason}")
-
-
-def choose_release(snapshot: Snapshot, default: Release | None) -> Release:
-    """Return the release of a server: `default` if it is given, else the one that the metrics show, else the newest."""
-    shown = snapshot.metrics.release if snapshot.metrics is not None else None
-    return default or shown or NEWEST

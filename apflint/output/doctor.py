@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import isinf
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,11 +42,11 @@ def state_json(state: ServerState) -> dict[str, object]:
     return {
         "files": [source.name for snapshot in state.server.snapshots for source in snapshot.sources],
         "started": None if metrics is None else metrics.started,
-        "kubernetes": metrics.release.name if metrics is not None and metrics.release is not None else None,
+        "kubernetes": state.release.name if state.release is not None else None,
         "serverConcurrency": state.total,
         "sinceStart": state.since_start,
         "seconds": state.seconds,
-        "missing": [] if metrics is None else list(metrics.missing(metrics.release)),
+        "missing": [] if metrics is None else list(metrics.missing(state.release)),
         "levels": [_level_json(level, state) for level in state.levels],
     }
 
@@ -68,7 +69,11 @@ def _level_json(level: LevelState, state: ServerState) -> dict[str, object]:
         "rejections": [one._asdict() for one in level.rejections],
         "dispatchedPerSecond": _rate(level.dispatched, state),
         "rejectedPerSecond": _rate(level.rejected, state),
-        "waits": {"requests": level.waits.requests, "p50UpTo": _bound(level, 0.5), "p99UpTo": _bound(level, 0.99)},
+        "waits": {
+            "requests": level.waits and level.waits.requests,
+            "p50UpTo": _bound(level, 0.5),
+            "p99UpTo": _bound(level, 0.99),
+        },
         "queues": level.queues,
         "flows": [flow._asdict() for flow in level.flows],
         "quiescing": level.is_quiescing,
@@ -82,7 +87,7 @@ def _rate(count: int | None, state: ServerState) -> float | None:
 
 
 def _bound(level: LevelState, proportion: float) -> float | str | None:
-    bound = level.waits.quantile(proportion)
+    bound = level.waits.quantile(proportion) if level.waits is not None else None
     return "Infinity" if bound is not None and isinf(bound) else bound
 
 
@@ -111,13 +116,19 @@ def render_state(state: ServerState, style: Style) -> str:
 def describe_server(state: ServerState) -> list[str]:
     """Return sentences about the server, its files, and metrics that are missing."""
     files = [source.name for snapshot in state.server.snapshots for source in snapshot.sources]
-    metrics = state.server.last.metrics
     seats = f", server concurrency limit {state.total}" if state.total is not None else ""
-    lines = [f"API server{seats}: {', '.join(files)}"]
+    return [f"API server{seats}: {', '.join(files)}", *describe_gaps(state)]
+
+
+def describe_gaps(state: ServerState) -> list[str]:
+    """Return sentences about metrics and values that are missing."""
+    last = state.server.last
+    metrics = last.metrics
     if metrics is None:
-        return [*lines, "There are no metrics, so limits, rejections and waits are unknown."]
-    if missing := list(metrics.missing(metrics.release)):
-        lines.append(f"Not in the metrics: {', '.join(missing)}.")
+        return [f"{last.sources[0].name}: no metrics, so limits, reasons of rejections, and waits are unknown."]
+    lines = []
+    if missing := list(metrics.missing(state.release)):
+        lines.append(f"{metrics.source.name}: not in the metrics: {', '.join(missing)}.")
     if count := len(metrics.samples.not_finite):
         values = "1 value is" if count == 1 else f"{count} values are"
         lines.append(
@@ -127,10 +138,9 @@ def describe_server(state: ServerState) -> list[str]:
 
 
 def seats_table(state: ServerState) -> Table:
-    """Return the limits, the seats in use, and the demand of each level."""
-    rows = tuple(
-        (_name(level), *(_number(getattr(level, field)) for field in _SEATS.values())) for level in state.levels
-    )
+    """Return the limits, the seats in use, and the demand of each level. The table has no rows without metrics."""
+    levels = state.levels if state.server.last.metrics is not None else ()
+    rows = tuple((_name(level), *(_number(getattr(level, field)) for field in _SEATS.values())) for level in levels)
     return Table(
         ("PRIORITY LEVEL", *_SEATS),
         rows,
@@ -159,15 +169,16 @@ def requests_table(state: ServerState) -> Table:
 
 
 def _request_cells(level: LevelState, state: ServerState) -> tuple[str, ...]:
-    by_reason = dict.fromkeys(_REASONS.values(), 0)
+    by_reason = Counter[str]()
     for one in level.rejections:
-        by_reason[one.reason] = by_reason.get(one.reason, 0) + one.requests
+        by_reason[one.reason] += one.requests
+    is_known = sum(by_reason.values()) == level.rejected  # the dump of levels has only the sum
     rate = _rate(level.dispatched, state)
     return (
         _name(level),
         *(_number(value) for value in (level.waiting, level.executing, level.dispatched)),
         *(() if state.since_start else ("-" if rate is None else f"{rate:.1f}",)),
-        *(_number(by_reason[reason]) for reason in _REASONS.values()),
+        *(_number(by_reason[reason] if is_known else None) for reason in _REASONS.values()),
         _wait(level, 0.5),
         _wait(level, 0.99),
     )
@@ -190,7 +201,7 @@ def _number(value: float | None) -> str:
 
 
 def _wait(level: LevelState, proportion: float) -> str:
-    bound = level.waits.quantile(proportion)
+    bound = level.waits.quantile(proportion) if level.waits is not None else None
     if bound is None:
         return "-"
     return "> 30 s" if isinf(bound) else f"{bound:g} s"

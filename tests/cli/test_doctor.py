@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -141,8 +142,64 @@ def test_missing_metrics_are_listed(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "m").write_text('apiserver_flowcontrol_request_concurrency_limit{priority_level="low"} 20\n', "utf-8")
     assert run(["doctor", "--metrics", "m"]) == 0
     shown = capsys.readouterr().out
-    assert "Not in the metrics: min limit (apiserver_flowcontrol_lower_limit_seats), " in shown
-    assert "low                  20    -    -        -       0       -         -\n" in shown
+    assert "m: not in the metrics: min limit (apiserver_flowcontrol_lower_limit_seats), " in shown
+    assert "low                  20    -    -        -       -       -         -\n" in shown
+
+
+def test_metrics_that_end_too_early(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Servers sort metrics by name. In a file that ends before a counter, the absent counter is unknown and not 0."""
+    text = read_text(LIVE / "2-slow-a.metrics.txt.gz")
+    (tmp_path / "m").write_text(text[: text.index("# HELP apiserver_flowcontrol_rejected_requests_total")], "utf-8")
+    (server,) = answer(capsys, "--metrics", "m")["servers"]
+    assert "rejected requests (apiserver_flowcontrol_rejected_requests_total)" in server["missing"]
+    assert all(level["rejected"] is level["waits"]["requests"] is None for level in server["levels"])
+    assert run(["doctor", "--metrics", "m"]) == 0
+    assert re.search(r"\nslow +20 +3 +35( +-){5}\n", capsys.readouterr().out)
+
+
+def test_metrics_without_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A level that only some metrics have, or whose limit is NaN, is in the table and in findings."""
+    text = read_text(LIVE / "2-slow-a.metrics.txt.gz")
+    lines = [line for line in text.splitlines() if line.startswith("apiserver_flowcontrol_rejected_")]
+    lines.append('apiserver_flowcontrol_nominal_limit_seats{priority_level="slow"} NaN\n')
+    (tmp_path / "m").write_text("\n".join(lines), "utf-8")
+    found = answer(capsys, "--metrics", "m")
+    (server,) = found["servers"]
+    assert [(level["name"], level["nominal"], level["rejected"]) for level in server["levels"]] == [
+        ("batch", None, 224),
+        ("empty", None, 5),
+        ("slow", None, 166),
+        ("strict", None, 80),
+    ]
+    assert [finding["rule"] for finding in found["findings"]] == ["APF801"] * 4
+
+
+def test_dumps_without_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    """The number of rejected requests is that of the dump. Its reasons are unknown, and there is no table of seats."""
+    dump = str(LIVE / "2-slow-a.priority_levels.txt")
+    (server,) = answer(capsys, "--dump", dump)["servers"]
+    assert {level["name"]: level["rejected"] for level in server["levels"]}["slow"] == 168
+    assert run(["doctor", "--dump", dump]) == 0
+    shown = capsys.readouterr().out
+    assert "NOMINAL" not in shown
+    assert re.search(r"\nslow +20 +3 +35( +-){5}\n", shown)
+
+
+@pytest.mark.parametrize("name", ["concise", "github", "sarif"])
+def test_formats_without_tables_report_missing_metrics(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = "apiserver_flowcontrol_nominal_limit_seats{priority_level="
+    (tmp_path / "m").write_text(f'{row}"low"}} NaN\n{row}"high"}} 3\n', "utf-8")
+    assert run(["doctor", "--metrics", "m", "--format", name]) == 0
+    notes = " ".join(capsys.readouterr().err.split())
+    assert "m: not in the metrics: min limit (apiserver_flowcontrol_lower_limit_seats), " in notes
+    assert "m: 1 value is NaN or infinite, and not used (line 1)." in notes
+
+
+def test_release_of_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    (server,) = answer(capsys, "--metrics", BUSY, "--kubernetes", "1.33")["servers"]
+    assert server["kubernetes"] == "1.33"
 
 
 def test_hostile_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

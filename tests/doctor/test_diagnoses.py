@@ -59,7 +59,7 @@ def test_few_rejections_are_an_info(rejected: int, severity: str) -> None:
 def test_idle_levels_that_do_not_lend() -> None:
     busy = level("low", 10, 10, 610, 10, 10, waiting=1)
     (finding,) = messages("APF803", *busy, *level("high", 20, 20, 620, 20, 1))
-    assert finding == ("warning", '"low" uses all 10 of its seats while 19 seats of other levels are idle')
+    assert finding == ("warning", '"low" uses all of its seats (10) while other levels have 19 idle seats')
     # If the other level lends one seat, the next adjustment moves it.
     assert messages("APF803", *busy, *level("high", 20, 19, 620, 20, 1)) == []
     assert messages("APF803", *busy, *level("high", 20, 20, 620, 20, 20)) == []
@@ -116,26 +116,101 @@ def test_few_requests_at_catch_all_are_an_info(requests: int, severity: str) -> 
     assert [found_severity for found_severity, _ in found] == [severity]
 
 
-@pytest.mark.parametrize(("user", "resource", "place", "count"), [
-    ("system:node:a", "pods", "low", 1),
-    ("system:node:a", "pods", "system", 0),
-    ("system:node:a", "leases", "node-high", 0),
-    ("system:nodes-of-mine", "pods", "low", 0),
-    ("system:kube-controller-manager", "pods", "workload-high", 0),
-    ("system:kube-controller-manager", "leases", "workload-high", 1),
-    ("ann", "leases", "low", 0),
+LEASES = "/apis/coordination.k8s.io/v1"
+SYSTEM_LEASE = f"{LEASES}/namespaces/kube-system/leases/a"
+ACCOUNT = "system:serviceaccount:kube-system:a"
+
+
+@pytest.mark.parametrize(("user", "verb", "path", "place", "home"), [
+    ("system:node:a", "get", "/api/v1/namespaces/x/pods/a", "low", "system"),
+    ("system:node:a", "get", "/api/v1/namespaces/x/pods/a", "system", None),
+    ("system:node:a", "update", f"{LEASES}/namespaces/kube-node-lease/leases/a", "node-high", None),
+    ("system:node:a", "update", f"{LEASES}/namespaces/kube-node-lease/leases/a", "system", "node-high"),
+    ("system:nodes-of-mine", "get", "/api/v1/namespaces/x/pods/a", "low", None),
+    ("system:kube-controller-manager", "list", "/api/v1/pods", "workload-high", None),
+    ("system:kube-controller-manager", "list", "/api/v1/pods", "exempt", None),
+    ("system:kube-controller-manager", "list", "/api/v1/pods", "global-default", None),  # APF821
+    ("system:kube-controller-manager", "update", SYSTEM_LEASE, "workload-high", "leader-election"),
+    # The FlowSchema system-leader-election has get, create and update, but not list.
+    ("system:kube-controller-manager", "list", f"{LEASES}/leases", "workload-high", None),
+    (ACCOUNT, "update", SYSTEM_LEASE, "low", "leader-election"),
+    (ACCOUNT, "list", "/api/v1/pods", "low", None),
+    ("ann", "update", SYSTEM_LEASE, "low", None),
 ])  # fmt: skip
-def test_homes_of_system_traffic(user: str, resource: str, place: str, count: int) -> None:
+def test_homes_of_system_traffic(user: str, verb: str, path: str, place: str, home: str | None) -> None:
     titles = (
         "PriorityLevelName, FlowSchemaName, QueueIndex, RequestIndexInQueue, FlowDistingsher, ArriveTime, InitialSeats, FinalSeats,"
         " AdditionalLatency, StartTime, UserName, Verb, APIPath, Namespace, Name, APIVersion, Resource, SubResource\n"
     )
     moment = "2026-11-22T05:51:00Z"
-    row = f"{place}, all, 0, 0, x, {moment}, 1, 0, 0s, {moment}, {user}, list, /x, , , v1, {resource}, \n"
-    names = ("system", "node-high", "workload-high", "leader-election", "low")
+    row = f"{place}, all, 0, 0, x, {moment}, 1, 0, 0s, {moment}, {user}, {verb}, {path}, , , v1, x, \n"
+    names = ("system", "node-high", "workload-high", "leader-election", "low", "global-default", "exempt")
     metrics = lines(*(f'nominal_limit_seats{{priority_level="{name}"}} 1' for name in names))
-    found = diagnose_files({"m": metrics, "d": titles + row}).findings
-    assert [finding.rule for finding in found].count("APF810") == count
+    found = [
+        finding for finding in diagnose_files({"m": metrics, "d": titles + row}).findings if finding.rule == "APF810"
+    ]
+    assert [finding.notes[0] for finding in found] == (
+        [f'In the built-in configuration, this request gets "{home}".'] if home is not None else []
+    )
+
+
+def test_quiescing_level_is_not_advised() -> None:
+    """APF814 explains a deleted level. Its configuration no longer matters."""
+    rows = [*level("low", 10, 10, 10, 10, 10, waiting=1), *level("high", 20, 20, 620, 20, 1)]
+    rows += ['demand_seats_average{priority_level="low"} 11', 'demand_seats_smoothed{priority_level="low"} 11']
+    dump = (
+        "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests\n"
+        "low, 1, false, {}, 1, 10\nhigh, 0, false, false, 0, 1\n"
+    )
+    for is_quiescing, rules in (("false", {"APF803", "APF804"}), ("true", {"APF814"})):
+        report = diagnose_files({"m": lines(*rows), "d": dump.format(is_quiescing)})
+        assert {finding.rule for finding in report.findings} == rules
+
+
+@pytest.mark.parametrize(("seconds", "severity"), [(19, "info"), (20, "warning")])
+def test_short_burst_is_an_info(seconds: int, severity: str) -> None:
+    """The histogram counts nanoseconds by the ratio of demand to the current limit."""
+    bucket = 'demand_seats_bucket{priority_level="low",le='
+    rows = (
+        *level("low", 10, 10, 610, 10, 10),
+        'demand_seats_average{priority_level="low"} 11',
+        'demand_seats_smoothed{priority_level="low"} 11',
+        f'{bucket}"1"}} {(3600 - seconds) * 1e9}',
+        f'{bucket}"+Inf"}} {3600 * 1e9}',
+    )
+    (finding,) = diagnose_files({"m": lines(*rows)}).findings
+    assert (finding.rule, finding.severity) == ("APF804", severity)
+    assert f"For {seconds} of 3600 s, it exceeded the seats that the level had." in finding.notes
+
+
+def test_rejections_of_a_dump() -> None:
+    """The dump of levels has the number of rejected requests, without reasons."""
+    dump = (
+        "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, DispatchedRequests,"
+        " RejectedRequests, TimedoutRequests, CancelledRequests\nlow, 0, true, false, 0, 0, 9, {}, 0, 0\n"
+    )
+    (finding,) = diagnose_files({"d": dump.format(3)}).findings
+    assert finding.message == '"low" rejected 3 requests since the start of the server'
+    assert finding.notes[0] == "Only the metrics show the reasons and the FlowSchemas."
+    assert diagnose_files({"d": dump.format(0)}).findings == ()
+
+
+def test_clients_of_a_level_without_queues() -> None:
+    metrics = lines(
+        'nominal_limit_seats{priority_level="low"} 1',
+        'rejected_requests_total{flow_schema="a",priority_level="low",reason="concurrency-limit"} 7',
+    )
+    moment = "2026-11-22T05:51:00Z"
+    titles = (
+        "PriorityLevelName, FlowSchemaName, QueueIndex, RequestIndexInQueue, FlowDistingsher, ArriveTime, UserName\n"
+    )
+    row = f"low, a, -1, -1, , {moment}, eve\n"
+    (finding,) = diagnose_files({"m": metrics, "d": titles + row}).findings
+    assert (
+        finding.notes[-1] == "Busiest in the dump, with 1 of 1 executing request: the flow of the FlowSchema a, by eve."
+    )
+    (finding,) = diagnose_files({"m": metrics}).findings
+    assert "save dump_requests with includeRequestDetails=1" in finding.notes[-1]
 
 
 def recorded(server_concurrency: int | None, change: tuple[str, str] = ("", "")) -> list[str]:

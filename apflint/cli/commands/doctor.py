@@ -25,24 +25,23 @@ from apflint.errors import UserError
 from apflint.evaluate.outcomes import parse_duration
 from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.inputs.server_files import read_parts
-from apflint.output.doctor import render_state, state_json
+from apflint.output.doctor import describe_gaps, render_state, state_json
 from apflint.output.findings import FORMATS, render
 from apflint.output.json_text import to_json
 from apflint.settings.clusters import apply_cluster, find_cluster
 
 if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
-    from apflint.doctor.snapshot import Server
     from apflint.effective import Effective
     from apflint.finding import Report
     from apflint.output.console import Style
-    from apflint.releases import Release
-    from apflint.settings.model import Settings
 
 _MANIFESTS_HELP = "Manifests that the server should have: files or directories; repeatable."
 _LIVE_HELP = "Read the metrics, dumps and objects of the API server that kubectl reaches."
 _WATCH_HELP = "With --live: read the metrics twice, such as 60s apart, and show rates."
 _FORMATS = (*FORMATS, "html")
+_FORMATS_WITH_TABLES = ("text", "json", "markdown", "html")
+"""Formats that also show the state of the server. With the others, missing metrics are notes."""
 _MIN_WATCH_SECONDS, _MAX_WATCH_SECONDS = 1, 600
 
 
@@ -148,16 +147,20 @@ def doctor(
         for note in (*answer.notes, "these are the numbers of one API server: the one that answered"):
             print_note(note)
     servers = group_servers(parts)
-    release = _choose_release(kubernetes, settings, servers)
-    if release is None and current is not None:
-        release = current.release
+    release = settings.kubernetes if "kubernetes" in settings.origins else current.release if current else None
+    states = [compute_state(server, release) for server in servers]
     if filename or given.names_manifests:
-        effective = read_cluster(options.chain_paths(filename), given._replace(kubernetes=release), print_note)
+        shown = next((state.release for state in states if state.release is not None), None)
+        effective = read_cluster(options.chain_paths(filename), given._replace(kubernetes=shown), print_note)
     expected = settings.server_concurrency if "server_concurrency" in settings.origins else None
-    evidence = [Evidence(compute_state(server), effective, expected, current) for server in servers]
+    evidence = [Evidence(state, effective, expected, current) for state in states]
     chosen = settings.to_options()
-    report = diagnose(evidence, chosen.rules, release, chosen.adjust)
-    sys.stdout.write(_render([one.state for one in evidence], report, output_format, style(color, quiet=True)))
+    report = diagnose(evidence, chosen.rules, chosen.adjust)
+    if output_format not in _FORMATS_WITH_TABLES:
+        for state in states:
+            for gap in describe_gaps(state):
+                print_note(gap)
+    sys.stdout.write(_render(states, report, output_format, style(color, quiet=True)))
     return exit_code_of(report, Output(output_format, settings.fail_on))
 
 
@@ -178,10 +181,3 @@ def _render(states: list[ServerState], report: Report, output_format: str, how: 
 
             return render_html(states, report)
     return render(report, output_format, how)
-
-
-def _choose_release(kubernetes: Release | None, settings: Settings, servers: tuple[Server, ...]) -> Release | None:
-    """Return the release of the option or the settings, else the one that the metrics show, or None if they do not."""
-    if kubernetes is not None or "kubernetes" in settings.origins:
-        return kubernetes or settings.kubernetes
-    return next((metrics.release for server in servers if (metrics := server.last.metrics) is not None), None)
