@@ -56,7 +56,7 @@ def apflint(folder: Path, *arguments: str, stdin: bytes | None = None, first: Ca
 
     `first` is called in the new process before it becomes apflint.
     """
-    pace, begun = _slowness(), _spent()
+    begun = _spent()
     done = subprocess.run(
         [sys.executable, "-m", "apflint", *arguments],
         cwd=folder,
@@ -71,8 +71,7 @@ def apflint(folder: Path, *arguments: str, stdin: bytes | None = None, first: Ca
     spent = _spent() - begun
     run = Run(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
     assert run.status in (0, 1, 2), f"killed by signal {-run.status}: {run.err[-500:]}"
-    if spent > SECONDS:
-        pace = max(pace, *(_slowness() for _ in range(10)))
+    pace = max(_slowness() for _ in range(20)) if spent > SECONDS else 1
     assert spent <= SECONDS * pace, f"{spent:.1f} s of a processor that is {pace:.1f} times as slow as it could be"
     assert "Traceback" not in run.err, run.err
     assert "internal error" not in run.err, run.err

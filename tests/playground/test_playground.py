@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -379,14 +379,16 @@ def test_missing_file_gets_a_sentence_and_a_second_try(browser: Browser, site: S
     context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_narrow_window_needs_no_horizontal_scrolling(browser: Browser, site: Server, scheme: Any) -> None:
-    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+def test_narrow_window_needs_no_horizontal_scrolling(browser: Browser, site: Server) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740})
     context.set_default_timeout(90_000)
     page = context.new_page()
     page.goto(site.url)
     page.wait_for_selector("#check .findings li")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[scheme]
+    schemes: tuple[tuple[Literal["light", "dark"], str], ...]
+    schemes = (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 24, 29)"))
+    for scheme, background in schemes:
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == background
     context.close()
