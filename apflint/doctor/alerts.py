@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.catalogue import PAGE_URL
 from apflint.doctor import metric_names
+from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS
+from apflint.requests.request import parse_http
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,11 +21,19 @@ if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits
     from apflint.releases import Release
 
-MUST_NOT_REJECT = ("leader-election", "node-high", "system", "workload-high")
+MUST_NOT_REJECT = frozenset({"leader-election", "node-high", "system", "workload-high"})
 """Built-in levels whose users are the control plane and the nodes: a rejected request costs a lease or a heartbeat."""
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces"
+_VITAL_REQUESTS = (
+    ("system:kube-controller-manager", "PUT", f"{_LEASES}/kube-system/leases/kube-controller-manager"),
+    ("system:kube-scheduler", "PUT", f"{_LEASES}/kube-system/leases/kube-scheduler"),
+    ("system:node:a", "PUT", f"{_LEASES}/kube-node-lease/leases/a"),
+    ("system:node:a", "PATCH", "/api/v1/nodes/a/status"),
+)
+"""Leases of the control plane, and heartbeats of nodes. A level that gets one of them must not reject either."""
 MAX_REJECTED_QUEUE, MAX_REJECTED_REJECT = 0.01, 0.1
 """Maximum proportion of rejected requests of other levels: with queues, and without, where rejecting is the only limit."""
-MAX_SYSTEM_WAIT_SECONDS = 1
+MAX_VITAL_WAIT_SECONDS = 1
 """A lease is renewed every 2 s, and given up after 10 s: see the defaults of `--leader-elect-renew-deadline`."""
 MAX_WAIT_SECONDS = round(DEFAULT_WAIT_SECONDS * 2 / 3)
 """Bound of a bucket of waits, 10 s. Requests are rejected after 15 s by default."""
@@ -55,14 +66,21 @@ def build_alerts(effective: Effective) -> tuple[Alert, ...]:
     """Return the alerts for each priority level with a limit, and for the configuration as a whole."""
     release = effective.release
     levels = [level for level in effective.limits.levels if not level.is_exempt]
-    alerts = [alert for level in levels for alert in _alerts_of_level(level, release)]
+    vital = MUST_NOT_REJECT | find_vital_levels(effective)
+    alerts = [alert for level in levels for alert in _alerts_of_level(level, release, is_vital=level.name in vital)]
     return (*alerts, *_unknown_levels(effective, release))
 
 
-def _alerts_of_level(level: LevelLimits, release: Release) -> Iterator[Alert]:
-    yield _rejections(level, release)
+def find_vital_levels(effective: Effective) -> frozenset[str]:
+    """Return the levels that get leases of the control plane or heartbeats of nodes."""
+    requests = (parse_http(method, path, user=user) for user, method, path in _VITAL_REQUESTS)
+    return frozenset(classify(effective.configuration, one.digest).priority_level.name for one in requests)
+
+
+def _alerts_of_level(level: LevelLimits, release: Release, *, is_vital: bool) -> Iterator[Alert]:
+    yield _rejections(level, release, is_vital=is_vital)
     if level.response == "Queue":
-        yield _waits(level, release)
+        yield _waits(level, release, is_vital=is_vital)
     yield from _saturation(level, release)
     yield from _drift(level, release)
     if level.name == CATCH_ALL and metric_names.name_in(metric_names.DISPATCHED, release) is not None:
@@ -79,10 +97,10 @@ def _alerts_of_level(level: LevelLimits, release: Release) -> Iterator[Alert]:
         )
 
 
-def _rejections(level: LevelLimits, release: Release) -> Alert:
+def _rejections(level: LevelLimits, release: Release, *, is_vital: bool) -> Alert:
     rejected = _rate(metric_names.REJECTED, level.name, release)
     has_total = metric_names.name_in(metric_names.DISPATCHED, release) is not None  # from 1.20 on
-    if level.name not in MUST_NOT_REJECT and not has_total:
+    if not is_vital and not has_total:
         return Alert(
             "APFRequestsRejected",
             level.name,
@@ -93,14 +111,14 @@ def _rejections(level: LevelLimits, release: Release) -> Alert:
             "Clients get the status 429, and retry.",
             "APF801",
         )
-    if level.name in MUST_NOT_REJECT:
+    if is_vital:
         return Alert(
             "APFRequestsRejected",
             level.name,
             f"{rejected} > 0",
             "1m",
             "critical",
-            f"The priority level {level.name} rejects requests of the control plane or of nodes",
+            f"The priority level {level.name} rejects requests. The control plane or nodes use it.",
             "Each rejected request can cost a lease or a heartbeat.",
             "APF801",
         )
@@ -120,16 +138,15 @@ def _rejections(level: LevelLimits, release: Release) -> Alert:
     )
 
 
-def _waits(level: LevelLimits, release: Release) -> Alert:
-    is_system = level.name in MUST_NOT_REJECT
-    seconds = MAX_SYSTEM_WAIT_SECONDS if is_system else MAX_WAIT_SECONDS
+def _waits(level: LevelLimits, release: Release, *, is_vital: bool) -> Alert:
+    seconds = MAX_VITAL_WAIT_SECONDS if is_vital else MAX_WAIT_SECONDS
     buckets = _select(metric_names.WAITS, level.name, release, 'execute="true"')
     return Alert(
         "APFLongWaits",
         level.name,
         f"histogram_quantile({_QUANTILE}, sum by (instance, le) (rate({buckets}[{_RANGE}]))) > {seconds}",
-        "5m" if is_system else "10m",
-        "critical" if is_system else "warning",
+        "5m" if is_vital else "10m",
+        "critical" if is_vital else "warning",
         f"Requests of the priority level {level.name} wait longer than {seconds} s",
         f"1% of its requests wait longer. By default, the server rejects a request after {DEFAULT_WAIT_SECONDS:g} s.",
         "APF802",
@@ -147,7 +164,7 @@ def _saturation(level: LevelLimits, release: Release) -> Iterator[Alert]:
             f"{_select(metric_names.DEMAND_SMOOTHED, level.name, release)} > {level.attainable}",
             "15m",
             "warning",
-            f"The priority level {level.name} needs more than the {level.attainable} seats that it can get",
+            f"The priority level {level.name} needs more than {pluralize(level.attainable or 0, 'seat')}, which is all that it can get",
             f"Its nominal limit is {level.nominal}. With all seats that other levels lend, it can get {level.attainable}.",
             "APF803",
         )
@@ -159,7 +176,7 @@ def _saturation(level: LevelLimits, release: Release) -> Iterator[Alert]:
             f"{used} >= {level.nominal}",
             "15m",
             "warning",
-            f"The priority level {level.name} uses all of its {level.nominal} seats",
+            f"The priority level {level.name} uses all of its seats ({level.nominal})",
             "Further requests wait or are rejected.",
             "APF803",
         )
@@ -173,7 +190,7 @@ def _drift(level: LevelLimits, release: Release) -> Iterator[Alert]:
         f"{nominal} != {level.nominal}",
         "15m",
         "warning",
-        f"The priority level {level.name} does not have {level.nominal} seats, as the manifests say",
+        f"The priority level {level.name} does not have {pluralize(level.nominal, 'seat')}, as the manifests give it",
         "The server has other manifests or other inflight flags.",
         "APF806",
     )

@@ -12,7 +12,7 @@ from support import builders
 from support.recordings import TOTAL, read_moment, recorded_objects, state_of
 
 from apflint.catalogue import list_ids
-from apflint.doctor.alerts import MUST_NOT_REJECT, build_alerts
+from apflint.doctor.alerts import MUST_NOT_REJECT, build_alerts, find_vital_levels
 from apflint.effective import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.output.alerts import render_alerts
@@ -119,6 +119,17 @@ def test_alerts_by_the_needs_of_users() -> None:
     assert not [level for _, level in alerts if level == "exempt"]
     unknown = alerts["APFLevelUnknown", ""]
     assert "batch|" in unknown.expression or "|batch" in unknown.expression
+
+
+def test_level_that_gets_leases_must_not_reject() -> None:
+    leases = {"verbs": ["*"], "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "namespaces": ["*"]}
+    subjects = [builders.user("system:kube-scheduler")]
+    schema = builders.flow_schema("leases", "batch", 90, subjects=subjects, resources=[leases])
+    level = builders.priority_level("batch", 10, {"queues": 8, "handSize": 2, "queueLengthLimit": 9})
+    alerts = {(alert.name, alert.level): alert for alert in built_in_alerts("1.36", level, schema)}
+    assert alerts["APFRequestsRejected", "batch"].severity == "critical"
+    assert alerts["APFLongWaits", "batch"].expression.endswith(" > 1")
+    assert find_vital_levels(Effective(build_workspace([], parse_release("1.36")))) == {"leader-election", "node-high"}
 
 
 @pytest.mark.parametrize(("release", "expected"), [
