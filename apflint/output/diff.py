@@ -432,8 +432,8 @@ def diff_json(difference: Difference, sides: Sides) -> dict[str, object]:
         `file` and `line` (null for built-in FlowSchemas). `witnesses` are one or more example requests: `words`
         (arguments of `apflint explain`), `record` (a line for `explain --requests`), `from` and `to`. In an example,
         `from` and `to` have `matchedBy` as in `explain`, and `covers`, which describes the matching part of the FlowSchema.
-    - `levels`: `name`, `change` (added, removed, changed, same), `gain` in nominal seats, `old` and `new` as in
-      `limits --format json`.
+    - `levels`: `name`, `change` (added, removed, changed, same), `gain` in nominal seats, `queuesLowered` (fewer queues,
+      which can crash a busy server), `old` and `new` as in `limits --format json`.
     - `objects`: objects that differ: `kind`, `name`, `change` (removed, added, changed), `details`.
     - `drift`: None, or if manifests are compared with the running cluster: `onlyInCluster`, objects that only the cluster
       has (`kind`, `name`); `keptFields`, fields that the manifests do not set, and that stay (`kind`, `name`, `field`,
@@ -483,6 +483,7 @@ def _level_change_json(change: LevelChange) -> dict[str, Any]:
         "name": change.name,
         "change": kind if change.is_changed else "same",
         "gain": change.gain,
+        "queuesLowered": change.lowers_queues,
         "old": None if change.old is None else level_json(change.old),
         "new": None if change.new is None else level_json(change.new),
     }

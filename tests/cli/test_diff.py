@@ -306,6 +306,15 @@ def test_fewer_queues_are_a_warning(old: int, new: int, is_warned: bool) -> None
     assert (f"`x` ({old} → {new}). See APF608." in output.render_markdown(found, BOTH)) == is_warned
 
 
+def test_json_marks_levels_with_fewer_queues(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for queues in (64, 63):
+        manifest = level("x", 30, {**QUEUING, "queues": queues})
+        (tmp_path / f"{queues}.json").write_text(json.dumps(manifest), "utf-8")
+    for old, new, names in ((64, 63, ["x"]), (63, 64, [])):
+        _, out, _ = run_diff(capsys, str(tmp_path / f"{old}.json"), str(tmp_path / f"{new}.json"), "--format", "json")
+        assert [level["name"] for level in json.loads(out)["levels"] if level["queuesLowered"]] == names
+
+
 def test_server_concurrency_changes_the_limits_of_levels() -> None:
     found = compare_configurations(side(), side(seats=1200))
     assert {change.new.priority_level.name for change in found.changes_of_type("limits")} == set(
