@@ -29,22 +29,20 @@ if TYPE_CHECKING:
 def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF806."""
     limits = evidence.limits
-    if limits is None:
-        return
     total, expected = evidence.state.total, evidence.server_concurrency
-    different = list(_different_limits(evidence, limits))
-    totals = find_totals({level.name: level.nominal for level in evidence.state.levels if level.nominal}, limits)
+    different = [] if limits is None else list(_different_limits(evidence, limits))
     if not different and total is not None and expected is not None and total != expected:
         exempt = evidence.state.level(EXEMPT)
         yield Diagnosis(
             Problem(
                 evidence.line(exempt.line if exempt is not None else 1),
                 f"the server has a concurrency limit of {total} seats instead of {expected}",
-                notes=("The limits of all levels agree with the manifests for this total.",),
+                notes=() if limits is None else ("The limits of all levels agree with the manifests for this total.",),
                 help=f"use --server-concurrency {total}, or change the inflight flags of kube-apiserver",
             )
         )
-    elif different and not find_restored(evidence):  # APF820 explains the limits
+    elif limits is not None and different and not find_restored(evidence):  # APF820 explains the limits
+        totals = find_totals({level.name: level.nominal for level in evidence.state.levels if level.nominal}, limits)
         names = {level.name for level, _ in different}
         yield about_level(
             different[0][0],

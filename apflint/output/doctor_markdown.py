@@ -40,7 +40,7 @@ def _server(state: ServerState) -> str:
 
 def _table(table: Table) -> Iterator[str]:
     is_name = [title in _NAMES for title in table.titles]
-    yield f"| {' | '.join(title.capitalize() for title in table.titles)} |"
+    yield f"| {' | '.join(table.titles)} |"
     yield f"|{'|'.join('---' if named else '--:' for named in is_name)}|"
     for row in table.rows:
         cells = [

@@ -25,6 +25,7 @@ h1{font-size:20px;margin:24px 0 8px}
 th,td{white-space:nowrap;font-variant-numeric:tabular-nums}
 td.text{white-space:normal}
 svg{display:block;max-width:100%}
+.drawing svg{max-width:none}
 svg text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;fill:currentColor}
 .track{fill:var(--track)}
 .use{fill:var(--use)}
@@ -91,7 +92,7 @@ def _heading(title: str) -> str:
 
 
 def _table(table: Table) -> str:
-    heads = "".join(f'<th scope="col">{escape_xml(title.capitalize())}</th>' for title in table.titles)
+    heads = "".join(f'<th scope="col">{escape_xml(title)}</th>' for title in table.titles)
     lines = ['<div class="table"><table>\n', f"<tr>{heads}</tr>\n"]
     for name, *cells in table.rows:
         rest = "".join(f"<td>{_text(cell)}</td>" for cell in cells)
@@ -111,7 +112,8 @@ def _draw_seats(state: ServerState) -> str:
         '<span class="key" style="background:var(--track)"></span>current limit'
         '<span class="key" style="background:var(--line);width:2px"></span>nominal limit</p>\n'
     )
-    return f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="Seats">\n{rows}</svg>\n{keys}'
+    svg = f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="Seats">\n{rows}</svg>\n'
+    return f'<div class="drawing">\n{svg}</div>\n{keys}'
 
 
 def _drawn_values(level: LevelState) -> tuple[float, ...]:

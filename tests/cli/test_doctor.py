@@ -119,6 +119,10 @@ def test_other_total(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(capsys, *words, "20+10")["findings"] == []
     (finding,) = answer(capsys, *words, "600")["findings"]
     assert finding["message"] == "the server has a concurrency limit of 30 seats instead of 600"
+    assert finding["notes"] == ["The limits of all levels agree with the manifests for this total."]
+    (finding,) = answer(capsys, "--metrics", IDLE, "--server-concurrency", "600")["findings"]
+    assert finding["message"] == "the server has a concurrency limit of 30 seats instead of 600"
+    assert finding["notes"] == []
 
 
 def test_cluster_of_the_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,6 +132,10 @@ def test_cluster_of_the_settings(tmp_path: Path, capsys: pytest.CaptureFixture[s
     )
     (finding,) = answer(capsys, "--metrics", IDLE, "--cluster", "prod", "--select", "APF806")["findings"]
     assert finding["message"] == "the server has a concurrency limit of 30 seats instead of 40"
+    found = answer(capsys, "--metrics", IDLE, "--cluster", "prod", "--select", "APF806", "--server-concurrency", "50")
+    (finding,) = found["findings"]
+    assert finding["message"] == "the server has a concurrency limit of 30 seats instead of 50"
+    assert found["servers"][0]["kubernetes"] == "1.36"
 
 
 def test_values_that_are_not_finite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

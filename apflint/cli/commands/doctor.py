@@ -127,9 +127,10 @@ def doctor(
     )
     if cluster is not None:
         named = find_cluster(settings, cluster)
-        if named.server_concurrency is not None:
-            settings = settings._replace(origins={**settings.origins, "server_concurrency": cluster})
-        settings = apply_cluster(settings, named)
+        origins = {
+            field: cluster for field in ("kubernetes", "server_concurrency") if getattr(named, field) is not None
+        }
+        settings = apply_cluster(settings, named)._replace(origins={**origins, **settings.origins})
     given = ClusterOptions(
         kubernetes, server_concurrency, True, config, isolated, None, cluster, tuple(kustomize or ())
     )
