@@ -44,13 +44,14 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
     elif limits is not None and different and not find_restored(evidence):  # APF820 explains the limits
         totals = find_totals({level.name: level.nominal for level in evidence.state.levels if level.nominal}, limits)
         names = {level.name for level, _ in different}
+        explanation, advice = _explain_limits(total, totals)
         yield about_level(
             different[0][0],
             Problem(
                 evidence.level(different[0][0]),
                 f"the limits of {pluralize(len(names), 'level')} differ from the manifests",
-                notes=(*(text for _, text in different[:MAX_NAMED]), _explain_limits(total, totals)),
-                help="apply the manifests, or compare them with those of the server: apflint diff",
+                notes=(*(text for _, text in different[:MAX_NAMED]), explanation),
+                help=advice,
             ),
         )
 
@@ -70,16 +71,22 @@ def _different_limits(evidence: Evidence, limits: Limits) -> Iterator[tuple[Leve
                 yield level, f'"{level.name}" has {name} {shown}, and {own} from the manifests.'
 
 
-def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> str:
-    """Explain different limits. `total` is the server concurrency limit, and `totals` would give the nominal limits."""
+def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> tuple[str, str]:
+    """Return an explanation of different limits, and advice.
+
+    `total` is the server concurrency limit, and `totals` would give the nominal limits.
+    """
+    advice = "apply the manifests, or compare them with those of the server: apflint diff"
     if totals is None or (total is not None and not totals[0] <= total <= totals[1]):
-        return "The server concurrency limit does not explain the nominal limits, so the server has other manifests."
+        reason = "The server concurrency limit does not explain the nominal limits, so the server has other manifests."
+        return reason, advice
     if total is not None:
-        return "The nominal limits agree, so lendablePercent or borrowingLimitPercent differ."
+        return "The nominal limits agree, so lendablePercent or borrowingLimitPercent differ.", advice
     first, last = totals
-    explanation = str(first) if first == last else f"{first} to {last}"
+    seats = str(first) if first == last else f"{first} to {last}"
     return (
-        f"A server concurrency limit of {explanation} explains the nominal limits: the server has other inflight flags."
+        f"A server concurrency limit of {seats} explains the nominal limits: the server has other inflight flags.",
+        f"use --server-concurrency {first}, or change the inflight flags of kube-apiserver",
     )
 
 

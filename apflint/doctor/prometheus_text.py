@@ -8,7 +8,6 @@ Format: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-
 from __future__ import annotations
 
 import re
-from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.errors import UserError
@@ -24,6 +23,10 @@ _ANY_SAMPLE = re.compile(
 )
 
 
+_MAX_VALUE = float(2**63)
+"""Servers count in 64 bits, also nanoseconds. Larger values are impossible, and too large for computations."""
+
+
 class Sample(NamedTuple):
     """A value of a metric with its labels, and its line, which starts at 1."""
 
@@ -33,7 +36,7 @@ class Sample(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """The samples of a text by the name of their metric, and the lines of values that are NaN or infinite."""
+    """The samples of a text by the name of their metric, and the lines of values that are NaN, infinite or impossible."""
 
     by_name: dict[str, list[Sample]]
     not_finite: tuple[int, ...]
@@ -45,7 +48,7 @@ def looks_like_metrics(text: str) -> bool:
 
 
 def parse_samples(text: str, names: Collection[str]) -> Samples:
-    """Return the samples of the metrics in `names`. NaN and infinite values are left out.
+    """Return the samples of the metrics in `names`. Values that are NaN, infinite or impossible are left out.
 
     Raises UserError, which does not contain the name of the file, for a line that is not in the format, for a text that
     ends within a line, and for a sample that occurs twice.
@@ -71,7 +74,7 @@ def parse_samples(text: str, names: Collection[str]) -> Samples:
                 f"line {number} repeats {name}: pass the metrics of each server and moment in a separate file"
             )
         seen.add(series)
-        if isfinite(value):
+        if abs(value) < _MAX_VALUE:  # false for NaN
             by_name.setdefault(name, []).append(Sample(labels, value, number))
         else:
             not_finite.append(number)

@@ -132,7 +132,7 @@ def describe_gaps(state: ServerState) -> list[str]:
     if count := len(metrics.samples.not_finite):
         values = "1 value is" if count == 1 else f"{count} values are"
         lines.append(
-            f"{metrics.source.name}: {values} NaN or infinite, and not used (line {metrics.samples.not_finite[0]})."
+            f"{metrics.source.name}: {values} NaN, infinite or impossible, and not used (line {metrics.samples.not_finite[0]})."
         )
     return lines
 

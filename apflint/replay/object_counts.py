@@ -64,7 +64,9 @@ def parse_metrics(text: str) -> ObjectCounts:
     """
     samples, not_finite = parse_samples(text, (*_COUNTS, _SIZES))
     if not_finite:
-        raise UserError(f"line {not_finite[0]}: the value is NaN or infinite, not a number of objects or bytes")
+        raise UserError(
+            f"line {not_finite[0]}: the value is NaN, infinite or impossible, not a number of objects or bytes"
+        )
     counts, sizes = _find_greatest(samples, *_COUNTS), _find_greatest(samples, _SIZES)
     if not counts:
         raise UserError(

@@ -143,7 +143,7 @@ def test_values_that_are_not_finite(tmp_path: Path, capsys: pytest.CaptureFixtur
     text = read_text(LIVE / "2-slow-a.metrics.txt.gz").replace(f"{row}3", f"{row}NaN")
     (tmp_path / "m").write_text(text, "utf-8")
     assert run(["doctor", "--metrics", "m"]) == 0
-    assert "m: 1 value is NaN or infinite, and not used (line " in capsys.readouterr().out
+    assert "m: 1 value is NaN, infinite or impossible, and not used (line " in capsys.readouterr().out
 
 
 def test_missing_metrics_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,7 +202,7 @@ def test_formats_without_tables_report_missing_metrics(
     assert run(["doctor", "--metrics", "m", "--format", name]) == 0
     notes = " ".join(capsys.readouterr().err.split())
     assert "m: not in the metrics: min limit (apiserver_flowcontrol_lower_limit_seats), " in notes
-    assert "m: 1 value is NaN or infinite, and not used (line 1)." in notes
+    assert "m: 1 value is NaN, infinite or impossible, and not used (line 1)." in notes
 
 
 def test_release_of_the_option(capsys: pytest.CaptureFixture[str]) -> None:

@@ -264,6 +264,13 @@ def test_total_is_found(total: int, release: str) -> None:
     assert limits(last + 1) != limits(total)
 
 
+@pytest.mark.parametrize("value", ["9e18", "-9e18", "1e300", "1e308"])
+def test_huge_limits(value: str) -> None:
+    row = 'apiserver_flowcontrol_nominal_limit_seats{priority_level="slow"} '
+    found = recorded(None, (f"{row}2", f"{row}{value}"))
+    assert [text.startswith("the limits of 1 level differ") for text in found] == [True] * ("e18" in value)
+
+
 def test_no_total_gives_contradictory_limits() -> None:
     effective = Effective(build_workspace([], parse_release("1.36")), Assumptions())
     assert find_totals({"workload-low": 245, "system": 1}, effective.limits) is None

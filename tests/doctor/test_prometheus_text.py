@@ -32,8 +32,8 @@ def test_sample(line: str, labels: dict[str, str], value: float) -> None:
     assert sample == (labels, value, 3)
 
 
-@pytest.mark.parametrize("text", ["NaN", "+Inf", "-Inf", "inf", "nan"])
-def test_values_that_are_not_finite_are_left_out(text: str) -> None:
+@pytest.mark.parametrize("text", ["NaN", "+Inf", "-Inf", "inf", "nan", "1e19", "-1e308"])
+def test_impossible_values_are_left_out(text: str) -> None:
     assert parse_samples(f'a{{x="1"}} {text}\na{{x="2"}} 2\n', {"a"}) == ({"a": [({"x": "2"}, 2, 2)]}, (1,))
 
 
