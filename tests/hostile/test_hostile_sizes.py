@@ -12,6 +12,7 @@ from test_hostile_text import ALIASES, NESTED
 from apflint.output.findings import FORMATS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
@@ -73,12 +74,13 @@ def test_the_largest_file_that_is_read(name: str, head: str, filler: str, rule: 
     assert run.status == 1
 
 
+# Functions create the large texts. Otherwise, each process of the test run would hold them, and its forks would take longer.
 @pytest.mark.parametrize(
-    "text", [HEAD + "  x: '" + "x" * 15 * MILLION + "'\n", HEAD.replace(" x", " " + "x" * 15 * MILLION)]
+    "text", [lambda: HEAD + "  x: '" + "x" * 15 * MILLION + "'\n", lambda: HEAD.replace(" x", " " + "x" * 15 * MILLION)]
 )
-def test_a_value_of_15_megabytes(text: str, tmp_path: Path) -> None:
+def test_a_value_of_15_megabytes(text: Callable[[], str], tmp_path: Path) -> None:
     """It is read, and it is not in each finding."""
-    (tmp_path / "bad.yaml").write_text(text)
+    (tmp_path / "bad.yaml").write_text(text())
     run, findings = checked(tmp_path, "--select", "APF1,APF2")
     assert len(findings) > 0
     assert len(run.out) < 20_000
@@ -88,19 +90,19 @@ def test_a_value_of_15_megabytes(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "rules"),
     [
-        ("bad.yaml", OTHER * MILLION + "# FlowSchema\n", set()),
-        ("bad.json", '{"kind": "ConfigMap"}\n' * MILLION + '{"a": "FlowSchema"}', set()),
-        ("bad.yaml", NAMELESS * MILLION, {"APF004", "APF005"}),
-        ("bad.json", '{"kind": "FlowSchema"}\n' * MILLION, {"APF004", "APF005"}),
-        ("bad.yaml", BROKEN * MILLION, {"APF001", "APF004"}),
-        ("bad.json", '{"kind": FlowSchema}\n' * MILLION, {"APF001", "APF004"}),
-        ("bad.yaml", "".join(f"kind: K{i}\n---\n" for i in range(MILLION)) + "# FlowSchema\n", set()),
+        ("bad.yaml", lambda: OTHER * MILLION + "# FlowSchema\n", set()),
+        ("bad.json", lambda: '{"kind": "ConfigMap"}\n' * MILLION + '{"a": "FlowSchema"}', set()),
+        ("bad.yaml", lambda: NAMELESS * MILLION, {"APF004", "APF005"}),
+        ("bad.json", lambda: '{"kind": "FlowSchema"}\n' * MILLION, {"APF004", "APF005"}),
+        ("bad.yaml", lambda: BROKEN * MILLION, {"APF001", "APF004"}),
+        ("bad.json", lambda: '{"kind": FlowSchema}\n' * MILLION, {"APF001", "APF004"}),
+        ("bad.yaml", lambda: "".join(f"kind: K{i}\n---\n" for i in range(MILLION)) + "# FlowSchema\n", set()),
     ],
     ids=["others", "others in JSON", "ours", "ours in JSON", "broken", "broken in JSON", "kinds"],
 )
-def test_a_million_documents(name: str, text: str, rules: set[str], tmp_path: Path) -> None:
+def test_a_million_documents(name: str, text: Callable[[], str], rules: set[str], tmp_path: Path) -> None:
     """As many of ours are read as there is time for, and the first that is not read is told."""
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text(text())
     run, findings = checked(tmp_path)
     assert {found["rule"] for found in findings} == rules
     assert len(json.loads(run.out)["summary"]["skipped"]) <= 202
@@ -117,24 +119,24 @@ FLOW_SCHEMA = '{"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSc
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("bad.json", "1 " * 15 * MILLION + FLOW_SCHEMA, "more than 16,777,216 characters"),
-        ("bad.json", FLOW_SCHEMA * 300_000, "more than 16,777,216 characters"),
-        ("bad.json", "1 " * 2 * MILLION + FLOW_SCHEMA, "more than 1,100,000 documents in one file"),
-        ("bad.yaml", "---\n" * 2 * MILLION + "# FlowSchema\n", "more than 1,100,000 documents in one file"),
-        ("bad.yaml", HEAD + "\n" * 31 * MILLION, "more than 3,000,000 lines in one file"),
-        ("bad.yaml", HEAD + "\r" * 31 * MILLION, "more than 3,000,000 lines in one file"),
-        ("bad.json", "}\n{" * 10 * MILLION + FLOW_SCHEMA, "more than 3,000,000 lines in one file"),
+        ("bad.json", lambda: "1 " * 15 * MILLION + FLOW_SCHEMA, "more than 16,777,216 characters"),
+        ("bad.json", lambda: FLOW_SCHEMA * 300_000, "more than 16,777,216 characters"),
+        ("bad.json", lambda: "1 " * 2 * MILLION + FLOW_SCHEMA, "more than 1,100,000 documents in one file"),
+        ("bad.yaml", lambda: "---\n" * 2 * MILLION + "# FlowSchema\n", "more than 1,100,000 documents in one file"),
+        ("bad.yaml", lambda: HEAD + "\n" * 31 * MILLION, "more than 3,000,000 lines in one file"),
+        ("bad.yaml", lambda: HEAD + "\r" * 31 * MILLION, "more than 3,000,000 lines in one file"),
+        ("bad.json", lambda: "}\n{" * 10 * MILLION + FLOW_SCHEMA, "more than 3,000,000 lines in one file"),
         (
             "bad.yaml",
-            "apiVersion: v1\nkind: List\nitems:\n" + f"- {FLOW_SCHEMA}\n" * 80_000,
+            lambda: "apiVersion: v1\nkind: List\nitems:\n" + f"- {FLOW_SCHEMA}\n" * 80_000,
             "this file is too large: apflint does not check it after",
         ),
-        ("bad.yaml", f"{HEAD}---\n" * 25_000, "this file is too large: apflint does not check it after"),
+        ("bad.yaml", lambda: f"{HEAD}---\n" * 25_000, "this file is too large: apflint does not check it after"),
     ],
     ids=["numbers", "a line", "values", "markers", "empty lines", "old lines", "braces", "items", "documents"],
 )
-def test_what_is_beyond_a_bound_is_told(name: str, text: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(text)
+def test_what_is_beyond_a_bound_is_told(name: str, text: Callable[[], str], message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text())
     run, findings = checked(tmp_path, "--select", "APF0", "--extend-select", "APF201")
     assert [found["rule"] for found in findings] == ["APF004"]
     assert message in findings[0]["message"]
@@ -145,18 +147,18 @@ def test_what_is_beyond_a_bound_is_told(name: str, text: str, message: str, tmp_
     ("name", "text", "rule"),
     [
         # Python's decoder counts the lines before each mistake, which no million of them may make it do.
-        ("bad.json", '{"kind": "FlowSchema" x}\n' * MILLION, "APF001"),
-        ("bad.json", '{"kind": "FlowSchema", "a": "\1"}\n' * MILLION, "APF001"),
-        ("bad.yaml", "apiVersion: v1\nkind: List\nitems:\n" + f"- {FLOW_SCHEMA[:-2]}e'}}\n" * 60_000, "APF001"),
+        ("bad.json", lambda: '{"kind": "FlowSchema" x}\n' * MILLION, "APF001"),
+        ("bad.json", lambda: '{"kind": "FlowSchema", "a": "\1"}\n' * MILLION, "APF001"),
+        ("bad.yaml", lambda: "apiVersion: v1\nkind: List\nitems:\n" + f"- {FLOW_SCHEMA[:-2]}e'}}\n" * 60_000, "APF001"),
         (
             "bad.yaml",
-            "apiVersion: v1\nkind: List\nitems:\n" + f"- {FLOW_SCHEMA.replace('Schema', 'Shema')}\n" * 30_000,
+            lambda: "apiVersion: v1\nkind: List\nitems:\n" + f"- {FLOW_SCHEMA.replace('Schema', 'Shema')}\n" * 30_000,
             "APF005",
         ),
-        ("bad.yaml", HEAD + "  # apflint: ignore[APF201] x\n" * 50_000 + "  a: 1\n", "APF901"),
-        ("bad.yaml", HEAD + "  # apflint: ignore[APF201] x\n" * 200_000 + "  a: 1\n", "APF902"),
-        ("bad.yaml", HEAD + "  # apflint: ignore[APF999] x\n" * 200_000 + "  a: 1\n", "APF902"),
-        ("bad.yaml", HEAD + "  # apflint: ignor[APF201] x\n" * 200_000 + "  a: 1\n", "APF902"),
+        ("bad.yaml", lambda: HEAD + "  # apflint: ignore[APF201] x\n" * 50_000 + "  a: 1\n", "APF901"),
+        ("bad.yaml", lambda: HEAD + "  # apflint: ignore[APF201] x\n" * 200_000 + "  a: 1\n", "APF902"),
+        ("bad.yaml", lambda: HEAD + "  # apflint: ignore[APF999] x\n" * 200_000 + "  a: 1\n", "APF902"),
+        ("bad.yaml", lambda: HEAD + "  # apflint: ignor[APF201] x\n" * 200_000 + "  a: 1\n", "APF902"),
     ],
     ids=[
         "mistakes",
@@ -169,8 +171,8 @@ def test_what_is_beyond_a_bound_is_told(name: str, text: str, message: str, tmp_
         "misspelt suppressions",
     ],
 )
-def test_many_mistakes(name: str, text: str, rule: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(text)
+def test_many_mistakes(name: str, text: Callable[[], str], rule: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text())
     run, findings = checked(tmp_path, "--select", "APF0,APF9", "--extend-select", "APF201")
     assert rule in {found["rule"] for found in findings}
     assert len(findings) <= 1_001
