@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.location import TextRange
 from apflint.releases import NEWEST
+from apflint.wording import join_some, pluralize
 
 if TYPE_CHECKING:
-    from apflint.doctor.level_state import LevelState, ServerState
+    from collections.abc import Iterator
+
+    from apflint.doctor.level_state import Flow, LevelState, ServerState
     from apflint.effective import Effective
     from apflint.evaluate.limits import Limits
     from apflint.finding import Problem
@@ -87,3 +90,23 @@ class Diagnosis(NamedTuple):
 def about_level(level: LevelState | str, problem: Problem) -> Diagnosis:
     """Return a diagnosis about a priority level."""
     return Diagnosis(problem, ("PriorityLevelConfiguration", level if isinstance(level, str) else level.name))
+
+
+def describe_clients(evidence: Evidence, level: LevelState) -> Iterator[str]:
+    """Yield a sentence about the flow with the most requests at a level, or about how to find it."""
+    requests = evidence.state.server.last.requests
+    if requests is None:
+        yield "The dump of requests shows the clients: save dump_requests with includeRequestDetails=1, and pass it with --dump."
+        return
+    waiting, executing = (sum(getattr(flow, kind) for flow in level.flows) for kind in ("waiting", "executing"))
+    if waiting or executing:
+        flow = level.flows[0]
+        kind, count, own = ("waiting", waiting, flow.waiting) if waiting else ("executing", executing, flow.executing)
+        yield f"Busiest in the dump, with {own} of {pluralize(count, f'{kind} request')}: {name_flow(flow)}."
+
+
+def name_flow(flow: Flow) -> str:
+    """Name a flow, its FlowSchema, and its users."""
+    users = f", by {join_some(flow.users, MAX_NAMED)}" if flow.users else ""
+    name = f' "{flow.distinguisher}"' if flow.distinguisher else ""
+    return f"the flow{name} of the FlowSchema {flow.schema}{users}"

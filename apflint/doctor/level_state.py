@@ -13,7 +13,7 @@ from apflint.doctor import metric_names
 from apflint.doctor.snapshot import NANOSECONDS, level_of, schema_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from apflint.doctor.dumps import RequestRow
     from apflint.doctor.metric_names import Quantity
@@ -126,6 +126,13 @@ class ServerState(NamedTuple):
     def level(self, name: str) -> LevelState | None:
         """Return the state of a level, or None."""
         return next((level for level in self.levels if level.name == name), None)
+
+    def earlier_demand(self, level: str) -> Iterator[float]:
+        """Yield the average demand of a level in the earlier snapshots."""
+        for snapshot in self.server.snapshots[:-1]:
+            if snapshot.metrics is not None:
+                sample = snapshot.metrics.by_level(metric_names.DEMAND_AVERAGE).get(level)
+                yield sample.value if sample is not None else 0.0
 
 
 def compute_state(server: Server, release: Release | None = None) -> ServerState:

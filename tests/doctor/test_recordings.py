@@ -123,6 +123,19 @@ def test_waits_are_those_of_requests_that_entered_a_queue() -> None:
 
 
 @IN_FIXTURES
+def test_ratio_of_demand_is_that_to_the_current_limit() -> None:
+    """`slow` has a nominal limit of 2 and uses 3 seats. If 1 of 3 is in demand, the ratio is 0.33, and never 0.5."""
+    metrics = state_of("2-slow-a").server.last.metrics
+    assert metrics is not None
+    samples = metrics.find(metric_names.DEMAND_RATIO)
+    times = {sample.labels["le"]: sample.value for sample in samples if sample.labels["priority_level"] == "slow"}
+    assert times["0.2"] < times["0.4"] == times["0.6"] < times["0.8"] < times["1"]
+    level = state_of("2-slow-a").level("slow")
+    assert level is not None
+    assert (level.nominal, level.current) == (2, 3)
+    assert level.seconds_short == pytest.approx((times["+Inf"] - times["1"]) / 1e9)
+
+
 def test_totals_of_two_snapshots() -> None:
     """Totals are the differences of the counters."""
     first, last, both = state_of("2-slow-a"), state_of("4-mixed"), state_of("2-slow-a", "4-mixed")

@@ -1,0 +1,222 @@
+"""The rules about levels that reject requests, or have fewer seats than their requests need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from apflint.doctor import metric_names
+from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level, describe_clients
+from apflint.doctor.snapshot import level_of
+from apflint.finding import Problem
+from apflint.wording import join_some, pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.doctor.evidence import Evidence
+    from apflint.doctor.level_state import LevelState
+
+FEW_REJECTIONS = 0.001
+"""Maximum proportion of rejected requests of a level that are only an info."""
+LONG_WAIT_SECONDS = 10.0
+"""Bound of a bucket of waits. A request waits for at most a quarter of its timeout: 15 s of the default 60 s."""
+MAX_LONG_WAITS = 0.01
+"""Maximum proportion of long waits without a finding."""
+MIN_SHORT_SECONDS = 20.0
+"""Minimum time with more demand than seats that is not just a burst: two adjustments of the limits."""
+_REASONS = {
+    "queue-full": "queue-full: the queues of the flow were full.",
+    "concurrency-limit": "concurrency-limit: the level has no queues, and no seat was free.",
+    "time-out": "time-out: the requests waited for a quarter of their timeout (15 s by default), or their clients left.",
+    "cancelled": "cancelled: the clients left while the requests waited.",
+}
+
+
+def requests_rejected(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF801."""
+    for level in evidence.state.levels:
+        if level.rejected:
+            first = level.rejections[0] if level.rejections else None
+            reasons: Counter[str] = Counter()
+            schemas: Counter[str] = Counter()
+            for one in level.rejections:
+                reasons[one.reason] += one.requests
+                schemas[one.schema] += one.requests
+            counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+            named = join_some([f"{schema} ({count})" for schema, count in schemas.most_common()], MAX_NAMED)
+            is_rare = level.rejected <= FEW_REJECTIONS * (level.rejected + (level.dispatched or 0))
+            yield about_level(
+                level,
+                Problem(
+                    evidence.line(first.line) if first is not None else evidence.level(level),
+                    f'"{level.name}" rejected {pluralize(level.rejected, "request")} {evidence.span}{counts and ": "}{counts}',
+                    severity="info" if is_rare else None,
+                    notes=(
+                        *(_REASONS[reason] for reason in reasons if reason in _REASONS),
+                        f"By FlowSchema: {named}."
+                        if named
+                        else "Only the metrics show the reasons and the FlowSchemas.",
+                        *describe_clients(evidence, level),
+                    ),
+                    help=_advise(first.reason if first is not None else ""),
+                ),
+            )
+
+
+def _advise(reason: str) -> str:
+    if reason == "queue-full":
+        return "send fewer requests at a time, or give the level more shares or longer queues"
+    if reason == "concurrency-limit":
+        return "use limitResponse Queue if the clients can wait, or give the level more shares"
+    return "give the level more shares, or make its requests faster"
+
+
+def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF802."""
+    for level in evidence.state.levels:
+        if level.waits is None:
+            continue
+        long = level.waits.longer_than(LONG_WAIT_SECONDS)
+        if long > MAX_LONG_WAITS * level.waits.requests:
+            yield about_level(
+                level,
+                Problem(
+                    evidence.level(level),
+                    f'{long} of {level.waits.requests} requests waited more than {LONG_WAIT_SECONDS:g} s at "{level.name}"',
+                    notes=(
+                        f"The requests were counted {evidence.span}.",
+                        "A request waits for at most a quarter of its timeout, 15 s by default. Then the server rejects it.",
+                        *describe_clients(evidence, level),
+                    ),
+                    help="give the level more shares, or move the slow requests to a separate level",
+                ),
+            )
+
+
+def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF803."""
+    for level in evidence.lasting:
+        others = [other for other in evidence.limited if other.name != level.name]
+        if not _is_saturated(level) or any(other.current is None or other.seats_in_use is None for other in others):
+            continue
+        assert level.current is not None, "checked by _is_saturated"
+        idle = sum(max(0, (other.current or 0) - (other.seats_in_use or 0)) for other in others)
+        lendable = sum(max(0, (other.current or 0) - max(other.min or 0, other.seats_in_use or 0)) for other in others)
+        if evidence.state.total is not None:  # the current limits may exceed the seats of the server
+            used = sum(other.seats_in_use or 0 for other in evidence.state.levels if not other.is_deleted)
+            idle = min(idle, evidence.state.total - used)
+        if idle <= 0:
+            continue
+        if level.max is not None and level.current >= level.max:
+            cause = f"It has reached its max limit of {pluralize(level.max, 'seat')}, which follows from borrowingLimitPercent."
+            advice = "increase borrowingLimitPercent or the shares of the level"
+        elif not lendable:
+            cause = "The other levels do not lend these seats: they have reached their min limits."
+            advice = "increase lendablePercent of the idle levels, or the shares of this level"
+        else:
+            continue  # the next adjustment, within 10 seconds, gives it more seats
+        yield about_level(
+            level,
+            Problem(
+                evidence.level(level),
+                f'"{level.name}" uses all of its seats ({level.current}) while other levels have {pluralize(idle, "idle seat")}',
+                notes=(f"Waiting requests of the level: {level.waiting}.", cause),
+                help=advice,
+            ),
+        )
+
+
+def _is_saturated(level: LevelState) -> bool:
+    """Return whether requests wait because the level uses all of its seats."""
+    return bool(
+        level.waiting and level.current and level.seats_in_use is not None and level.seats_in_use >= level.current
+    )
+
+
+def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF804."""
+    for level in evidence.lasting:
+        nominal, average, smoothed = level.nominal, level.demand_average, level.demand_smoothed
+        if nominal is None or average is None or smoothed is None or level.current is None:
+            continue
+        if min(average, smoothed) > nominal and all(
+            earlier > nominal for earlier in evidence.state.earlier_demand(level.name)
+        ):
+            short = level.seconds_short if level.current else None  # the histogram uses another ratio for 0 seats
+            is_short_burst = short is not None and short < MIN_SHORT_SECONDS
+            duration = (
+                []
+                if short is None
+                else [f"For {short:.0f} of {level.seconds or 0:.0f} s, it exceeded the seats that the level had."]
+            )
+            yield about_level(
+                level,
+                Problem(
+                    evidence.level(level),
+                    f'"{level.name}" needs {smoothed:.1f} seats, and its nominal limit is {nominal}',
+                    severity="info" if level.current >= smoothed or is_short_burst else None,
+                    notes=(
+                        (
+                            "The demand is smoothed: it halves in 5 minutes after a burst. In the last 10 seconds, it was"
+                            f" {average:.1f} on average."
+                        ),
+                        *duration,
+                        f"The level currently has {pluralize(level.current, 'seat')}, with those that it borrows.",
+                    ),
+                    help="give the level more shares, because other levels can take borrowed seats back at any time",
+                ),
+            )
+
+
+def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF805."""
+    for level in evidence.lasting:
+        if _is_saturated(level) and level.nominal is not None and level.current is not None:
+            lent = level.nominal - level.current
+            if lent > 0:
+                waiting = pluralize(level.waiting or 0, "request")
+                yield about_level(
+                    level,
+                    Problem(
+                        evidence.level(level),
+                        f'"{level.name}" lends {pluralize(lent, "seat")} while {waiting} of its own wait',
+                        notes=("The server takes lent seats back at the next adjustment, within 10 seconds.",),
+                        help="decrease lendablePercent of the level if its requests cannot wait for 10 seconds",
+                    ),
+                )
+
+
+def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF813."""
+    metrics = evidence.state.server.last.metrics
+    widths: dict[str, dict[float, float]] = {}
+    lines: dict[str, int] = {}
+    for sample in metrics.find(metric_names.WIDTHS) if metrics is not None else ():
+        buckets = widths.setdefault(level_of(sample), {})
+        bound = float(sample.labels.get("le", "nan"))
+        buckets[bound] = buckets.get(bound, 0) + sample.value
+        lines.setdefault(level_of(sample), sample.line)
+    for level in evidence.limited:
+        limit = max(level.nominal or 0, level.current or 0)  # the current limit may have been higher before
+        buckets = widths.get(level.name, {})
+        # Requests above a bound that is at least the limit are certainly wider than the level.
+        bounds = [bound for bound in buckets if limit and bound >= limit]
+        if not bounds:
+            continue
+        bound = min(bounds)
+        wider = round(max(buckets.values()) - buckets[bound])
+        if wider > 0:
+            yield about_level(
+                level,
+                Problem(
+                    evidence.line(lines[level.name]),
+                    f'{pluralize(wider, "request")} needed more than {pluralize(round(bound), "seat")} at "{level.name}", which has {limit}',
+                    notes=(
+                        "The requests were counted since the start of the server.",
+                        "The server executes such a request only when no other request of the level executes.",
+                        "Large lists take up to 10 seats, and changes that many watchers observe take more seats, too.",
+                    ),
+                    help="give the level more shares, or send the lists to a larger level, or use lists with a limit",
+                ),
+            )

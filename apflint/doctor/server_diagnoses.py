@@ -1,0 +1,118 @@
+"""The rules about deleted levels, and about numbers of a server that are wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.doctor import metric_names
+from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level
+from apflint.evaluate.configuration import EXEMPT
+from apflint.finding import Problem
+from apflint.wording import join_some, pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.doctor.evidence import Evidence
+
+MIN_PHANTOM_SECONDS = 20.0
+"""Minimum time between two snapshots for comparing the demand of an idle level: two adjustments of the limits."""
+
+
+def quiescing_level(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF814."""
+    for level in evidence.state.levels:
+        if level.is_quiescing:
+            yield about_level(
+                level,
+                Problem(
+                    evidence.level(level),
+                    f'"{level.name}" is deleted, and still has requests',
+                    notes=(
+                        (
+                            f"Waiting requests: {level.waiting or 0}. Executing requests: {level.executing or 0}. The level keeps its"
+                            " seats until they end."
+                        ),
+                        "New requests of its FlowSchemas go to the next FlowSchema that matches.",
+                    ),
+                    help="delete the FlowSchemas of the level, or create the level again if that was a mistake",
+                ),
+            )
+
+
+def stale_metrics(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF815."""
+    for level in evidence.state.levels:
+        if level.is_deleted and level.nominal is not None:
+            yield about_level(
+                level,
+                Problem(
+                    evidence.level(level),
+                    f'the metrics have the level "{level.name}", which the server does not have',
+                    notes=("A server keeps the metrics of a deleted level, unchanged, until it restarts.",),
+                    help="ignore the metrics of this level",
+                ),
+            )
+
+
+def phantom_demand(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF816."""
+    snapshots, seconds = evidence.state.server.snapshots, evidence.state.seconds
+    if len(snapshots) < 2 or seconds is None or seconds < MIN_PHANTOM_SECONDS:
+        return
+    for level in evidence.limited:
+        idle = not (level.waiting or level.executing or level.seats_in_use or level.dispatched)
+        demand = level.demand_average
+        if (
+            idle
+            and demand
+            and demand == level.demand_high
+            and set(evidence.state.earlier_demand(level.name)) == {demand}
+        ):
+            yield about_level(
+                level,
+                Problem(
+                    evidence.level(level),
+                    f'"{level.name}" is idle, and its seat demand stays at {demand:g}',
+                    notes=(
+                        (
+                            f"It got no request in {seconds:.0f} s. This is a known defect: after the final seats of a request are"
+                            " reduced, the demand of its level can stay too high."
+                        ),
+                        "The level borrows seats that it does not need, until the server restarts.",
+                    ),
+                    help="restart the API server if other levels need the seats",
+                ),
+            )
+
+
+def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
+    """APF817."""
+    last = evidence.state.server.last
+    wrong = [row for row in last.levels or () if row.timed_out == 0 and row.cancelled]
+    if wrong:
+        count = sum(row.cancelled or 0 for row in wrong)
+        names = join_some([f'"{row.level}"' for row in wrong], MAX_NAMED)
+        yield about_level(
+            wrong[0].level,
+            Problem(
+                evidence.line(wrong[0].line, "levels"),
+                f"TimedoutRequests is 0, although {pluralize(count, 'request')} timed out or left at {names}",
+                notes=("The server never counts TimedoutRequests. CancelledRequests includes time-outs.",),
+                help="use the rejections with the reason time-out in the metrics",
+            ),
+        )
+    target = last.metrics.by_level(metric_names.TARGET).get(EXEMPT) if last.metrics is not None else None
+    exempt = evidence.state.level(EXEMPT)
+    if target is not None and exempt is not None and exempt.demand_smoothed is not None:
+        expected = max(exempt.min or 0, exempt.demand_high or 0, exempt.demand_smoothed)
+        if target.value > expected:
+            yield about_level(
+                EXEMPT,
+                Problem(
+                    evidence.line(target.line),
+                    f"target_seats of exempt is {target.value:g}, and its demand is {expected:.1f}",
+                    notes=("A server shows the target of an arbitrary other level there.",),
+                    help="ignore target_seats of the level exempt",
+                ),
+            )
