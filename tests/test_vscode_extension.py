@@ -115,7 +115,7 @@ def test_package_has_the_schemas_and_the_version_of_apflint(extension: Path) -> 
     with zipfile.ZipFile(extension / f"apflint-{__version__}.vsix") as package:
         names = {name.removeprefix("extension/") for name in package.namelist() if name.startswith("extension/")}
         manifest = json.loads(package.read("extension/package.json"))
-        for name in ("apflint-config.json", "apflint-test.json"):
+        for name in ("apflint-config.json", "apflint-test.json", "apflint-load.json"):
             assert package.read(f"extension/schemas/{name}") == (ROOT / "schemas" / name).read_bytes()
         licenses = package.read("extension/THIRD_PARTY_LICENSES.txt").decode()
     assert names == {
@@ -125,14 +125,18 @@ def test_package_has_the_schemas_and_the_version_of_apflint(extension: Path) -> 
         "package.json",
         "readme.md",
         "schemas/apflint-config.json",
+        "schemas/apflint-load.json",
         "schemas/apflint-test.json",
     }
     assert manifest["version"] == __version__
     assert not {"dependencies", "devDependencies", "scripts"} & set(manifest)
     (toml,) = manifest["contributes"]["tomlValidation"]
     assert toml["url"].endswith(f"/apflint/v{__version__}/schemas/apflint-config.json")
-    (suite,) = manifest["contributes"]["yamlValidation"]
-    assert suite["url"].removeprefix("./") in names
+    files = {item["url"].removeprefix("./"): item["fileMatch"] for item in manifest["contributes"]["yamlValidation"]}
+    assert files == {
+        "schemas/apflint-test.json": ["apf-test.yaml", "apf-test.yml"],
+        "schemas/apflint-load.json": ["apf-load.yaml", "apf-load.yml"],
+    }
     assert re.search(r"^vscode-languageclient [\d.]+ \(MIT\)$", licenses, re.MULTILINE)
 
 
