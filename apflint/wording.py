@@ -1,4 +1,4 @@
-"""Formats parts of messages: quoted values, lists of words, and counts."""
+"""Formats parts of messages: quoted values, lists of words, counts and durations."""
 
 from __future__ import annotations
 
@@ -41,3 +41,20 @@ def write_sentence(clause: str) -> str:
 def pluralize(count: int, noun: str) -> str:
     """Return a count with its noun, such as `1 seat` or `2 seats`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def count_noun(number: int, singular: str, plural: str = "") -> str:
+    """Return a number with commas between thousands, and its noun, whose plural ends in `s` by default."""
+    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
+
+
+def format_duration(microseconds: float) -> str:
+    """Return a duration with two or three digits, such as `43 ms`, `2.7 s` or `3h 20m`."""
+    seconds = microseconds / 1e6
+    for limit, factor, unit in ((0.001, 1e6, "µs"), (1, 1e3, "ms"), (60, 1, "s")):
+        if seconds < limit:
+            return f"{seconds * factor:.{0 if seconds * factor >= 10 or unit == 'µs' else 1}f} {unit}"
+    minutes, hours, days = seconds / 60, seconds / 3600, seconds / 86400
+    if hours < 1:
+        return f"{int(minutes)}m {int(seconds % 60)}s"
+    return f"{int(hours)}h {int(minutes % 60)}m" if days < 2 else f"{int(days)}d {int(hours % 24)}h"

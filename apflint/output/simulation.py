@@ -9,12 +9,12 @@ from rich.text import Text
 from apflint.output.console import hang, render_prose
 from apflint.output.limits import level_json
 from apflint.output.sanitize import sanitize, sanitize_line
+from apflint.output.sparkline import draw_sparkline
 from apflint.output.tables import render_table
 from apflint.simulate.load import SECOND
 from apflint.simulate.routes import find_uncounted_lists
-from apflint.simulate.statistics import SLOTS
 from apflint.simulate.verdict import format_clock, format_share, format_time, list_verdicts
-from apflint.wording import join_words
+from apflint.wording import count_noun, join_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from apflint.simulate.simulation import Result
     from apflint.simulate.statistics import ClientResult, FlowResult, LevelResult
 
-_BARS = "▁▂▃▄▅▆▇█"
 _SPARKLINE_CELLS = 24
 MAX_CLIENTS = 20
 """Maximum number of clients in text and Markdown. JSON has all clients."""
@@ -160,10 +159,10 @@ def describe_run(result: Result) -> Iterator[str]:
     each = "" if load.servers == 1 else " each"
     requests = sum(level.requests for level in result.levels)
     attempts = sum(level.attempts for level in result.levels)
-    retries = f" and {attempts - requests:,} retries" if attempts > requests else ""
+    retries = f" and {count_noun(attempts - requests, 'retry', 'retries')}" if attempts > requests else ""
     yield (
         f"{servers} with {limits.server_concurrency} seats{each}, Kubernetes {limits.release.name}, seed {result.seed}:"
-        f" {requests:,} requests{retries} in {format_clock(load.duration)}"
+        f" {count_noun(requests, 'request')}{retries} in {format_clock(load.duration)}"
     )
 
 
@@ -251,9 +250,9 @@ def _seats(levels: Sequence[LevelResult], style: Style) -> str:
     for level, cells in zip(levels, _paint(map(seat_cells, levels), SEAT_TITLES), strict=True):
         limits = [sample.limit for sample in level.samples if not level.limits.is_exempt]
         top = max(*limits, *(sample.seats for sample in level.samples))
-        seats = sparkline([sample.seats for sample in level.samples], top)
-        waiting = sparkline([float(sample.waiting) for sample in level.samples])
-        rows.append((*cells, Text(seats, "green"), Text(waiting, "red")))
+        seats = draw_sparkline([sample.seats for sample in level.samples], _SPARKLINE_CELLS, top)
+        waiting = draw_sparkline([sample.waiting for sample in level.samples], _SPARKLINE_CELLS)
+        rows.append((*cells, Text(seats.rstrip(), "green"), Text(waiting.rstrip(), "red")))
     return render_table((*SEAT_TITLES, *_OVER_TIME), rows, style, wrapped=_OVER_TIME)
 
 
@@ -281,14 +280,6 @@ def _paint(rows: Iterable[tuple[str, ...]], titles: Sequence[str]) -> Iterator[t
 
 def _percentiles(times: Distribution | None) -> tuple[str, ...]:
     return ("-",) * 4 if times is None else tuple(map(format_time, times[1:]))
-
-
-def sparkline(values: Sequence[float], top: float | None = None) -> str:
-    """Return values over time as bars. The highest bar is `top`, or the highest value."""
-    size = SLOTS // _SPARKLINE_CELLS
-    averages = [sum(values[at : at + size]) / size for at in range(0, len(values), size)]
-    highest = max(averages) if top is None else top
-    return "".join(_BARS[min(7, int(value * 8 / highest))] if value > 0 else " " for value in averages).rstrip()
 
 
 def comparison_json(comparison: Comparison) -> dict[str, object]:
@@ -320,6 +311,25 @@ def _figures_json(figures: Figures | None) -> dict[str, object] | None:
     }
 
 
+def describe_likeness(comparison: Comparison) -> str:
+    """Return a sentence about a comparison without differences of clients or levels."""
+    if comparison.is_equal:
+        return "Both configurations serve this load alike."
+    return (
+        "Both configurations reject the same number of requests, and their 99th percentiles are equal. Other figures differ:"
+        " see --format json."
+    )
+
+
+def describe_other_seats(comparison: Comparison) -> Iterator[str]:
+    """Yield a sentence if the sides of a comparison do not have the same seats or the same release."""
+    old, new = comparison.old.limits, comparison.new.limits
+    if (old.server_concurrency, old.release) != (new.server_concurrency, new.release):
+        yield (
+            f"The old side has {old.server_concurrency} seats on each API server, and Kubernetes {old.release.name}."
+        )
+
+
 def render_comparison(comparison: Comparison, style: Style) -> str:
     """Render the differences of two simulations, then the new simulation."""
     return f"{_render_differences(comparison, style)}\n{render_simulation(comparison.new, style)}"
@@ -328,12 +338,12 @@ def render_comparison(comparison: Comparison, style: Style) -> str:
 def _render_differences(comparison: Comparison, style: Style) -> str:
     differences = comparison.differences
     if not differences:
-        return render_prose(style, "Both configurations serve this load alike.", color="bold")
+        return render_prose(style, describe_likeness(comparison), color="bold")
     rows = _paint(map(difference_cells, differences[:MAX_CLIENTS]), ())
     table = render_table(DIFFERENCE_TITLES, rows, style, wrapped=("PRIORITY LEVEL",))
     if len(differences) > MAX_CLIENTS:
         table += render_prose(style, f"{len(differences) - MAX_CLIENTS} more: see --format json.")
-    return table
+    return table + render_prose(style, *describe_other_seats(comparison))
 
 
 def _format_figures(figures: Figures | None) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from apflint.output.simulation import (
     MAX_CLIENTS,
     SEAT_TITLES,
     client_cells,
+    describe_likeness,
+    describe_other_seats,
     describe_run,
     difference_cells,
     level_cells,
@@ -39,10 +41,12 @@ def _list_differences(comparison: Comparison | None) -> Iterator[str]:
     if comparison is None:
         return
     if not comparison.differences:
-        yield "**Both configurations serve this load alike.**"
+        yield f"**{format_prose(describe_likeness(comparison))}**"
     else:
         yield from _table(DIFFERENCE_TITLES, [difference_cells(item) for item in comparison.differences], MAX_LEVELS)
     yield ""
+    for sentence in describe_other_seats(comparison):
+        yield from (format_prose(sentence), "")
 
 
 def _list_lines(result: Result) -> Iterator[str]:

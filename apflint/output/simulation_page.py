@@ -11,6 +11,8 @@ from apflint.output.simulation import (
     LEVEL_TITLES,
     SEAT_TITLES,
     client_cells,
+    describe_likeness,
+    describe_other_seats,
     describe_run,
     difference_cells,
     level_cells,
@@ -107,9 +109,10 @@ def _escape(text: str) -> str:
 def _differences(comparison: Comparison | None) -> str:
     if comparison is None:
         return ""
+    seats = "".join(f"<p>{_escape(sentence)}</p>\n" for sentence in describe_other_seats(comparison))
     if not comparison.differences:
-        return "<p>Both configurations serve this load alike.</p>\n"
-    return f"<h2>Differences</h2>\n{_table(DIFFERENCE_TITLES, map(difference_cells, comparison.differences))}"
+        return f"<p>{_escape(describe_likeness(comparison))}</p>\n{seats}"
+    return f"<h2>Differences</h2>\n{_table(DIFFERENCE_TITLES, map(difference_cells, comparison.differences))}{seats}"
 
 
 def _level(level: LevelResult, result: Result) -> Iterator[str]:

@@ -40,6 +40,8 @@ class Comparison(NamedTuple):
     old: Result
     new: Result
     differences: tuple[Difference, ...]
+    is_equal: bool
+    """Whether all figures of all clients are equal, and not only those of `Figures`."""
 
 
 def compare(old: Result, new: Result) -> Comparison:
@@ -61,7 +63,12 @@ def compare(old: Result, new: Result) -> Comparison:
     changed = tuple(
         item for item in differences if item.old != item.new or (item.level is not None and " -> " in item.level)
     )
-    return Comparison(old, new, changed)
+    is_equal = [list(map(_omit_flow_schemas, rows.items())) for rows in clients]
+    return Comparison(old, new, changed, is_equal[0] == is_equal[1])
+
+
+def _omit_flow_schemas(item: tuple[str, list[ClientResult]]) -> list[ClientResult]:
+    return [row._replace(flow_schemas=()) for row in item[1]]
 
 
 def _group_clients(result: Result) -> dict[str, list[ClientResult]]:

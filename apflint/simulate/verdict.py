@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.simulate.load import SECOND
-from apflint.wording import join_words, pluralize
+from apflint.wording import count_noun, format_duration, join_words, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from apflint.simulate.statistics import ClientResult, LevelResult
 
 _MAX_CLIENTS = 3
-_MILLISECOND = SECOND // 1000
 _PLURALS = {"watch": "watches", "deletecollection": "deletecollection requests", "patch": "patches"}
 
 
@@ -31,10 +30,10 @@ def give_verdict(level: LevelResult) -> str:
     if level.rejected and level.waits is not None and level.waits.max:
         sentences.append(f"Requests waited up to {format_time(level.waits.max)}.")
     if level.expired:
-        sentences.append(f"{pluralize(level.expired, 'attempt')} reached the deadline during the execution.")
+        sentences.append(f"{count_noun(level.expired, 'attempt')} reached the deadline during the execution.")
     unfinished = sum(client.unfinished for client in level.clients)
     if level.failed > unfinished:
-        sentences.append(f"{level.failed - unfinished:,} of {pluralize(level.requests, 'request')} never succeeded.")
+        sentences.append(f"{level.failed - unfinished:,} of {count_noun(level.requests, 'request')} never succeeded.")
     return " ".join(sentences)
 
 
@@ -75,11 +74,8 @@ def format_share(part: int, total: int) -> str:
 
 
 def format_time(nanoseconds: int) -> str:
-    """Return a duration with two or three digits, such as `43 ms` or `2.7 s`."""
-    if nanoseconds < _MILLISECOND:
-        return f"{nanoseconds / 1000:.0f} µs" if nanoseconds else "0"
-    value, unit = (nanoseconds / 1e6, "ms") if nanoseconds < SECOND else (nanoseconds / 1e9, "s")
-    return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    """Return a duration such as `43 ms`, `2.7 s` or `0`."""
+    return format_duration(nanoseconds / 1000) if nanoseconds else "0"
 
 
 def format_clock(nanoseconds: int) -> str:

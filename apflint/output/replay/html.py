@@ -13,7 +13,6 @@ from apflint.output.replay.wording import (
     describe_more_levels,
     format_clock,
     format_count,
-    format_duration,
     list_groups,
     list_seats,
     list_traffic,
@@ -21,6 +20,7 @@ from apflint.output.replay.wording import (
     summarize_levels,
 )
 from apflint.output.sanitize import escape_xml, sanitize
+from apflint.wording import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,7 +15,6 @@ from apflint.output.replay.wording import (
     find_peak,
     format_attainable,
     format_count,
-    format_duration,
     format_seat_seconds,
     format_share,
     is_overloaded,
@@ -24,7 +23,9 @@ from apflint.output.replay.wording import (
     summarize_levels,
 )
 from apflint.output.sanitize import sanitize, sanitize_line
+from apflint.output.sparkline import draw_sparkline
 from apflint.output.tables import render_table
+from apflint.wording import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
     from apflint.replay.statistics import Breakdown, Distribution, LevelTraffic, ReplayReport
 
-_BARS = "▁▂▃▄▅▆▇█"
 _SPARKLINE_CELLS = 20
 _PIPE_LIST_CELLS = 200
 """Width of a list in cells if there is no terminal."""
@@ -78,7 +78,7 @@ def _traffic(report: ReplayReport, style: Style) -> str:
             Text(format_count(level.rejected), "bold red" if level.rejected else ""),
             *_cells(level.waits),
             *_cells(level.durations)[1:3],
-            Text(_sparkline(level.series.requests), "green"),
+            Text(draw_sparkline(level.series.requests, _SPARKLINE_CELLS), "green"),
         )
         for level in report.levels
     ]
@@ -182,12 +182,3 @@ def _cells(values: Distribution | None) -> tuple[str, ...]:
     if values is None:
         return "-", "-", "-", "-"
     return format_count(values.number), *map(format_duration, values[1:])
-
-
-def _sparkline(series: Sequence[int]) -> str:
-    """Return numbers over time as bars. The highest bar is the maximum."""
-    sums = [0] * min(_SPARKLINE_CELLS, len(series))
-    for position, value in enumerate(series):
-        sums[position * len(sums) // len(series)] += value
-    highest = max(sums)
-    return "".join(_BARS[min(7, value * 8 // highest)] if value else " " for value in sums)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint.record import NamedTuple
 from apflint.replay.omissions import describe_omissions
-from apflint.wording import join_words, pluralize
+from apflint.wording import count_noun, format_duration, join_words, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -293,11 +293,6 @@ def format_count(number: int) -> str:
     return f"{number:,}"
 
 
-def count_noun(number: int, singular: str, plural: str = "") -> str:
-    """Return a number with commas between thousands, and its noun, whose plural ends in `s` by default."""
-    return f"{format_count(number)} {singular if number == 1 else plural or f'{singular}s'}"
-
-
 def format_share(part: int, total: int) -> str:
     """Return a part as percentage."""
     share = 100 * part / total if total else 0
@@ -307,18 +302,6 @@ def format_share(part: int, total: int) -> str:
 def format_seat_seconds(microseconds: int) -> str:
     """Return seat-seconds with one decimal."""
     return f"{microseconds / 1e6:,.1f}"
-
-
-def format_duration(microseconds: int) -> str:
-    """Return a duration with two or three digits, such as `43 ms`, `2.7 s` or `3h 20m`."""
-    seconds = microseconds / 1e6
-    for limit, factor, unit in ((0.001, 1e6, "µs"), (1, 1e3, "ms"), (60, 1, "s")):
-        if seconds < limit:
-            return f"{seconds * factor:.{0 if seconds * factor >= 10 or unit == 'µs' else 1}f} {unit}"
-    minutes, hours, days = seconds / 60, seconds / 3600, seconds / 86400
-    if hours < 1:
-        return f"{int(minutes)}m {int(seconds % 60)}s"
-    return f"{int(hours)}h {int(minutes % 60)}m" if days < 2 else f"{int(days)}d {int(hours % 24)}h"
 
 
 def format_time(microseconds: int | None) -> str | None:

@@ -1,0 +1,23 @@
+"""Sparklines: numbers over time as a line of bars."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def draw_sparkline(values: Sequence[float], cells: int, top: float | None = None) -> str:
+    """Return values over time as bars. A bar is the average of several values if there are more values than `cells`.
+
+    The highest bar is `top`, or the highest average. Averages of 0 have no bar.
+    """
+    cells = min(cells, len(values))
+    sums = [0.0] * cells
+    for position, value in enumerate(values):
+        sums[position * cells // len(values)] += value
+    highest = max(sums, default=0.0) if top is None else top * len(values) / cells
+    return "".join(_BARS[min(7, int(total * 8 / highest))] if total > 0 else " " for total in sums)
