@@ -15,10 +15,11 @@ from apflint.replay.statistics import compute_report
 from apflint.replay.tables import clean, count_requests, count_unanswered, drop_assignments, store_assignments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Generator, Sequence
 
     from apflint.effective import Effective
     from apflint.inputs.audit_logs import AuditLogFile
+    from apflint.replay.classification import Assignment
     from apflint.replay.log import Log
     from apflint.replay.object_counts import ObjectCounts
 
@@ -79,10 +80,29 @@ def compare(
         assignments = [after.assign(attributes) for attributes in log.tuples]
         moves = find_moves(log, old.assignments, assignments, top_users)
         old_report = compute_report(old, (), top_users)
-        drop_assignments(log.database, keep_selected=old.filter != Filter())
-        levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), "")
-        new = old._replace(known=other, assignments=assignments, levels=levels)
+        new = _reassign(old, other, assignments)
         return ReplayComparison(old_report, compute_report(new, (), top_users), moves)
+
+
+def replay_sides(
+    files: Sequence[AuditLogFile], sides: Sequence[Effective], options: ReplayOptions
+) -> Generator[Replay]:
+    """Read the files once, and yield their requests classified under each configuration.
+
+    A replay ends with the next one, and the last one when the generator is closed. Filters select requests under the first
+    configuration. Raises UserError as `replay` does.
+    """
+    first, *others = sides
+    check_names(options.filter.conditions, first.configuration)
+    classifiers = [TupleClassifier(known, options.counts) for known in sides]
+    namespaces = frozenset[str]().union(*(classifier.namespaces for classifier in classifiers))
+    log = _read_log(files, options, namespaces, lambda _: None)
+    with closing(log.database):
+        found = _classify(log, first, classifiers[0], options)
+        yield found
+        for known, classifier in zip(others, classifiers[1:], strict=True):
+            found = _reassign(found, known, [classifier.assign(attributes) for attributes in log.tuples])
+            yield found
 
 
 def _read_log(
@@ -123,6 +143,14 @@ def _classify(log: Log, known: Effective, classifier: TupleClassifier, options: 
     return Replay(
         log, known, assignments, levels, copies, unanswered, extent, selected, has_counts=options.counts is not None
     )
+
+
+def _reassign(former: Replay, known: Effective, assignments: list[Assignment]) -> Replay:
+    """Return the requests of a replay under another configuration. This ends the former replay."""
+    log = former.log
+    drop_assignments(log.database, keep_selected=former.filter != Filter())
+    levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), "")
+    return former._replace(known=known, assignments=assignments, levels=levels)
 
 
 def choose_engine(

@@ -54,26 +54,30 @@ def parse_change(text: str) -> Change:
 def apply_changes(known: Effective, changes: Iterable[Change]) -> Effective:
     """Return the configuration with changed priority levels. Raises UserError for an unknown level.
 
-    Whether the API server accepts the changed level is not examined.
+    Whether the API server accepts a changed level is not examined. All changes of a level are made at once, because the
+    level may be invalid between two of them.
     """
+    by_level: dict[str, list[Change]] = {}
     for change in changes:
-        known = _apply(known, change)
+        by_level.setdefault(change.level, []).append(change)
+    for name, own in by_level.items():
+        known = _apply(known, name, own)
     return known
 
 
-def _apply(known: Effective, change: Change) -> Effective:
+def _apply(known: Effective, name: str, changes: Iterable[Change]) -> Effective:
     levels = known.configuration.levels
-    level = levels.get(change.level)
+    level = levels.get(name)
     if level is None:
-        message = f"--set: there is no priority level {quote(change.level)}.{suggest(change.level, levels)}"
+        message = f"--set: there is no priority level {quote(name)}.{suggest(name, levels)}"
         raise UserError(message.rstrip("."))
     value: dict[str, Any] = deepcopy(level.document.value)
-    mapping = value.setdefault("spec", {})
-    path = _PATHS[change.field]
-    for step in ("exempt",) if level.spec.type == "Exempt" else path:
-        mapping[step] = mapping.get(step) or {}
-        mapping = mapping[step]
-    mapping[change.field] = change.value
+    for change in changes:
+        mapping = value.setdefault("spec", {})
+        for step in ("exempt",) if level.spec.type == "Exempt" else _PATHS[change.field]:
+            mapping[step] = mapping.get(step) or {}
+            mapping = mapping[step]
+        mapping[change.field] = change.value
     document = level.document.with_value(value)
     violations = find_violations(value, document.kind, document.version, known.release)
     changed: PriorityLevelConfiguration | None = None

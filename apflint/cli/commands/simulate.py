@@ -126,7 +126,9 @@ def simulate(
     shuffle sharding, fair queuing, time-outs and borrowing. The same seed gives
     the same result.
     """
-    kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
+    kubectl = None
+    if live or compare != LIVE:
+        kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
     options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
     paths = options.chain_paths(filename)
     if (load is None) == (not logs):
@@ -145,15 +147,18 @@ def simulate(
     settings = ClusterOptions(
         kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
     )
-    known = apply_changes(_read(*select_cluster(paths, settings)), wanted)
+    if live and compare is not None:
+        settings = read_live(settings, kubeconfig, kube_context)  # both sides share the objects
+    known = _read(*select_cluster(paths, settings))
+    other = None if compare is None else _read_other(compare, settings, known, kubeconfig, kube_context)
+    known = apply_changes(known, wanted)
     _reject_unsuitable(known)
-    other = None if compare is None else _read_other(compare, settings, kubeconfig, kube_context)
     sides = [known] if other is None else [other, known]
     gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
     try:
         with show_progress("Simulating") as progress:
             if parsed is None:
-                results = [_simulate_log(logs or [], side, counts, scale, seed, progress) for side in sides]
+                results = list(_simulate_log(logs or [], sides, counts, scale, seed, progress))
             else:
                 results = list(_simulate_load(parsed, sides, scale, seed, progress))
     finally:
@@ -177,35 +182,46 @@ def _simulate_load(
             parsed.fields.reject(path, message)
         if parsed.fields.mistakes:
             return
+    for side in sides:
+        feasibility.check_servers(load.servers, load.duration, side.limits)
     for side, found in zip(sides, routes, strict=True):
         yield run_simulation(load, side.limits, found, list_sources(load, seed), seed, _show(progress, load.duration))
 
 
 def _simulate_log(
-    logs: Sequence[str], known: Effective, counts: ObjectCounts | None, scale: float, seed: int, progress: Progress
-) -> Result:
-    """Simulate the requests of audit logs. Raises UserError for a log without requests, and for too many requests."""
+    logs: Sequence[str],
+    sides: Sequence[Effective],
+    counts: ObjectCounts | None,
+    scale: float,
+    seed: int,
+    progress: Progress,
+) -> Iterator[Result]:
+    """Yield the result for each configuration. Raises UserError for a log without requests, and for too many requests."""
     from contextlib import closing
 
     from apflint.inputs.audit_logs import find_audit_logs
-    from apflint.replay.running import ReplayOptions, replay
+    from apflint.replay.running import ReplayOptions, replay_sides
     from apflint.simulate.logged_load import build_logged_load
 
     progress.label = "Reading"
     # Flows may be namespaces, so the namespaces of requests are needed.
-    read = replay(find_audit_logs(logs), known, ReplayOptions(by=("namespace",), counts=counts))
-    with closing(read.log.database):
-        _report_problems(read.log.coverage)
-        logged = build_logged_load(read, scale, seed)
-        if not logged.requests:
-            raise UserError("no request in the audit log can be simulated: none has a known service time")
-        if logged.requests > MAX_SIMULATED_REQUESTS:
-            raise UserError(
-                f"the load has {logged.requests:,} requests, more than the maximum of {MAX_SIMULATED_REQUESTS:,}"
-            )
-        show = _show(progress, logged.load.duration)
-        result = run_simulation(logged.load, known.limits, logged.routes, [logged.source], seed, show)
-    return result._replace(notes=logged.notes)
+    options = ReplayOptions(by=("namespace",), counts=counts)
+    with closing(replay_sides(find_audit_logs(logs), sides, options)) as replays:
+        for number, read in enumerate(replays):
+            if not number:
+                _report_problems(read.log.coverage)
+            logged = build_logged_load(read, scale, seed)
+            if not logged.requests:
+                raise UserError("no request in the audit log can be simulated: none has a known service time")
+            if logged.requests > MAX_SIMULATED_REQUESTS:
+                raise UserError(
+                    f"the load has {logged.requests:,} requests, more than the maximum of {MAX_SIMULATED_REQUESTS:,}"
+                )
+            load, limits = logged.load, read.known.limits
+            feasibility.check_servers(load.servers, load.duration, limits)
+            show = _show(progress, load.duration)
+            result = run_simulation(load, limits, logged.routes, [logged.source], seed, show)
+            yield result._replace(notes=logged.notes)
 
 
 def _report_problems(coverage: Coverage) -> None:
@@ -272,28 +288,31 @@ def _read(paths: Sequence[str], settings: ClusterOptions) -> Effective:
     return known
 
 
-def _read_other(name: str, settings: ClusterOptions, kubeconfig: str | None, kube_context: str | None) -> Effective:
+def _read_other(
+    name: str, settings: ClusterOptions, known: Effective, kubeconfig: str | None, kube_context: str | None
+) -> Effective:
     """Read the configuration of --compare. Raises UserError as `_read` does."""
-    settings = settings._replace(live=None, cluster=None, kustomizations=())
-    if name == LIVE:
+    if name == LIVE and settings.live is None:  # the running cluster has the seats of the other side
+        settings = settings._replace(server_concurrency=known.limits.server_concurrency)
         settings = read_live(settings, kubeconfig, kube_context)
-    known, _ = read_side(name, (), settings)
-    _reject_unsuitable(known)
-    return known
+    other, _ = read_side(name, (), settings._replace(kustomizations=()), needs_objects=True)
+    _reject_unsuitable(other)
+    return other
 
 
 def _reject_unsuitable(known: Effective) -> None:
     """Raise UserError if the release is too old, or if the API server rejects an object of the configuration."""
     if known.release.minor < OLDEST_MINOR:
         raise UserError(
-            f"simulations follow Kubernetes 1.{OLDEST_MINOR} and later, and the algorithm of {known.release.name} differs: use"
-            f" --kubernetes 1.{OLDEST_MINOR}"
+            f"simulations follow Kubernetes 1.{OLDEST_MINOR} and later, and the algorithm of {known.release.name} differs:"
+            f" choose a later release, as in --kubernetes 1.{OLDEST_MINOR} or defaults:1.{OLDEST_MINOR}"
         )
-    for _, problem in find_problems(known, Options(rules=tuple(rules_of("validation")))).problems:
-        document = problem.place.document
-        if problem.apiserver is not None and document is not None:
-            place = f"{problem.place.source.name}:{problem.place.span.line}"
-            raise UserError(
-                f"the API server rejects {document.kind} {quote(document.name)} ({place}): {problem.message}; see"
-                " `apflint check`"
-            )
+    problems = find_problems(known, Options(rules=tuple(rules_of("validation")))).problems
+    rejections = [problem for _, problem in problems if problem.apiserver is not None and problem.place.document]
+    if rejections:
+        first = min(rejections, key=lambda problem: (problem.place.source.name, problem.place.span, problem.message))
+        document, place = first.place.document, f"{first.place.source.name}:{first.place.span.line}"
+        assert document is not None
+        raise UserError(
+            f"the API server rejects {document.kind} {quote(document.name)} ({place}): {first.message}; see `apflint check`"
+        )
