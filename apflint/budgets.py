@@ -158,6 +158,14 @@ MAX_SIMULATED_REQUESTS = Bound(100_000_000, "an error with the number")
 """Maximum number of requests in a load of `apflint simulate`, without retries. The maximum takes about 20 minutes."""
 MAX_REQUESTS_IN_FLIGHT = Bound(2_000_000, "an error with the number")
 """Maximum number of requests of a simulation that can wait, execute or await their next attempt at once. Each takes about 700 bytes of memory."""
+MAX_FURTHER_REQUESTS = Bound(100_000_000, "an error with the time that the simulation reached")
+"""Maximum number of retries and of later requests of closed-loop clients in a simulation. How many there are depends on the rejections."""
+MAX_DIFFERENT_CLIENTS = Bound(100_000, "an error with the number")
+"""Maximum number of clients of a simulation with their own user or request (`{n}`). Each is classified before the simulation, and takes about 1 kB of memory."""
+MAX_SIMULATED_QUEUES = Bound(500_000, "an error with the number")
+"""Maximum number of queues and priority levels of all API servers of a simulation. Each queue takes about 850 bytes of memory."""
+MAX_ADJUSTMENTS = Bound(1_000_000, "an error with the number")
+"""Maximum number of times that the API servers of a simulation adjust their limits, every 10 seconds. One server reaches it after 115 days."""
 MAX_ELEPHANTS = Bound(10_000, "an error")
 """Maximum number of elephants for which `apflint shards` computes exact probabilities. An elephant is a flow that fills all queues of its hand."""
 MAX_SHARDS_WORK = Bound(100_000_000, "an error")

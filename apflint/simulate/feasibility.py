@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING
 
-from apflint.budgets import MAX_REQUESTS_IN_FLIGHT, MAX_SIMULATED_REQUESTS
+from apflint.budgets import (
+    MAX_ADJUSTMENTS,
+    MAX_DIFFERENT_CLIENTS,
+    MAX_REQUESTS_IN_FLIGHT,
+    MAX_SIMULATED_QUEUES,
+    MAX_SIMULATED_REQUESTS,
+)
 from apflint.errors import UserError
+from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
 from apflint.simulate.load import SECOND
 from apflint.simulate.retry_after import MAX_RETRY_AFTER
 from apflint.simulate.server import get_wait_limit
@@ -13,6 +21,7 @@ from apflint.simulate.server import get_wait_limit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.evaluate.limits import Limits
     from apflint.location import Path
     from apflint.simulate.load import Client, Load
     from apflint.simulate.routes import Routes
@@ -23,14 +32,37 @@ _LONG_SERVICE = 0.999
 
 def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
     """Yield what prevents a simulation: a place in the load, and a message."""
-    yield from find_excess(load)
+    excess = list(find_excess(load))
+    yield from excess
+    if excess:  # which may be the number of clients
+        return
     for client in load.clients:
         for instance in range(client.instances if client.differ else 1):
             try:
-                routes(client, instance)
+                route = routes(client, instance)
             except UserError as error:
                 yield (*client.path, "request"), str(error)
                 break
+            if route.deadline <= client.service.median:  # the parser compares the key `timeout`
+                message = "the parameter `timeout` of this request is not longer than the median service time"
+                yield (*client.path, "request"), f"{message}: most requests would never succeed"
+                break
+
+
+def check_servers(servers: int, duration: int, limits: Limits) -> None:
+    """Raise UserError if the API servers have too many queues, or adjust their limits too often."""
+    queues = servers * sum(1 + (level.queues or 0) for level in limits.levels)
+    if queues > MAX_SIMULATED_QUEUES:
+        raise UserError(
+            f"the API servers have {queues:,} queues and priority levels, more than the maximum of {MAX_SIMULATED_QUEUES:,}"
+            " that fit into memory: simulate fewer servers or queues"
+        )
+    adjustments = servers * ceil(duration / ADJUSTMENT_PERIOD)
+    if adjustments > MAX_ADJUSTMENTS:
+        raise UserError(
+            f"the API servers adjust their limits {adjustments:,} times, every 10 seconds, more than the maximum of"
+            f" {MAX_ADJUSTMENTS:,}: shorten the duration, or simulate fewer servers"
+        )
 
 
 def find_excess(load: Load) -> Iterator[tuple[Path, str]]:
@@ -45,7 +77,17 @@ def find_excess(load: Load) -> Iterator[tuple[Path, str]]:
                 " shorten the duration, or lower rates and counts"
             ),
         )
-    in_flight = {client: count_in_flight(client) for client in load.clients}
+    different = {client: client.instances for client in load.clients if client.differ}
+    if sum(different.values()) > MAX_DIFFERENT_CLIENTS:
+        worst = max(different, key=different.__getitem__)
+        yield (
+            worst.path,
+            (
+                f"the load has {sum(different.values()):,} clients with their own user or request, more than the maximum of"
+                f" {MAX_DIFFERENT_CLIENTS:,} that fit into memory: lower counts, or raise rates instead"
+            ),
+        )
+    in_flight = {client: count_in_flight(client, load.duration) for client in load.clients}
     if sum(in_flight.values()) > MAX_REQUESTS_IN_FLIGHT:
         worst = max(in_flight, key=in_flight.__getitem__)
         yield (
@@ -65,10 +107,12 @@ def count_requests(client: Client, duration: int) -> float:
     return requests
 
 
-def count_in_flight(client: Client) -> float:
+def count_in_flight(client: Client, duration: int) -> float:
     """Return an upper bound of the requests of a client that wait, execute or await their next attempt at once."""
     seconds = get_wait_limit(client.timeout) + min(client.timeout, client.service.at(_LONG_SERVICE))
     if (retries := client.retries) is not None:
         seconds += retries.max * (MAX_RETRY_AFTER * SECOND if retries.delay is None else retries.delay)
-    requests = client.rate * client.instances * seconds / SECOND + sum(burst.requests for burst in client.bursts)
+    requests = client.rate * client.instances * min(seconds, duration) / SECOND + sum(
+        burst.requests for burst in client.bursts
+    )
     return requests + (client.instances if client.think is not None else 0)

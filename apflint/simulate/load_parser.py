@@ -39,8 +39,8 @@ _CLIENT_KEYS = (
 )
 _MILLISECOND = SECOND // 1000
 _RATE_SECONDS = {"s": 1, "m": 60, "h": 3600}
-_RATE = re.compile(r"([0-9]*\.?[0-9]+)/([smh])", re.ASCII)
-_SIZE = re.compile(r"([0-9]+)(|k|Ki|M|Mi)B?", re.ASCII)
+_RATE = re.compile(r"([0-9]{0,9}\.?[0-9]{1,9})/([smh])", re.ASCII)
+_SIZE = re.compile(r"([0-9]{1,9})(|k|Ki|M|Mi)B?", re.ASCII)
 _SIZE_FACTORS = {"": 1, "k": 1000, "Ki": 1024, "M": 1_000_000, "Mi": 1 << 20}
 DEFAULT_OBJECT_BYTES = 1_000
 """Average size of an object if the load states only the number of objects."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from heapq import merge
 from typing import TYPE_CHECKING, Protocol
 
+from apflint.budgets import MAX_FURTHER_REQUESTS
+from apflint.errors import UserError
 from apflint.record import NamedTuple
 from apflint.simulate.arrivals import Arrival
 from apflint.simulate.event_loop import CONFIGURATION, EventLoop
@@ -115,6 +117,8 @@ class Simulation:
             level.queue_set: RejectionTracker() for server in self._servers for level in server.levels.values()
         }
         self._targets: dict[tuple[str, int], Target] = {}
+        self._further = 0
+        """Number of retries, and of requests of closed-loop clients after their first."""
 
     def run(self, show: Callable[[int], None]) -> Result:
         """Run until all requests have their responses."""
@@ -182,7 +186,7 @@ class Simulation:
         if source.is_closed and (now := request.end + (source.client.think or 0)) < self._load.duration:
             index = request.id >> _NUMBER_BITS + _ATTEMPT_BITS
             number += source.client.instances
-            self._loop.submit(self._create(Arrival(now, index, number, instance, source.draw_service(number))))
+            self._submit(self._create(Arrival(now, index, number, instance, source.draw_service(number))))
 
     def _count_execution(self, request: Attempt, call: Call) -> None:
         tally, start, end = call.target.client, request.start, request.end
@@ -192,7 +196,7 @@ class Simulation:
         tally.waited += start > request.arrival
         released = request.seats_released
         call.target.flow.service += seats * (released - start)
-        self._statistics.hold_seats(call.target.level, seats, start, released)
+        self._statistics.hold_seats(call.target.level, call.target.server, seats, start, released)
         if end - start < call.service:
             tally.expired += 1
             tally.failed += 1
@@ -222,8 +226,18 @@ class Simulation:
         if now >= self._load.duration:
             call.target.client.unfinished += 1
             return False
-        self._loop.submit(self._attempt(request.id + 1, now, call))
+        self._submit(self._attempt(request.id + 1, now, call))
         return True
+
+    def _submit(self, request: Attempt) -> None:
+        """Schedule a request that depends on a response. Raises UserError after too many."""
+        self._further += 1
+        if self._further > MAX_FURTHER_REQUESTS:
+            raise UserError(
+                f"after {request.arrival / SECOND:.0f} s of the simulation, there were {MAX_FURTHER_REQUESTS:,} retries and"
+                " requests of clients with `think`, the maximum: raise `think` or the delay of retries, or lower `max` or counts"
+            )
+        self._loop.submit(request)
 
 
 def simulate(
@@ -236,6 +250,7 @@ def simulate(
 ) -> Result:
     """Run a simulation and return its result. `routes` and `limits` must be from the same configuration.
 
-    Calls `show` with the time of the simulation now and then.
+    Calls `show` with the time of the simulation now and then. Raises UserError if clients send too many requests because of
+    responses.
     """
     return Simulation(load, limits, routes, sources, seed).run(show)

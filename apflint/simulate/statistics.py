@@ -76,6 +76,8 @@ class Sample(NamedTuple):
     """Average seats in use during the part."""
     limit: int
     """Current limit in seats."""
+    lent: int
+    """Seats by which current limits are below the nominal limit."""
     waiting: int
     rejected: int
     """Rejections during the part."""
@@ -107,9 +109,9 @@ class LevelResult(NamedTuple):
     peak: int
     """Maximum of the seats in use of one API server."""
     borrowed: float
-    """Average seats in use above the nominal limit."""
+    """Seats in use above the nominal limit, on average. An API server that lends does not hide one that borrows."""
     lent: float
-    """Average seats by which the current limit was below the nominal limit."""
+    """Seats by which current limits were below the nominal limit, on average."""
     fairness: float | None
     """Index of Jain: see `fairness`. None for fewer than 2 flows."""
     samples: tuple[Sample, ...]
@@ -192,8 +194,8 @@ class LevelTally:
         self.limits = limits
         self.clients: dict[str, ClientTally] = {}
         self.flows: dict[Flow, FlowTally] = {}
-        self.seats = [0] * SLOTS
-        """Seat-nanoseconds in each part of the duration."""
+        self.seats: dict[int, list[int]] = {}
+        """Seat-nanoseconds in each part of the duration, by index of the API server."""
         self.rejected = [0] * SLOTS
         self.samples: list[Sample] = []
 
@@ -226,9 +228,11 @@ class Statistics:
         """Return the part of the duration that contains a time, or the last one."""
         return min(time // self.slot, SLOTS - 1)
 
-    def hold_seats(self, level: LevelTally, seats: int, start: int, end: int) -> None:
-        """Count that a request held seats from `start` to `end`, as far as this is during the duration."""
-        slot, counts = self.slot, level.seats
+    def hold_seats(self, level: LevelTally, server: int, seats: int, start: int, end: int) -> None:
+        """Count that a request held seats of a server from `start` to `end`, as far as this is during the duration."""
+        slot, counts = self.slot, level.seats.get(server)
+        if counts is None:
+            counts = level.seats[server] = [0] * SLOTS
         while start < end and (place := start // slot) < SLOTS:
             until = min(end, (place + 1) * slot)
             counts[place] += seats * (until - start)
@@ -250,6 +254,7 @@ class Statistics:
                 Sample(
                     0.0,  # seats and rejections are set in the end, because requests are counted when they finish
                     sum(queue_set.concurrency_limit for queue_set in queue_sets),
+                    sum(max(0, tally.limits.nominal - queue_set.concurrency_limit) for queue_set in queue_sets),
                     sum(queue_set.waiting for queue_set in queue_sets),
                     0,
                     queues,
@@ -271,8 +276,8 @@ class Statistics:
         flows = tuple(tally.flows.values())
         demands = [flow.demand / 1e9 for flow in flows]
         service = [flow.service / 1e9 for flow in flows]
-        nominal = tally.limits.nominal * len(self.servers)
-        seats = [held / self.slot for held in tally.seats]
+        by_server = [[held / self.slot for held in counts] for counts in tally.seats.values()]
+        seats = [sum(own[place] for own in by_server) for place in range(SLOTS)]
         samples = tuple(
             sample._replace(seats=used, rejected=rejections)
             for sample, used, rejections in zip(tally.samples, seats, tally.rejected, strict=True)
@@ -303,8 +308,8 @@ class Statistics:
             latencies.summarize(),
             sum(seats) / SLOTS,
             max(server.levels[tally.limits.name].queue_set.peak_seats for server in self.servers),
-            sum(max(0.0, used - nominal) for used in seats) / SLOTS,
-            sum(max(0, nominal - sample.limit) for sample in samples) / SLOTS,
+            sum(max(0.0, used - tally.limits.nominal) for own in by_server for used in own) / SLOTS,
+            sum(sample.lent for sample in samples) / SLOTS,
             measure_fairness(service, demands) if tally.limits.queues else None,
             samples,
         )

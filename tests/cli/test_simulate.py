@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import re
+import shutil
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import ROOT
+from support.api_server import recorded_answers, serve
 from support.audit_logs import event, write_log
 
 from apflint.cli.app import run
@@ -98,7 +101,8 @@ def test_seed_determines_the_result(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_page_loads_nothing_and_escapes_names(capsys: pytest.CaptureFixture[str]) -> None:
     load = write_load(
-        'name: "</svg><script>x", as: "<b>", request: list pods -A, service: 100ms, think: 10ms, count: 90'
+        'name: "</svg><script>x", as: "<b>", request: list pods -A, service: 100ms, think: 10ms, count: 90',
+        duration="5s",
     )
     page = read(capsys, ["simulate", load, "--server-concurrency", "20", "--format", "html"])
     assert "<script" not in page
@@ -137,6 +141,15 @@ error: unknown key "rates". Did you mean "rate"?
 
 INVALID: list[tuple[dict[str, Any], list[str], str]] = [
     ({"body": CLIENT}, [], "this client sends no request"),
+    ({"body": f"{CLIENT}, rate: 1/s", "servers": "2000000000"}, [], "the API servers have 1,072,000,000,000 queues"),
+    ({"body": f"{CLIENT}, rate: 1/h", "duration": "100000h"}, [], "adjust their limits 36,000,000 times"),
+    (
+        {
+            "body": 'name: a, as: "a-{n}", request: list pods, service: 1s, count: 2000000000, bursts: {at: 0s, requests: 1}'
+        },
+        [],
+        "the load has 2,000,000,000 clients with their own user or request",
+    ),
     ({"body": f"{CLIENT}, rate: 1/s, timeout: 500ms"}, [], "`timeout` is not longer than the median service time"),
     (
         {"body": f"{CLIENT}, rate: 9000000/s"},
@@ -286,6 +299,81 @@ def test_compare_a_log(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAss
     command = ["simulate", "--from-audit", str(live / "audit.log.gz"), "-f", str(live / "objects-begin.json")]
     options = ["--compare", "defaults:1.36", "--kubernetes", "1.36", "--server-concurrency", "20+10", "--isolated"]
     assert read(capsys, [*command, *options]) == snapshot
+
+
+def test_log_from_standard_input_is_read_once_for_both_sides(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = ROOT / "fixtures/replay/live/audit.log.gz"
+    objects = str(ROOT / "fixtures/replay/live/objects-begin.json")
+    options = ["-f", objects, "--compare", BEFORE, "--kubernetes", "1.36", "--server-concurrency", "9", "--isolated"]
+    expected = read(capsys, ["simulate", "--from-audit", str(log), *options, "--format", "json"])
+    assert json.loads(expected)["differences"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.decompress(log.read_bytes())), "utf-8"))
+    assert read(capsys, ["simulate", "--from-audit", "-", *options, "--format", "json"]) == expected
+
+
+def test_side_of_a_comparison_of_a_log_is_that_of_a_simulation(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", "--from-audit", str(ROOT / "fixtures/replay/live/audit.log.gz"), "--kubernetes", "1.36"]
+    options = ["--server-concurrency", "9", "--isolated", "--format", "json"]
+    names = BEFORE, str(ROOT / "fixtures/replay/live/objects-begin.json")
+    sides = [json.loads(read(capsys, [*command, "-f", side, *options])) for side in names]
+    found = json.loads(read(capsys, [*command, "-f", names[1], "--compare", names[0], *options]))
+    assert [found["old"], found["new"]] == sides
+    assert sides[0] != sides[1]
+
+
+def test_first_rejected_object_is_named(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    (empty / "a.yaml").write_text(REJECTED.replace("batch", "a"), "utf-8")
+    for name in ("z", "y", "x"):
+        (empty / f"{name}.yaml").write_text(REJECTED.replace("batch", name).replace("Reject}", "None}"), "utf-8")
+    load = write_load(f"{CLIENT}, rate: 1/s")
+    error = fail(capsys, ["simulate", load, "-f", "z.yaml", "-f", "a.yaml", "-f", "y.yaml", "-f", "x.yaml"])
+    assert 'the API server rejects PriorityLevelConfiguration "a" (a.yaml:8)' in error
+
+
+def test_clusters_of_the_settings(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    settings = (
+        f'[[cluster]]\nname = "{name}"\npaths = ["{path}"]\nkubernetes = "1.36"\nserver-concurrency = {seats}\n'
+        for name, path, seats in (("old", "before", 20), ("new", "after", 30))
+    )
+    shutil.copytree(BEFORE, empty / "before")
+    shutil.copytree(AFTER, empty / "after")
+    (empty / "apflint.toml").write_text("".join(settings), "utf-8")
+    found = json.loads(read(capsys, ["simulate", LOAD, "--cluster", "new", "--format", "json"]))
+    assert found == json.loads(read(capsys, [*COMMAND, "--format", "json"]))
+    compared = json.loads(
+        read(capsys, ["simulate", LOAD, "--cluster", "new", "--compare", "cluster:old", "--format", "json"])
+    )
+    assert [compared[side]["serverConcurrency"] for side in ("old", "new")] == [20, 30]
+    for format_ in ("text", "markdown", "html"):
+        options = ["--cluster", "new", "--compare", "cluster:old", "--format", format_]
+        assert "The old side has 20 seats on each API server, and Kubernetes 1.36." in read(
+            capsys, ["simulate", LOAD, *options]
+        )
+    assert compared["new"] == found
+    # The current directory is the cluster that --cluster names.
+    same = json.loads(read(capsys, ["simulate", LOAD, "--cluster", "new", "--compare", ".", "--format", "json"]))
+    assert same["old"] == same["new"] == found
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_running_cluster(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    user = "name: a, as: alice, request: list pods -A, service: 1s, bursts: {at: 0s, requests: 9}, groups: [dev]"
+    load = write_load(user, duration="10s")
+    with serve(recorded_answers(), empty) as kubeconfig:
+        live = ["--live", "--kubeconfig", kubeconfig, "--server-concurrency", "30"]
+        found = json.loads(read(capsys, ["simulate", load, *live, "--format", "json"]))
+        compared = [
+            json.loads(read(capsys, ["simulate", load, *options, "--compare", "live", "--format", "json"]))
+            for options in (["-f", "defaults:1.36", *live[1:]], [*live, "--set", "tenant.nominalConcurrencyShares=9"])
+        ]
+    assert found["kubernetes"] == "1.36"
+    (level,) = (level for level in found["levels"] if level["requests"])
+    assert (level["name"], level["requests"]) == ("tenant", 9)
+    for sides, name in zip(compared, ("global-default", "tenant"), strict=True):
+        assert sides["old"] == found != sides["new"]
+        assert [level["name"] for level in sides["new"]["levels"] if level["requests"]] == [name]
 
 
 def test_log_that_cannot_be_simulated(capsys: pytest.CaptureFixture[str], empty: Path) -> None:

@@ -69,6 +69,7 @@ MISTAKES = [
     (one(f"{CLIENT}, «rates»: 1/s, rate: 1/s"), 'unknown key "rates". Did you mean "rate"?', 1),
     (one(f"{CLIENT}, rate: «2»"), "expected a rate such as 2/s", 1),
     (one(f"{CLIENT}, rate: «0/s»"), "expected a rate such as 2/s", 0),
+    (one(f"{CLIENT}, rate: «{'9' * 400}/s»"), "expected a rate such as 2/s", 1),
     (one(f"{CLIENT}, rate: 1/s, «think»: 1s"), "not both", 1),
     (one(f"«{CLIENT}»").replace("{«", "«{").replace("»}", "}»"), "add `rate`, `think` or `bursts`", 1),
     (one(f"{CLIENT}, think: «0s»"), "at least 1ms", 0),

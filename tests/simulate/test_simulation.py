@@ -12,17 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.simulations import Options, client, load, simulate
 
+from apflint.effective import Assumptions, Effective
 from apflint.errors import UserError
+from apflint.explainer import Explainer
 from apflint.output.json_text import to_json
-from apflint.output.simulation import simulation_json
+from apflint.output.simulation import describe_likeness, simulation_json
+from apflint.releases import NEWEST
+from apflint.simulate import simulation
 from apflint.simulate.arrivals import list_sources
 from apflint.simulate.changes import parse_change
 from apflint.simulate.comparison import compare
 from apflint.simulate.draws import Draws
 from apflint.simulate.fairness import max_min_shares, measure_fairness
-from apflint.simulate.feasibility import count_in_flight, count_requests, find_excess
+from apflint.simulate.feasibility import check_servers, count_in_flight, count_requests, find_excess, find_problems
 from apflint.simulate.histogram import Histogram
 from apflint.simulate.load import SECOND, Burst, Load, ObjectCount, Retries, ServiceTime, log_normal
+from apflint.simulate.routes import Routes
+from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from apflint.simulate.simulation import Result
@@ -292,8 +298,24 @@ def test_comparison_has_the_same_arrivals_on_both_sides() -> None:
     assert old.requests == new.requests
     assert old.rejected > new.rejected
     assert compare(small, small).differences == ()
+    assert compare(small, small).is_equal
     moved = compare(small, simulate(wanted, Options("", seats=40))).differences
     assert ("a", "a -> global-default") in [(item.name, item.level) for item in moved]
+
+
+def test_configurations_that_differ_only_in_other_figures_are_not_called_alike() -> None:
+    wanted = load(client("a", groups=("a",), bursts=(Burst(0, 99),), service=ServiceTime(SECOND), timeout=8 * SECOND))
+    first = simulate(wanted, Options(level("a", 400), seats=8))
+    found = compare(first, first._replace(levels=tuple(map(shorten_median, first.levels))))
+    assert (found.differences, found.is_equal) == ((), False)
+    assert "Other figures differ" in describe_likeness(found)
+    assert describe_likeness(compare(first, first)) == "Both configurations serve this load alike."
+
+
+def shorten_median(item: LevelResult) -> LevelResult:
+    """Return the result with other medians of the waits of clients."""
+    rows = (row._replace(waits=row.waits and row.waits._replace(p50=1)) for row in item.clients)
+    return item._replace(clients=tuple(rows))
 
 
 def test_changed_field_has_the_effect_of_a_changed_manifest() -> None:
@@ -303,6 +325,10 @@ def test_changed_field_has_the_effect_of_a_changed_manifest() -> None:
     )
     manifest = simulate(wanted, Options(level("a", 7).replace("queues: 64", "queues: 9"), seats=40))
     assert describe(changed, "a") == describe(manifest, "a")
+    # In between, a hand would be larger than the number of queues.
+    in_steps = simulate(wanted, Options(level("a"), changes=("a.queues=2", "a.handSize=1", "a.queueLengthLimit=9")))
+    limits = result_at(in_steps, "a").limits
+    assert (limits.queues, limits.hand_size, limits.queue_length_limit) == (2, 1, 9)
     built_in = simulate(
         wanted, Options("", changes=("global-default.lendablePercent=null", "exempt.lendablePercent=3"))
     )
@@ -368,14 +394,69 @@ def test_scale_multiplies_requests() -> None:
 def test_loads_that_do_not_fit_into_memory_are_named_with_the_figure() -> None:
     steady = client("a", rate=100.0, instances=10, retries=Retries(2))
     assert count_requests(steady, 60 * SECOND) == 60_000
-    assert count_in_flight(steady) == 1000 * (15 + 0.01 + 2 * 32)
+    assert count_in_flight(steady, 600 * SECOND) == 1000 * (15 + 0.01 + 2 * 32)
+    assert count_in_flight(steady, 20 * SECOND) == 20_000  # all requests
     assert count_requests(client("b", think=SECOND, service=ServiceTime(SECOND)), 60 * SECOND) == 31
     assert not list(find_excess(load(steady)))
-    ((path, message),) = find_excess(load(steady, client("b", rate=900_000.0, path=("clients", 1)), duration=SECOND))
+    assert not list(find_excess(load(client("b", rate=900_000.0), duration=SECOND)))
+    ((path, message),) = find_excess(load(steady, client("b", rate=900_000.0, path=("clients", 1))))
     assert path == ("clients", 1)
-    assert "up to 13,588,010 requests can be in flight at once" in message
+    assert "up to 9,010,000 requests can be in flight at once" in message
     ((_, message),) = find_excess(load(steady, duration=200_000 * SECOND))
     assert "the load has 200,000,000 requests" in message
+    alike, different = (client("c", user=user, instances=150_000, bursts=(Burst(0, 1),)) for user in ("c", "c-{n}"))
+    assert not list(find_excess(load(alike)))
+    ((_, message),) = find_excess(load(steady, alike, different))
+    assert "the load has 150,000 clients with their own user or request, more than the maximum of 100,000" in message
+
+
+def test_servers_that_do_not_fit_into_memory_or_time_are_named_with_the_figure() -> None:
+    limits = simulate(load(client("a", bursts=(Burst(0, 1),))), Options("")).limits
+    check_servers(900, 3600 * SECOND, limits)
+    queues = sum(1 + (level.queues or 0) for level in limits.levels)
+    with pytest.raises(UserError, match=f"the API servers have {1_000 * queues:,} queues and priority levels"):
+        check_servers(1_000, SECOND, limits)
+    with pytest.raises(UserError, match="the API servers adjust their limits 2,000,002 times"):
+        check_servers(2, 10_000_005 * SECOND, limits)
+
+
+@pytest.mark.parametrize(
+    "further", [{"think": MILLISECOND}, {"rate": 100.0, "retries": Retries(9, MILLISECOND)}], ids=["closed", "retries"]
+)
+def test_rejected_clients_cannot_send_requests_without_end(
+    further: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "MAX_FURTHER_REQUESTS", 500)
+    reject = level("a", response="{type: Reject}")
+    wanted = load(client("a", groups=("a",), instances=3, service=ServiceTime(5 * SECOND), **further))
+    with pytest.raises(
+        UserError, match=r"after \d s of the simulation, there were 500 retries and requests of clients"
+    ):
+        simulate(wanted, Options(reject, seats=1))
+
+
+def test_timeout_in_the_request_must_be_longer_than_the_service_time() -> None:
+    slow = client("a", request="--path /api/v1/pods?timeout=5s", rate=1.0, service=ServiceTime(5 * SECOND))
+    known = Effective(build_workspace([], NEWEST), Assumptions())
+    problems = [
+        list(find_problems(wanted, Routes(wanted, Explainer(known))))
+        for wanted in (load(slow), load(slow._replace(service=ServiceTime(4 * SECOND))))
+    ]
+    (((path, message),), others) = problems
+    assert (path, others) == (("clients", 0, "request"), [])
+    assert "the parameter `timeout` of this request is not longer than the median service time" in message
+
+
+def test_borrowed_and_lent_seats_of_one_server_do_not_hide_those_of_another() -> None:
+    # Only one of 3 servers has requests. The others lend what it would like to borrow.
+    busy = client("a", user="system:serviceaccount:ci:runner", rate=250.0, service=ServiceTime(100 * MILLISECOND))
+    one, three = (
+        result_at(simulate(load(busy, duration=24 * SECOND, servers=servers), Options("", seats=60)), "workload-low")
+        for servers in (1, 3)
+    )
+    assert three.borrowed == one.borrowed > 1
+    assert three.lent > one.lent + 5
+    assert three.seats == one.seats
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=300))
