@@ -83,6 +83,7 @@ class DuckDatabase:
             raise UserError(f'--memory: "{memory}" is not a size such as 256MB or 4GB') from None
         self.query(f"SET temp_directory = {quote(self._directory.name)}")
         self.query("SET preserve_insertion_order = false")
+        self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")  # the name in Spark
         self.query("SET enable_progress_bar = true")  # measures the progress
         self.query("SET enable_progress_bar_print = false")
         # Nothing but the named files is read: no extension, no file of settings, no network.
@@ -252,8 +253,11 @@ def _read_typed(path: str, compression: str, wanted: Wanted) -> str:
     agent = ["userAgent"] if wanted.agent else []
     texts = ["verb", "auditID", *users, *groups, *references, name, f'annotations."{QUEUE_WAIT}"', *agent]
     has_null = " OR ".join(f"len({user}.groups) <> list_count({user}.groups)" for user in _USERS)
+    # The other fields of RequestReceived events are not used.
     is_plain = f"""
-        NOT {is_ambiguous(texts)} AND NOT coalesce({has_null}, FALSE) AND coalesce(requestURI[1] = '/', TRUE) AND {_IS_INTEGER}
+        CASE WHEN {_IS_RECEIVED} THEN NOT {is_ambiguous(["auditID"])}
+        ELSE NOT {is_ambiguous(texts)} AND NOT coalesce({has_null}, FALSE) AND coalesce(starts_with(requestURI, '/'), TRUE)
+            AND coalesce(CAST({_CODE} AS TEXT), '') = coalesce(CAST(responseStatus.code AS TEXT), '') END
     """
     source = (
         f"read_json({quote(path)}, columns = {{{columns}}}, format = 'newline_delimited', auto_detect = false,"
@@ -263,16 +267,15 @@ def _read_typed(path: str, compression: str, wanted: Wanted) -> str:
 
 
 def _parse_time(text: str) -> str:
-    """Return an SQL expression for a time, or NULL if it is not in the form of kube-apiserver."""
-    return f"CASE WHEN {text} LIKE {quote(_TIME)} THEN try_strptime({text}, {quote(_TIME_FORMAT)}) END"
+    """Return an SQL expression for a time of an answer, or NULL if it is not in the form of kube-apiserver."""
+    return f"CASE WHEN NOT {_IS_RECEIVED} AND {text} LIKE {quote(_TIME)} THEN try_strptime({text}, {quote(_TIME_FORMAT)}) END"
 
 
-_IS_INTEGER = """
-    coalesce(CAST(TRY_CAST(responseStatus.code AS INTEGER) AS TEXT) = CAST(responseStatus.code AS TEXT), responseStatus.code IS NULL)
-"""
+_IS_RECEIVED = f"coalesce(stage = '{RECEIVED}', FALSE)"
+_CODE = "TRY_CAST(CAST(responseStatus.code AS TEXT) AS INTEGER)"
 _EVENT = f"""
     kind, apiVersion AS version, stage, auditID AS audit_id, verb, requestURI AS uri, "user" AS requester,
-    impersonatedUser AS impersonated, objectRef AS reference, TRY_CAST(responseStatus.code AS INTEGER) AS code,
+    impersonatedUser AS impersonated, objectRef AS reference, {_CODE} AS code,
     annotations."{DECISION}" AS decision, annotations."{QUEUE_WAIT}" AS queue_wait,
     {_parse_time("requestReceivedTimestamp")} AS received, {_parse_time("stageTimestamp")} AS ended, userAgent AS agent
 """

@@ -92,7 +92,7 @@ def make_sql(url: str, name: str) -> str:
     parts = [f"CASE WHEN {name} THEN '&{SINGLE_OBJECT}' ELSE '' END"]
     for word, cases in _OPTIONS:
         choices = " ".join(
-            f"WHEN regexp_extract({url}, '{pattern}', 1) <> '' THEN "
+            f"WHEN regexp_like({url}, '{pattern}') THEN "
             + (f"'&{part}' || regexp_extract({url}, '{pattern}', 1)" if part == _LIMIT else f"'{part and f'&{part}'}'")
             for pattern, part in cases
         )

@@ -66,7 +66,7 @@ _WAIT_PARTS = " + ".join(
     for unit, factor in _WAIT_UNITS
 )
 _WAIT = f"""
-    CASE WHEN queue_wait IS NULL THEN NULL WHEN regexp_extract(queue_wait, '{_DURATION}', 0) <> '' THEN CAST(floor({_WAIT_PARTS}) AS BIGINT) END
+    CASE WHEN queue_wait IS NULL THEN NULL WHEN regexp_like(queue_wait, '{_DURATION}') THEN CAST(floor({_WAIT_PARTS}) AS BIGINT) END
 """
 """SQL expression for the microseconds of a Go duration."""
 
@@ -116,7 +116,7 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
 
 def is_ambiguous(texts: Iterable[str]) -> str:
     """Return a condition that is true if a line of one of the texts may be a JSON value that is not a string."""
-    return f"(regexp_extract(concat_ws(chr(10), {', '.join(texts)}), {quote(_OTHER_VALUE)}, 0) <> '')"
+    return f"regexp_like(concat_ws(chr(10), {', '.join(texts)}), {quote(_OTHER_VALUE)})"
 
 
 def quote(text: str) -> str:

@@ -363,20 +363,16 @@ _CHANGES = """
     SELECT level, server, ended - busy AS time, seats AS change FROM apf WHERE busy IS NOT NULL
     UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL
 """
-# For each interval in which seats in use change: the highest number and its time, and the change until the end of the
+# For each interval in which seats in use change: the highest number and its first time, and the change until the end of the
 # interval. Requests that end at the time at which others start free their seats first.
 _PEAKS = f"""
-    SELECT level, server, part, taken, time, net FROM (
-        SELECT level, server, part, taken, time,
-            row_number() OVER (PARTITION BY level, server, part ORDER BY taken DESC, time) AS position,
-            sum(change) OVER (PARTITION BY level, server, part) AS net
-        FROM (
-            SELECT level, server, time, change, {{interval}} AS part,
-                sum(change) OVER (PARTITION BY level, server ORDER BY time, change
-                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS taken
+    SELECT level, server, part, max(taken), arg_max(time, taken), sum(net) FROM (
+        SELECT level, server, {{interval}} AS part, taken, min(time) AS time, sum(change) AS net FROM (
+            SELECT level, server, time, change, sum(change) OVER (PARTITION BY level, server ORDER BY time, change
+                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS taken
             FROM ({_CHANGES}) AS changes
-        ) AS sums
-    ) AS positions WHERE position = 1 ORDER BY level, server, part
+        ) AS sums GROUP BY level, server, part, taken
+    ) AS numbers GROUP BY level, server, part ORDER BY level, server, part
 """
 _STARTS = "SELECT level, server, ended - busy AS start, ended, seats FROM apf WHERE busy IS NOT NULL ORDER BY start"
 
