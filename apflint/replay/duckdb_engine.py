@@ -22,16 +22,16 @@ from apflint.interrupts import defer_interrupt
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED
 from apflint.replay.list_options import LIST_VERBS
 from apflint.replay.log import Log
-from apflint.replay.python_engine import EventReader, make_attributes
+from apflint.replay.python_engine import EventReader
 from apflint.replay.reduction import (
     IS_REQUEST,
     ODD,
-    RAW_COLUMNS,
     REQUEST_NAMES,
     STAGES,
     TUPLE,
     is_ambiguous,
     quote,
+    read_key,
     reduce_events,
 )
 from apflint.replay.tables import create_log_tables
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from apflint.inputs.audit_logs import AuditLogFile
+    from apflint.replay.events import AttributeTuple
     from apflint.replay.log import Wanted
     from apflint.replay.tables import Row
 
-_USER: dict[str, Any] = {"username": "VARCHAR", "groups": ["VARCHAR"]}
+_USER = {"username": "VARCHAR", "groups": "JSON"}
 _REFERENCE = dict.fromkeys(("apiGroup", "resource", "subresource", "namespace", "name", "apiVersion"), "VARCHAR")
 _FIELDS: dict[str, Any] = {
     **dict.fromkeys(("kind", "apiVersion", "stage", "auditID", "verb", "requestURI", "userAgent"), "VARCHAR"),
@@ -56,7 +57,6 @@ _FIELDS: dict[str, Any] = {
     "stageTimestamp": "VARCHAR",
 }
 """Types of the fields."""
-_USERS = ('"user"', "impersonatedUser")
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _TIME = "2___-__-__T__:__:__.______Z"
 """Pattern of a time in the form of kube-apiserver. DuckDB would also parse times with spaces, or without zeros."""
@@ -162,7 +162,6 @@ def _read_log(
     report: Callable[[int], object],
 ) -> Log:
     create_log_tables(database)
-    database.query(f"CREATE TABLE raw (file INTEGER, {RAW_COLUMNS})")
     reader = EventReader(wanted, namespaces, database.insert, hash_id=str)
     try:
         for number, file in enumerate(files):
@@ -172,7 +171,6 @@ def _read_log(
     except KeyboardInterrupt:
         reader.coverage.interrupted = True
         reader.flush()
-    _number_requests(database, reader)
     return Log(database, reader.tuples, reader.servers, reader.coverage, "duckdb")
 
 
@@ -218,9 +216,9 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
     event = f"SELECT *, {server} AS server, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({typed})"
     database.query("BEGIN")
     try:
-        reduced = reduce_events(event, "epoch_us", wanted, reader.namespaces)
-        database.query(f"INSERT INTO raw SELECT {number}, * FROM ({reduced})")
-        counts = dict(_query(database, f"SELECT class, count(*) FROM raw WHERE file = {number} GROUP BY class"))
+        database.query(f"CREATE TABLE raw AS {reduce_events(event, 'epoch_us', wanted, reader.namespaces)}")
+        counts = dict(_query(database, "SELECT class, count(*) FROM raw GROUP BY class"))
+        attributes = None if ODD in counts else _list_tuples(database)
     except KeyboardInterrupt:
         database.query("ROLLBACK")
         raise
@@ -229,35 +227,61 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
         if isinstance(error, duckdb.OutOfMemoryException):
             raise UserError(f"{file.name}: DuckDB needs more memory; increase --memory") from None
         return False  # a line that is not an event, damaged data, a line that is too long, or not UTF-8
-    if ODD in counts:
+    if attributes is None:
         database.query("ROLLBACK")
         return False
     with defer_interrupt():
+        _store_requests(database, map(reader.number_attributes, attributes))
         database.query("COMMIT")
         reader.coverage.files += 1
         reader.coverage.stages.update({stage: counts[at] for at, stage in enumerate(STAGES) if at in counts})
     return True
 
 
-def _read_typed(path: str, compression: str, wanted: Wanted) -> str:
-    """Return a query for the relation `event` of a file that has only plain events. Other files may raise an error.
+def _list_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
+    """Create the table `key` with the distinct attribute tuples of `raw`. Return these, or None if one needs Python."""
+    names = ", ".join(TUPLE)
+    database.query(
+        f"CREATE TABLE key AS SELECT CAST(row_number() OVER (ORDER BY {names}) - 1 AS INTEGER) AS position, {names}"
+        f" FROM (SELECT DISTINCT {names} FROM raw WHERE {IS_REQUEST})"
+    )
+    try:
+        return [read_key(row) for row in _query(database, f"SELECT {names} FROM key ORDER BY position")]
+    except ValueError:
+        return None
 
-    DuckDB converts numbers, objects and other values to strings where strings are expected. So strings that look like such
-    values are not plain.
-    """
+
+def _store_requests(database: DuckDatabase, numbers: Iterable[int]) -> None:
+    """Move the requests of `raw` to `request`. `numbers` are the indices of the tuples in `key`."""
+    database.query("CREATE TABLE numbered (position INTEGER, tuple INTEGER)")
+    database.insert("numbered", enumerate(numbers))
+    matches = " AND ".join(f"raw.{name} IS NOT DISTINCT FROM key.{name}" for name in TUPLE)
+    database.query(
+        f"INSERT INTO request SELECT tuple, server, {REQUEST_NAMES} FROM raw JOIN key ON {matches}"
+        f" JOIN numbered ON key.position = numbered.position WHERE {IS_REQUEST}"
+    )
+    database.query(f"INSERT INTO received SELECT id FROM raw WHERE class = {STAGES.index(RECEIVED)} AND id IS NOT NULL")
+    for table in ("raw", "key", "numbered"):
+        database.query(f"DROP TABLE {table}")
+
+
+def _read_typed(path: str, compression: str, wanted: Wanted) -> str:
+    """Return a query for the relation `event` of a file that has only plain events. Other files may raise an error."""
     columns = ", ".join(f"{quote(name)}: {quote(_type(kind))}" for name, kind in _FIELDS.items())
-    users = [f"{user}.username" for user in _USERS]
-    groups = [f"array_to_string({user}.groups, chr(10))" for user in _USERS]
-    references = [f"objectRef.{name}" for name in ("apiGroup", "resource", "subresource", "namespace")]
     name = f"CASE WHEN verb IN ({', '.join(map(quote, LIST_VERBS))}) THEN objectRef.name END"
-    agent = ["userAgent"] if wanted.agent else []
-    texts = ["verb", "auditID", *users, *groups, *references, name, f'annotations."{QUEUE_WAIT}"', *agent]
-    has_null = " OR ".join(f"len({user}.groups) <> list_count({user}.groups)" for user in _USERS)
-    # The other fields of RequestReceived events are not used.
+    texts = [
+        "auditID",
+        "objectRef.namespace",
+        name,
+        f'annotations."{QUEUE_WAIT}"',
+        *(["userAgent"] if wanted.agent else []),
+    ]
+    # The other fields of RequestReceived events are not used. `read_key` checks the fields of attribute tuples.
     is_plain = f"""
-        CASE WHEN {_IS_RECEIVED} THEN NOT {is_ambiguous(["auditID"])}
-        ELSE NOT {is_ambiguous(texts)} AND NOT coalesce({has_null}, FALSE) AND coalesce(starts_with(requestURI, '/'), TRUE)
-            AND coalesce(CAST({_CODE} AS TEXT), '') = coalesce(CAST(responseStatus.code AS TEXT), '') END
+        CASE WHEN {_IS_RECEIVED} THEN NOT {is_ambiguous(texts[:1])}
+        ELSE NOT {is_ambiguous(texts)} AND coalesce(starts_with(requestURI, '/'), TRUE)
+            AND coalesce(CAST({_CODE} AS TEXT), '') = coalesce(CAST(responseStatus.code AS TEXT), '')
+            AND (impersonatedUser IS NULL OR NOT {is_ambiguous(['"user".username'])} AND {_HAS_PLAIN_GROUPS}) END
     """
     source = (
         f"read_json({quote(path)}, columns = {{{columns}}}, format = 'newline_delimited', auto_detect = false,"
@@ -272,6 +296,10 @@ def _parse_time(text: str) -> str:
 
 
 _IS_RECEIVED = f"coalesce(stage = '{RECEIVED}', FALSE)"
+_HAS_PLAIN_GROUPS = """
+    coalesce(regexp_like(CAST("user".groups AS TEXT), '^(null|[[]("[^"]*"(,"[^"]*")*)?[]])$'), TRUE)
+"""
+"""Condition that the groups of the impersonating user are strings without quotation marks."""
 _CODE = "TRY_CAST(CAST(responseStatus.code AS TEXT) AS INTEGER)"
 _EVENT = f"""
     kind, apiVersion AS version, stage, auditID AS audit_id, verb, requestURI AS uri, "user" AS requester,
@@ -286,34 +314,11 @@ def _type(kind: Any) -> str:
     if isinstance(kind, dict):
         fields = ", ".join(f'"{name}" {_type(field)}' for name, field in kind.items())
         return f"STRUCT({fields})"
-    return f"{kind[0]}[]" if isinstance(kind, list) else str(kind)
+    return str(kind)
 
 
 def _query(database: DuckDatabase, sql: str) -> list[Any]:
     return list(database.query(sql))
-
-
-def _number_requests(database: DuckDatabase, reader: EventReader) -> None:
-    """Number the distinct attribute tuples of `raw`, and fill the table `request`."""
-    names = ", ".join(TUPLE)
-    database.query(
-        f"CREATE TABLE key AS SELECT (row_number() OVER ()) - 1 AS number, {names}"
-        f" FROM (SELECT DISTINCT {names} FROM raw WHERE {IS_REQUEST})"
-    )
-    database.query("CREATE TABLE numbered (number INTEGER, tuple INTEGER)")
-    rows = []
-    for number, user, groups, *others in _query(database, f"SELECT * FROM key ORDER BY {names}"):
-        key = (user, None if groups is None else tuple(groups), *others)
-        rows.append((number, reader.number_attributes(make_attributes(key))))
-    database.insert("numbered", rows)
-    matches = " AND ".join(f"raw.{name} IS NOT DISTINCT FROM key.{name}" for name in TUPLE)
-    database.query(
-        f"INSERT INTO request SELECT tuple, server, {REQUEST_NAMES} FROM raw JOIN key ON {matches}"
-        f" JOIN numbered ON key.number = numbered.number WHERE {IS_REQUEST}"
-    )
-    database.query(f"INSERT INTO received SELECT id FROM raw WHERE class = {STAGES.index(RECEIVED)} AND id IS NOT NULL")
-    database.query("DROP TABLE raw")
-    database.query("DROP TABLE key")
 
 
 def _lines(path: str) -> str:

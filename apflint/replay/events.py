@@ -101,6 +101,23 @@ def read_attributes(event: object, namespaces: Collection[str]) -> Hashable:
 _NOTHING: dict[str, Any] = {}
 
 
+def make_attributes(key: Hashable) -> AttributeTuple:
+    """Return the attribute tuple of a result of `read_attributes`."""
+    fields: Any = key
+    user, groups, verb, api_group, resource, subresource, namespace, path, options = fields
+    return AttributeTuple(
+        user,
+        None if groups is None else tuple(groups),
+        verb,
+        api_group or "",
+        resource or "",
+        subresource or "",
+        namespace or "",
+        path or "",
+        options[1:] if options else "",
+    )
+
+
 def find_problem(value: object) -> str | None:
     """Return why a JSON value is not an audit event that a replay can read, as a clause, or None if it is one."""
     try:

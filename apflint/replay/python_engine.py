@@ -21,6 +21,7 @@ from apflint.replay.events import (
     STARTED,
     AttributeTuple,
     find_problem,
+    make_attributes,
     parse_time,
     parse_wait,
     read_attributes,
@@ -416,23 +417,6 @@ def _is_event(line: bytes) -> bool:
     except UserError:
         return False
     return value is not None and find_problem(value[0]) is None
-
-
-def make_attributes(key: Hashable) -> AttributeTuple:
-    """Return the attribute tuple of a result of `read_attributes`."""
-    fields: Any = key
-    user, groups, verb, api_group, resource, subresource, namespace, path, options = fields
-    return AttributeTuple(
-        user,
-        groups,
-        verb,
-        api_group or "",
-        resource or "",
-        subresource or "",
-        namespace or "",
-        path or "",
-        options[1:] if options else "",
-    )
 
 
 def _is_row(items: list[Any]) -> bool:

@@ -6,14 +6,17 @@ how files become a table. The SQL uses neither functions of our own nor operator
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from typing import TYPE_CHECKING, Any
 
-from apflint.replay.events import COMPLETE, PANIC, RECEIVED, STARTED
+from apflint.replay.events import COMPLETE, PANIC, RECEIVED, STARTED, make_attributes
 from apflint.replay.list_options import LIST_VERBS, make_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
+    from apflint.replay.events import AttributeTuple
     from apflint.replay.log import Wanted
 
 EVENT_COLUMNS = """
@@ -21,15 +24,10 @@ EVENT_COLUMNS = """
     queue_wait, received, ended, agent
 """
 """Columns of `event`: the text of the line if it may be needed, whether all fields have the types of an audit event, the index of
-the API server, a hash of the audit ID, and fields of the event. `requester`, `impersonated` and `reference` are structs."""
+the API server, a hash of the audit ID, and fields of the event. `requester`, `impersonated` and `reference` are structs. Groups are
+the text of a JSON list: databases store and compare it in less time."""
 TUPLE = ("username", "groups", "verb", "api_group", "resource", "subresource", "namespace", "path", "list_options")
 """Columns of the attribute tuple, in the order of `read_attributes`."""
-RAW_COLUMNS = """
-    class INTEGER, line TEXT, server INTEGER, username TEXT, groups TEXT[], verb TEXT, api_group TEXT, resource TEXT,
-    subresource TEXT, namespace TEXT, path TEXT, list_options TEXT, id BIGINT, started INTEGER, received BIGINT, ended BIGINT,
-    code INTEGER, decided INTEGER, wait BIGINT, real_namespace TEXT, agent TEXT, audit_id TEXT
-"""
-"""Columns of the result of `reduce_events`."""
 REQUEST_NAMES = "id, started, received, ended, code, decided, wait, real_namespace, agent, audit_id"
 STAGES = (COMPLETE, STARTED, PANIC, RECEIVED)
 """Stages by class. The class of an event is the index of its stage, or `ODD`."""
@@ -40,7 +38,8 @@ _WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s",
 """Units of Go durations in microseconds, in the order in which `parse_wait` adds them."""
 
 
-_OTHER_VALUE = r"(^|\n)([{\[]|([-+.0-9eE]+|true|false|NaN|-?Infinity)(\n|$))"
+_OTHER_VALUE = r"^([{\[]|([-+.0-9eE]+|true|false|NaN|-?Infinity)$)"
+_find_other_value = re.compile(_OTHER_VALUE).search
 _IS_PLAIN = """
     is_plain AND (kind IS NULL OR kind IN ('', 'Event')) AND (version IS NULL OR version = '' OR version LIKE 'audit.k8s.io/%')
 """
@@ -115,8 +114,23 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
 
 
 def is_ambiguous(texts: Iterable[str]) -> str:
-    """Return a condition that is true if a line of one of the texts may be a JSON value that is not a string."""
-    return f"regexp_like(concat_ws(chr(10), {', '.join(texts)}), {quote(_OTHER_VALUE)})"
+    """Return a condition that is true if one of the texts may be a JSON value that is not a string.
+
+    Engines convert other values to strings where strings are expected.
+    """
+    return "(" + " OR ".join(f"coalesce(regexp_like({text}, {quote(_OTHER_VALUE)}), FALSE)" for text in texts) + ")"
+
+
+def read_key(row: Sequence[Any]) -> AttributeTuple:
+    """Return the attribute tuple of the columns `TUPLE`. Raises ValueError if one of the values may be another than a string."""
+    user, groups, verb, api_group, resource, subresource, namespace, path, options = row
+    if any(map(_find_other_value, filter(None, (user, verb, api_group, resource, subresource)))):
+        raise ValueError(row)
+    if groups is not None:
+        groups = json.loads(groups)
+        if groups is not None and not (type(groups) is list and all(type(name) is str for name in groups)):
+            raise ValueError(row)
+    return make_attributes((user, groups, verb, api_group, resource, subresource, namespace, path, options))
 
 
 def quote(text: str) -> str:

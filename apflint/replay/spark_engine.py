@@ -16,8 +16,8 @@ from apflint.errors import UserError
 from apflint.inputs.audit_logs import AuditLogFile, find_compression, is_url
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED
 from apflint.replay.log import Log, Wanted
-from apflint.replay.python_engine import EventReader, SqliteDatabase, is_mostly_plain, make_attributes
-from apflint.replay.reduction import IS_REQUEST, ODD, STAGES, TUPLE, is_ambiguous, reduce_events
+from apflint.replay.python_engine import EventReader, SqliteDatabase, is_mostly_plain
+from apflint.replay.reduction import IS_REQUEST, ODD, STAGES, TUPLE, is_ambiguous, read_key, reduce_events
 from apflint.replay.tables import create_log_tables
 
 if TYPE_CHECKING:
@@ -32,9 +32,8 @@ _SCHEMA = f"""
     corrupt STRING
 """
 _TEXTS = (
-    *("verb", "auditID", "user.username", "user.groups", "impersonatedUser.username", "impersonatedUser.groups"),
+    *("verb", "auditID", "user.username", "impersonatedUser.username", "userAgent", f"annotations.`{QUEUE_WAIT}`"),
     *("objectRef.apiGroup", "objectRef.resource", "objectRef.subresource", "objectRef.namespace", "objectRef.name"),
-    *("userAgent", f"annotations.`{QUEUE_WAIT}`"),
 )
 _MAX_ODD_BYTES = 64 * 1024 * 1024
 _ROWS_PER_INSERT = 10_000
@@ -165,9 +164,8 @@ def _store_rows(
     ).persist()
     keys.createOrReplaceTempView("apflint_key")
     numbers = {}
-    for number, user, groups, *others in map(tuple, keys.collect()):
-        key = (user, None if groups is None else tuple(groups), *others)
-        numbers[number] = reader.number_attributes(make_attributes(key))
+    for number, *key in map(tuple, keys.collect()):
+        numbers[number] = reader.number_attributes(read_key(key))
     matches = " AND ".join(f"raw.{name} <=> key.{name}" for name in TUPLE)
     rows = spark.sql(
         "SELECT number, server, audit_id, started, received, ended, code, decided, wait, real_namespace, agent"
@@ -217,17 +215,31 @@ def _time(name: str) -> str:
     )
 
 
-_AMBIGUOUS = is_ambiguous(f"e.{text}" for text in _TEXTS).replace("\\", "\\\\")
+def _user(name: str) -> str:
+    """Return an SQL expression for a user, whose groups are the text of a JSON list."""
+    return f"CASE WHEN e.{name} IS NOT NULL THEN named_struct('username', e.{name}.username, 'groups', to_json(e.{name}.groups)) END"
+
+
+def _has_other_groups(name: str) -> str:
+    """Return an SQL condition that is true if a group may be a JSON value that is not a string."""
+    return f"coalesce(exists(e.{name}.groups, name -> name IS NULL OR {_escape(is_ambiguous(['name']))}), FALSE)"
+
+
+def _escape(sql: str) -> str:
+    """Double the backslashes, which Spark reads as the beginning of an escape sequence."""
+    return sql.replace("\\", "\\\\")
+
+
+_AMBIGUOUS = _escape(is_ambiguous(f"e.{text}" for text in _TEXTS))
 # Spark ignores text after a JSON value, but not in a list.
 _EVENT = f"""
     SELECT value AS line, file AS server, CAST(0 AS BIGINT) AS id,
         e.corrupt IS NULL AND coalesce(size(items) = 1, FALSE) AND NOT {_AMBIGUOUS}
-            AND NOT coalesce(array_contains(transform(e.user.groups, name -> name IS NULL), TRUE), FALSE)
-            AND NOT coalesce(array_contains(transform(e.impersonatedUser.groups, name -> name IS NULL), TRUE), FALSE)
+            AND NOT {_has_other_groups("user")} AND NOT {_has_other_groups("impersonatedUser")}
             AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND value NOT LIKE '%\\ufffd%'
             AND coalesce(e.responseStatus.code BETWEEN 0 AND 9999, TRUE) AS is_plain,
-        e.kind, e.apiVersion AS version, e.stage, e.auditID AS audit_id, e.verb, e.requestURI AS uri, e.user AS requester,
-        e.impersonatedUser AS impersonated, e.objectRef AS reference, CAST(e.responseStatus.code AS INTEGER) AS code,
+        e.kind, e.apiVersion AS version, e.stage, e.auditID AS audit_id, e.verb, e.requestURI AS uri, {_user("user")} AS requester,
+        {_user("impersonatedUser")} AS impersonated, e.objectRef AS reference, CAST(e.responseStatus.code AS INTEGER) AS code,
         e.annotations.`{DECISION}` AS decision, e.annotations.`{QUEUE_WAIT}` AS queue_wait,
         {_time("requestReceivedTimestamp")} AS received, {_time("stageTimestamp")} AS ended, e.userAgent AS agent
     FROM (
