@@ -8,12 +8,13 @@ JSON objects, then `{A,B,C}` is one, and its fields are those of the three. All 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from apflint.errors import UserError
 from apflint.replay.events import (
+    COMPLETE,
     DECISION,
-    LATER_STAGES,
     QUEUE_WAIT,
     RECEIVED,
     STARTED,
@@ -25,7 +26,7 @@ from apflint.replay.events import (
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable
 
     from apflint.replay.tables import Row
 
@@ -35,35 +36,32 @@ scan: Callable[[str, int], tuple[object, int]] = vars(json.JSONDecoder())["scan_
 Raises StopIteration, ValueError or RecursionError if there is no value."""
 _EXPECTED = (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError)
 """Raised by `scan` and by `read_attributes` for text that is not an event, and for events in another layout."""
-MAX_REMEMBERED_CHARACTERS = 32 * 1024 * 1024
+MAX_REMEMBERED_BYTES = 32 * 1024 * 1024
 """Maximum length of all texts that are remembered. If they get longer, all of them are forgotten."""
-_MAX_PART_CHARACTERS = 16 * 1024
+_MAX_PART_BYTES = 16 * 1024
 _MAX_SECONDS = 1_000_000
 
-_HEAD = '{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"'
-_ID = slice(len(_HEAD), len(_HEAD) + 36)
-_STAGE = '","stage":"'
-_IS_RECEIVED = f'{_STAGE}{RECEIVED}",'
-_RECEIVED_STAGE = slice(_ID.stop, _ID.stop + len(_IS_RECEIVED))
-_STATUS, _RECEIVED = ',"responseStatus":', ',"requestReceivedTimestamp":"'
-_ENDED, _ANNOTATIONS = 'Z","stageTimestamp":"', 'Z","annotations":'
-_SECOND_LENGTH = len("2026-11-22T05:49:20.")
+_HEAD = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"'
+_ID_START, _ID_END = len(_HEAD), len(_HEAD) + 36
+_IS_RECEIVED, _IS_STARTED, _IS_COMPLETE = (f'","stage":"{stage}",'.encode() for stage in (RECEIVED, STARTED, COMPLETE))
+_HEXADECIMAL = b"0123456789abcdef-"
 _BODY_FIELDS = frozenset(
     ("requestURI", "verb", "user", "impersonatedUser", "authenticationMetadata", "sourceIPs", "userAgent", "objectRef")
 )
-
-
-class _Body:
-    """The part of an event from the stage to the object. The attribute tuple follows from it."""
-
-    __slots__ = ("key", "number", "stage", "start")
-
-    def __init__(self, stage: str, start: int, key: Hashable) -> None:
-        self.stage = stage
-        self.start = start
-        """Number of characters before the URI."""
-        self.key = key
-        self.number: int | None = None
+_RECEIVED_BODY, _STARTED_BODY, _COMPLETE_BODY = (
+    _ID_END + len(stage) for stage in (_IS_RECEIVED, _IS_STARTED, _IS_COMPLETE)
+)
+_STARTED_COLUMN = 3
+_STATUS = b',"responseStatus":'
+_TIMES = re.compile(rb',"requestReceivedTimestamp":"[0-9T:.-]{26}Z","stageTimestamp":"[0-9T:.-]{26}Z"}\n').match
+_TIMES_LENGTH = 106
+"""Length of a match of `_TIMES`."""
+_ANSWER = re.compile(
+    # The first alternative is only faster.
+    rb',"responseStatus":(\{"metadata":\{\},"code":[0-9]{3}\}|.*?)'
+    rb',"requestReceivedTimestamp":"(.{19})\.([0-9]{6})Z","stageTimestamp":"(.{19})\.([0-9]{6})(Z.*)\n'
+).match
+_ANNOTATIONS = b'Z","annotations":'
 
 
 class CanonicalLines:
@@ -72,145 +70,194 @@ class CanonicalLines:
     def __init__(
         self,
         namespaces: Collection[str],
-        find_number: Callable[[str, Hashable], int],
+        find_number: Callable[[bytes, Hashable], int],
         hash_id: Callable[[str], object],
     ) -> None:
         """Create a reader. `find_number` returns the index of a result of `read_attributes`, which it verifies in the line."""
         self._namespaces = namespaces
         self._find_number = find_number
         self._hash_id = hash_id
-        self._bodies: dict[str, _Body] = {}
-        self._codes: dict[str, int | None] = {}
-        self._rests: dict[str, tuple[int, int | None]] = {}
-        self._characters = 0
-        self._seconds: dict[str, int] = {}
+        self._bodies: dict[bytes, int] = {}
+        """Indices of attribute tuples by the text from the URI to the object."""
+        self._codes: dict[bytes, int | None] = {}
+        self._rests: dict[bytes, tuple[int, int | None]] = {}
+        self._bytes = 0
+        self._seconds: dict[bytes, int] = {}
 
-    def read(self, lines: Sequence[str], server: int, rows: list[Row], stages: Counter[str]) -> list[int]:
-        """Append the rows of events to `rows`, and count their stages. Return the indices of the lines that are left."""
-        received: dict[str, int] = {}
-        others = []
-        for index, line in enumerate(lines):
-            if line[_RECEIVED_STAGE] == _IS_RECEIVED:
-                # The event is in order if it equals what the later event of the request implies. So it is not parsed.
-                if received.setdefault(line[_ID], index) != index:
-                    others.append(index)
+    def read(self, data: bytes, server: int, rows: list[Row], others: list[Row], stages: Counter[str]) -> list[int]:
+        """Append rows of the tables `request` and `received`, and count the stages of the events.
+
+        All lines of `data` must end with a newline. Return where the lines start that are left.
+        """
+        received: dict[bytes, tuple[int, int]] = {}
+        new_rows: list[Row] = []
+        left = []
+        number_received, start, size = 0, 0, len(data)
+        while start < size:
+            audit_id = data[start + _ID_START : start + _ID_END]
+            if data.startswith(_IS_RECEIVED, start + _ID_END):
+                # The event is in order if the later event of the request has the same body. So it is not parsed.
+                place = start, data.index(b"\n", start) + 1
+                if received.setdefault(audit_id, place) is not place:
+                    left.append(start)
+                start = place[1]
                 continue
             try:
-                row, stage, implied = self._read_line(line, server, received)
+                row, end, is_pair = self._read_answer(data, start, audit_id, server, received.get(audit_id))
             except _EXPECTED:
-                others.append(index)
+                left.append(start)
+                start = data.index(b"\n", start) + 1
                 continue
-            rows.append(row)
-            stages[stage] += 1
-            if implied is not None:
-                position = received.pop(line[_ID])
-                if lines[position] == implied:
-                    stages[RECEIVED] += 1
-                else:
-                    others.append(position)
-        return sorted((*others, *received.values()))
+            new_rows.append(row)
+            if is_pair:
+                del received[audit_id]
+                number_received += 1
+            start = end
+        for audit_id, (start, end) in received.items():
+            if (
+                _is_hexadecimal(audit_id)
+                and data[_locate_body(start, end)] in self._bodies
+                and _is_received(data, start, end)
+            ):
+                others.append((self._hash_id(audit_id.decode()),))
+                number_received += 1
+            else:
+                left.append(start)
+        rows += new_rows
+        number_started = sum(row[_STARTED_COLUMN] == 1 for row in new_rows)
+        for stage, number in (
+            (RECEIVED, number_received),
+            (STARTED, number_started),
+            (COMPLETE, len(new_rows) - number_started),
+        ):
+            if number:
+                stages[stage] += number
+        return sorted(left)
 
-    def _read_line(self, line: str, server: int, received: Mapping[str, int]) -> tuple[Row, str, str | None]:
-        """Return row and stage of an event, and the line that precedes the event if its ID is in `received`.
+    def _read_answer(
+        self, data: bytes, start: int, audit_id: bytes, server: int, received: tuple[int, int] | None
+    ) -> tuple[Row, int, bool]:
+        """Return the row of a later event, where its line ends, and whether the event at `received` is the first one of the request.
 
         Raises one of `_EXPECTED` for other lines.
         """
-        status = line.index(_STATUS, _ID.stop)
-        text = line[_ID.stop : status]
-        body = self._bodies.get(text) or self._read_body(text)
-        number = body.number
+        body_start, started = start + _COMPLETE_BODY, 0
+        if not data.startswith(_IS_COMPLETE, start + _ID_END):
+            body_start, started = start + _STARTED_BODY, 1
+            if not data.startswith(_IS_STARTED, start + _ID_END):
+                raise ValueError("another stage")
+        if not (data.startswith(_HEAD, start) and _is_hexadecimal(audit_id)):
+            raise ValueError("another layout")
+        body, is_pair = b"", False
+        if received is not None:
+            body = data[_locate_body(*received)]
+            is_pair = data.startswith(body, body_start) and _is_received(data, *received)
+        body_end = body_start + len(body) if is_pair else data.index(_STATUS, body_start)
+        match = _ANSWER(data, body_end)
+        if match is None:
+            raise ValueError("another layout")
+        if not is_pair:
+            body = data[body_start:body_end]
+        number = self._bodies.get(body)
         if number is None:
-            number = body.number = self._find_number(line, body.key)
-        start = line.index(_RECEIVED, status) + 29
-        text = line[status + 18 : start - 29]
+            number = self._read_body(body, data[start : match.end()])
+        text, begin_second, begin, end_second, end, rest = match.groups()
         code = self._codes.get(text, -1)
         if code == -1:
             code = self._read_code(text)
-        text = line[start + 73 :]
-        decided, wait = self._rests.get(text) or self._read_rest(text)
-        begin, end = line[start : start + 20], line[start + 47 : start + 67]
-        begin_second = self._seconds.get(begin) or self._parse_second(begin)
-        end_second = self._seconds.get(end) or self._parse_second(end)
-        begin, end, audit_id = line[start + 20 : start + 26], line[start + 67 : start + 73], line[_ID]
-        if (
-            line[start + 26 : start + 47] != _ENDED
-            or not line[start : start + 73].isascii()
-            or not (begin.isdigit() and end.isdigit() and audit_id.replace("-", "").isalnum())
-            or not line.startswith(_HEAD)
-        ):
-            raise ValueError(line)
-        implied = None
-        if audit_id in received:
-            time = line[start : start + 27]
-            implied = f'{line[: _ID.stop]}{_IS_RECEIVED}{line[_ID.stop + body.start : status]}{_RECEIVED}{time}","stageTimestamp":"{time}"}}'
+        decided, wait = self._rests.get(rest) or self._read_rest(rest)
         row = (
             number,
             server,
-            self._hash_id(audit_id),
-            1 if body.stage == STARTED else 0,
-            begin_second + int(begin),
-            end_second + int(end),
+            self._hash_id(audit_id.decode()),
+            started,
+            (self._seconds.get(begin_second) or self._parse_second(begin_second)) + int(begin),
+            (self._seconds.get(end_second) or self._parse_second(end_second)) + int(end),
             code,
             decided,
             wait,
         )
-        return row, body.stage, implied
+        return row, match.end(), is_pair
 
-    def _read_body(self, text: str) -> _Body:
-        start = text.index('",', len(_STAGE)) + 2
-        stage = text[len(_STAGE) : start - 2]
-        event: Any
-        event, end = scan(f"{{{text[start:]}}}", 0)
-        if end != len(text) - start + 2 or not _BODY_FIELDS.issuperset(event) or stage not in LATER_STAGES:
+    def _read_body(self, text: bytes, line: bytes) -> int:
+        """Return the index of the attribute tuple of a line. `text` is the part from the URI to the object."""
+        event = _parse(b"{%b}" % text)
+        if not _BODY_FIELDS.issuperset(event):
             raise ValueError(text)
-        body = _Body(stage, start, read_attributes(event, self._namespaces))
+        number = self._find_number(line, read_attributes(event, self._namespaces))
         if self._can_remember(text):
-            self._bodies[text] = body
-        return body
+            self._bodies[text] = number
+        return number
 
-    def _read_code(self, text: str) -> int | None:
+    def _read_code(self, text: bytes) -> int | None:
         """Return the code in `responseStatus`, or None without one."""
-        status, end = scan(text, 0)
-        if end != len(text) or type(status) is not dict:
-            raise ValueError(text)
-        code = status.get("code")
+        code = _parse(text).get("code")
         if code is not None and not is_status(code):
             raise ValueError(text)
         if self._can_remember(text):
             self._codes[text] = code
         return code
 
-    def _read_rest(self, text: str) -> tuple[int, int | None]:
+    def _read_rest(self, text: bytes) -> tuple[int, int | None]:
         """Return whether authorization decided, and the queue wait, from the text after the times."""
         annotations: Any = {}
-        if text != 'Z"}':
-            annotations, end = scan(text, len(_ANNOTATIONS))
-            if not text.startswith(_ANNOTATIONS) or text[end:] != "}" or type(annotations) is not dict:
+        if text != b'Z"}':
+            if not (text.startswith(_ANNOTATIONS) and text.endswith(b"}")):
                 raise ValueError(text)
+            annotations = _parse(text[len(_ANNOTATIONS) : -1])
         wait = parse_wait(annotations[QUEUE_WAIT]) if QUEUE_WAIT in annotations else None
         answer = int(annotations.get(DECISION) is not None), wait
         if self._can_remember(text):
             self._rests[text] = answer
         return answer
 
-    def _can_remember(self, text: str) -> bool:
+    def _can_remember(self, text: bytes) -> bool:
         """Return whether a text is short enough to be remembered. Forget all texts if they are too many."""
-        if len(text) > _MAX_PART_CHARACTERS:
+        if len(text) > _MAX_PART_BYTES:
             return False
-        self._characters += len(text)
-        if self._characters > MAX_REMEMBERED_CHARACTERS:
+        self._bytes += len(text)
+        if self._bytes > MAX_REMEMBERED_BYTES:
             self._bodies.clear()
             self._codes.clear()
             self._rests.clear()
-            self._characters = len(text)
+            self._bytes = len(text)
         return True
 
-    def _parse_second(self, text: str) -> int:
-        """Return the microseconds since 1970 of the second of a time in the form of kube-apiserver."""
-        second = parse_time(f"{text[:19]}Z") if len(text) == _SECOND_LENGTH and text[19] == "." else None
+    def _parse_second(self, text: bytes) -> int:
+        """Return the microseconds since 1970 of a time without a fraction of a second."""
+        second = parse_time(f"{text.decode()}Z")
         if second is None:
             raise ValueError(text)
         if len(self._seconds) > _MAX_SECONDS:
             self._seconds.clear()
         self._seconds[text] = second
         return second
+
+
+def _locate_body(start: int, end: int) -> slice:
+    """Return where the text from the URI to the object is in a line with an event `RequestReceived`."""
+    return slice(start + _RECEIVED_BODY, end - _TIMES_LENGTH)
+
+
+def _is_received(data: bytes, start: int, end: int) -> bool:
+    """Return whether a line is an event `RequestReceived` if its audit ID and the text from the URI to the object are in order."""
+    return data.startswith(_HEAD, start) and _TIMES(data, end - _TIMES_LENGTH) is not None
+
+
+def _is_hexadecimal(audit_id: bytes) -> bool:
+    return not audit_id.translate(None, _HEXADECIMAL)
+
+
+def _parse(text: bytes) -> dict[str, Any]:
+    """Parse a JSON object. Raises one of `_EXPECTED` for other text."""
+    string = text.decode()
+    value, end = scan(string, 0)
+    # Strings with a lone surrogate are not text.
+    if (
+        end != len(string)
+        or type(value) is not dict
+        or "\n" in string
+        or ("\\u" in string and "\\ud" in string.lower())
+    ):
+        raise ValueError(text)
+    return value

@@ -180,46 +180,46 @@ class EventReader:
 
     def _read_lines(self, block: Block, server: int) -> None:
         """Read the events of complete lines. This loop takes most of the time of a replay."""
-        try:
-            lines = block.data.decode().split("\n")
-        except UnicodeDecodeError:
-            for number, data in enumerate(block.data.split(b"\n"), block.line):
-                self._read_line(number, data, server)
-            return
-        # Strings with a lone surrogate are not text. They are so rare that only lines with escaped surrogates are checked.
-        has_surrogates = b"\\ud" in block.data or b"\\uD" in block.data
-        others: Iterable[int] = range(len(lines))
-        if not (has_surrogates or self._wants_texts):  # texts of single requests are not worth remembering
-            others = self._canonical_lines.read(lines, server, self._rows, self._counts)
-        versions, count = self._versions, 0
-        add, add_received = self._add, self._add_received
-        event: Any
-        for index in others:
-            line, number = lines[index], block.line + index
+        data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+        if self._wants_texts:  # texts of single requests are not worth remembering
+            starts: Iterable[int] = _find_lines(data)
+        else:
+            starts = self._canonical_lines.read(data, server, self._rows, self._received, self._counts)
+        number, position = block.line, 0
+        for start in starts:
+            line = data[start : data.index(b"\n", start)]
             try:
-                event, end = scan(line, 0)
-                if (
-                    end != len(line)
-                    or (event.get("kind"), event.get("apiVersion")) not in versions
-                    or (has_surrogates and "\\u" in line)
-                ):
-                    self._read_line(number, line, server)
+                if self._read_plain(line, server):
                     continue
-                stage = event["stage"]
-                if stage == RECEIVED:
-                    count += 1
-                    add_received(event)
-                    continue
-                if stage in LATER_STAGES:
-                    add(event, stage, server)
-                else:
-                    self._read_line(number, line, server)
             except (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError):
-                self._read_line(number, line, server)
-        if count:
-            self._counts[RECEIVED] += count
+                pass
+            number += data.count(b"\n", position, start)
+            position = start
+            self._read_line(number, line, server)
         if max(len(self._rows), len(self._received)) >= _ROWS_PER_INSERT:
             self.flush()
+
+    def _read_plain(self, line: bytes, server: int) -> bool:
+        """Read a line that is an event as most others of the log. Return whether the line is such an event."""
+        text = line.decode()
+        event: Any
+        event, end = scan(text, 0)
+        if (
+            end != len(text)
+            or (event.get("kind"), event.get("apiVersion")) not in self._versions
+            # Strings with a lone surrogate are not text. Escaped surrogates are so rare that `_read_line` reads them.
+            or ("\\u" in text and ("\\ud" in text or "\\uD" in text))
+        ):
+            return False
+        stage = event["stage"]
+        if stage == RECEIVED:
+            self._counts[RECEIVED] += 1
+            self._add_received(event)
+        elif stage in LATER_STAGES:
+            self._add(event, stage, server)
+        else:
+            return False
+        return True
 
     def _read_line(self, number: int, line: str | bytes, server: int) -> None:
         """Read a line that may be anything: a blank line, an event in an envelope, a list, or not an event."""
@@ -255,6 +255,8 @@ class EventReader:
         if problem is not None:
             self._reject(problem)
             return
+        if isinstance(value, dict) and event is value:
+            self._versions.add((value.get("kind"), value.get("apiVersion")))
         stage = event["stage"]
         if stage == RECEIVED:
             self.coverage.stages[RECEIVED] += 1
@@ -265,8 +267,6 @@ class EventReader:
         except UserError as error:
             self._reject(str(error))
             return
-        if isinstance(value, dict) and event is value:
-            self._versions.add((value.get("kind"), value.get("apiVersion")))
 
     def _reject(self, reason: str) -> None:
         self.coverage.reject(self._file, self._line, reason)
@@ -339,7 +339,7 @@ class EventReader:
         number = self._numbers[key] = self.number_attributes(make_attributes(key))
         return number
 
-    def _find_number(self, line: str, key: Hashable) -> int:
+    def _find_number(self, line: bytes, key: Hashable) -> int:
         number = self._numbers.get(key)
         return self._number_tuple(json.loads(line), key) if number is None else number
 
@@ -366,6 +366,14 @@ class EventReader:
         if time is None:
             raise ValueError(text)
         return time
+
+
+def _find_lines(data: bytes) -> Iterator[int]:
+    """Yield the start of each line. All lines must end with a newline."""
+    start = 0
+    while start < len(data):
+        yield start
+        start = data.index(b"\n", start) + 1
 
 
 def parse_line(line: str | bytes) -> tuple[object] | None:

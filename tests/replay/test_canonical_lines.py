@@ -14,7 +14,7 @@ from support.audit_logs import FIXTURES
 from apflint.inputs.audit_logs import Block
 from apflint.replay import canonical_lines
 from apflint.replay.log import Coverage, Wanted
-from apflint.replay.python_engine import EventReader
+from apflint.replay.python_engine import EventReader, _find_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def read_lines(lines: Sequence[str], *, by_parts: bool) -> tuple[list[Any], Cove
     rows: list[Any] = []
     reader = EventReader(Wanted(), ("dev", "slow"), lambda table, new: rows.extend(new) if table == "request" else None)
     if not by_parts:
-        reader._canonical_lines.read = lambda lines, *_: [*range(len(lines))]  # type: ignore[method-assign]
+        reader._canonical_lines.read = lambda data, *_: [*_find_lines(data)]  # type: ignore[method-assign]
     reader._read_lines(Block(1, "\n".join(lines).encode()), 0)
     reader.flush()
     return sorted(((reader.tuples[row[0]], *row[1:]) for row in rows), key=repr), reader.coverage
@@ -86,7 +86,7 @@ def test_most_recorded_lines_are_read_by_their_parts(monkeypatch: pytest.MonkeyP
 
 
 def test_remembered_text_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canonical_lines, "MAX_REMEMBERED_CHARACTERS", 10_000)
+    monkeypatch.setattr(canonical_lines, "MAX_REMEMBERED_BYTES", 10_000)
     lines = recorded_lines()
     rows: list[Any] = []
     reader = EventReader(Wanted(), (), lambda _, new: rows.extend(new))
