@@ -62,7 +62,9 @@ class Evidence(NamedTuple):
     @property
     def span(self) -> str:
         """The time in which requests were counted."""
-        return "since the start of the server" if self.state.since_start else f"in {self.state.seconds or 0:.0f} s"
+        if self.state.since_start:
+            return "since the start of the server"
+        return "between the snapshots" if self.state.seconds is None else f"in {self.state.seconds:.0f} s"
 
     @property
     def limits(self) -> Limits | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.doctor import metric_names
@@ -93,6 +94,12 @@ class Metrics(NamedTuple):
         """How long the server has observed its oldest level, or None if unknown."""
         ages = [sample.value / NANOSECONDS for sample in self.find(metric_names.CLOCK)]
         return max(ages, default=None)
+
+    @property
+    def order(self) -> float:
+        """A number that grows while the server runs: its age or, up to 1.25, the number of dispatched requests."""
+        age = self.age_seconds
+        return sum(sample.value for sample in self.find(metric_names.DISPATCHED)) if age is None else age
 
     @property
     def release(self) -> Release | None:
@@ -231,20 +238,31 @@ def _directory(part: Part) -> str:
 
 
 def _group_metrics(metrics: Sequence[Part]) -> list[list[Part]]:
-    """Group metrics by server, the oldest first. Raises UserError if two metrics are of the same moment."""
+    """Group metrics by server, the oldest first. Raises UserError if the order or the server of two metrics is unknown."""
     servers: dict[float | None, list[Part]] = {}
     for part in metrics:
         servers.setdefault(_metrics(part).started, []).append(part)
-    for group in servers.values():
-        group.sort(key=lambda part: _metrics(part).age_seconds or 0)
-        ages = [_metrics(part).age_seconds for part in group]
-        for (part, age), (other, other_age) in zip(
-            zip(group, ages, strict=True), zip(group[1:], ages[1:], strict=True), strict=False
-        ):
-            if age is None or age == other_age:
-                names = f"{part.source.name} and {other.source.name}"
-                raise UserError(f"{names}: the metrics do not show which of them is older, or of which server they are")
+    for started, group in servers.items():
+        group.sort(key=lambda part: _metrics(part).order)
+        for part, other in pairwise(group):
+            _check_order(part, other, is_same_server=started is not None)
     return list(servers.values())
+
+
+def _check_order(part: Part, other: Part, *, is_same_server: bool) -> None:
+    """Raise UserError if the metrics of `other` are not certainly later ones of the same server."""
+    names = f"{part.source.name} and {other.source.name}"
+    if not is_same_server:
+        raise UserError(
+            f"{names}: without process_start_time_seconds, the metrics do not show whether they are from the same server"
+        )
+    if _metrics(part).order == _metrics(other).order:
+        raise UserError(f"{names}: the metrics do not show which of them is older")
+    for quantity in (metric_names.DISPATCHED, metric_names.REJECTED):
+        later = _metrics(other).by_level(quantity)
+        for level, sample in _metrics(part).by_level(quantity).items():
+            if _metrics(other).has(quantity) and (level not in later or later[level].value < sample.value):
+                raise UserError(f'{names} are not from the same server: "{level}" has fewer {quantity.label} later')
 
 
 def _metrics(part: Part) -> Metrics:

@@ -157,7 +157,10 @@ def seats_table(state: ServerState) -> Table:
 def requests_table(state: ServerState) -> Table:
     """Return the requests of each level: waiting, executing, dispatched, rejected, and how long they waited."""
     rate = () if state.since_start else ("PER SECOND",)
-    span = "since the start of the server" if state.since_start else f"in {state.seconds or 0:.0f} seconds"
+    if state.since_start:
+        span = "since the start of the server"
+    else:
+        span = "between the snapshots" if state.seconds is None else f"in {state.seconds:.0f} seconds"
     return Table(
         ("PRIORITY LEVEL", "WAITING", "EXECUTING", "DISPATCHED", *rate, *_REASONS, "WAIT P50", "WAIT P99"),
         tuple(_request_cells(level, state) for level in state.levels),

@@ -74,7 +74,8 @@ def _text(text: str) -> str:
 def _server(state: ServerState) -> str:
     first, *others = map(_text, describe_server(state))
     parts = [f"<h1>{first}</h1>\n", *(f"<p>{line}</p>\n" for line in others)]
-    parts += [_heading("Seats of each priority level"), _draw_seats(state)]
+    if state.server.last.metrics is not None:
+        parts += [_heading("Seats of each priority level"), _draw_seats(state)]
     if state.server.last.queues is not None:
         parts += [_heading("Queues with requests"), *_queues(state, state.server.last.queues)]
     for title, table in (

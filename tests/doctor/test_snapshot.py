@@ -7,9 +7,12 @@ import re
 import pytest
 from support.recordings import LIVE, read_moment, read_text
 
+from apflint.doctor.level_state import compute_state
 from apflint.doctor.metric_names import NOMINAL, SEATS_IN_USE
 from apflint.doctor.snapshot import Metrics, Part, group_servers, parse_part
 from apflint.errors import UserError
+from apflint.output.console import Style
+from apflint.output.doctor import render_state
 from apflint.releases import parse_release
 
 METRICS = read_text(LIVE / "4-mixed.metrics.txt.gz")
@@ -102,6 +105,37 @@ def test_counters_may_differ_by_the_requests_of_a_moment() -> None:
 def test_metrics_of_the_same_moment() -> None:
     with pytest.raises(UserError, match="x and y: the metrics do not show which of them is older"):
         group_servers(parse(x=METRICS, y=METRICS))
+
+
+def test_metrics_of_an_unknown_server() -> None:
+    """Without the start of the server, metrics of two servers would look like two moments of one server."""
+    first, second = (
+        re.sub(r"(?m)^process_start_time_seconds .*\n", "", read_text(LIVE / f"{moment}.metrics.txt.gz"))
+        for moment in ("2-slow-a", "4-mixed")
+    )
+    with pytest.raises(UserError, match="a and b: without process_start_time_seconds"):
+        group_servers(parse(a=first, b=second))
+
+
+@pytest.mark.parametrize("counter", ["dispatched", "rejected"])
+def test_counters_that_decrease(counter: str) -> None:
+    first, second = (read_text(LIVE / f"{moment}.metrics.txt.gz") for moment in ("2-slow-a", "4-mixed"))
+    larger = re.sub(rf'(?m)^(apiserver_flowcontrol_{counter}_requests_total{{.*"slow".*}}) .*$', r"\1 9999", first)
+    with pytest.raises(UserError, match=f'a and b are not from the same server: "slow" has fewer {counter} requests'):
+        group_servers(parse(b=second, a=larger))
+
+
+def test_order_of_metrics_of_older_releases() -> None:
+    """Up to 1.25, the metrics do not show the age of the server. The number of dispatched requests orders them."""
+    row = 'apiserver_flowcontrol_dispatched_requests_total{priority_level="low"}'
+    texts = {name: f"{row} {count}\nprocess_start_time_seconds 1\n" for name, count in (("a", 9), ("b", 7))}
+    (server,) = group_servers(parse(**texts))
+    assert [snapshot.sources[0].name for snapshot in server.snapshots] == ["b", "a"]
+    state = compute_state(server)
+    assert (state.seconds, state.levels[0].dispatched) == (None, 2)
+    assert "requests between the snapshots" in render_state(state, Style())
+    with pytest.raises(UserError, match="do not show which of them is older"):
+        group_servers(parse(a=texts["a"], b=texts["a"]))
 
 
 def test_servers_are_told_apart_by_their_start() -> None:

@@ -77,3 +77,12 @@ def test_servers_without_waiting_requests() -> None:
     markdown, html = render(metrics, queues)
     assert "All queues are empty." in html
     assert "**No findings**" in markdown
+
+
+def test_page_of_dumps() -> None:
+    """Without metrics, seats are unknown and not drawn."""
+    titles = "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests\n"
+    _, html = render(f"{titles}low, 0, true, false, 0, 3\n")
+    assert "<svg" not in html
+    assert "<h2>Seats" not in html
+    assert "<h2>Requests" in html
