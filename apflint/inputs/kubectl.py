@@ -180,10 +180,10 @@ def _get(options: KubectlOptions, path: str) -> dict[str, Any]:
     return answer
 
 
-def read_raw(options: KubectlOptions, path: str) -> bytes:
+def read_raw(options: KubectlOptions, path: str, max_bytes: int | None = None) -> bytes:
     """Return what the API server answers to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error."""
     command = ("kubectl", "get", "--raw", path, f"--request-timeout={MAX_KUBECTL_SECONDS}s", *options.arguments)
-    done = run_program(command, MAX_KUBECTL_SECONDS)
+    done = run_program(command, MAX_KUBECTL_SECONDS, max_bytes=max_bytes)
     if done.status == 0:
         return done.stdout
     message = done.message

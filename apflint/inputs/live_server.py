@@ -6,7 +6,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.doctor.snapshot import Metrics, Part, group_servers, parse_part
+from apflint.budgets import MAX_METRICS_BYTES
+from apflint.doctor.snapshot import Part, group_servers, parse_part
 from apflint.errors import UserError
 from apflint.inputs.apf_configuration import read_cluster
 from apflint.inputs.kubectl import read_raw
@@ -49,22 +50,33 @@ def read_live_server(kubectl: KubectlOptions, options: ClusterOptions, seconds: 
     notes: list[str] = []
     first: Part | None = None
     if seconds is not None:
-        first = _parse(_METRICS, read_raw(kubectl, _PATHS[_METRICS]))
+        first = _parse(_METRICS, read_raw(kubectl, _PATHS[_METRICS], MAX_METRICS_BYTES))
         time.sleep(seconds)
     parts = list(read_live_parts(kubectl, notes))
     if first is not None:
-        if _started(first) in [_started(part) for part in parts]:
-            parts.insert(0, first._replace(source=_rename(first)))
-        else:
-            notes.append(
-                "another API server has answered the second time, so there are no rates: run the command again"
-            )
+        parts = _add_earlier(first, parts, notes)
     try:
         objects = read_cluster((), options._replace(live=kubectl, cluster=None, kustomizations=()), notes.append)
     except UserError as error:
         objects = None
         notes.append(str(error))
     return LiveServer(tuple(parts), objects, tuple(notes))
+
+
+def _add_earlier(first: Part, parts: list[Part], notes: list[str]) -> list[Part]:
+    """Return the parts with earlier metrics, or without them and with a note if they are not from the same server."""
+    earlier = first._replace(source=Source(f"{first.source.name}-before", first.source.text))
+    later = [part for part in parts if part.kind == _METRICS]
+    try:
+        servers = group_servers((earlier, *later))
+    except UserError as error:
+        notes.append(f"{error}; there are no rates")
+        return parts
+    if len(servers) == 1 and later:
+        return [earlier, *parts]
+    reason = "another API server has answered the second time" if later else "the second metrics are missing"
+    notes.append(f"{reason}, so there are no rates: run the command again")
+    return parts
 
 
 def read_live_parts(kubectl: KubectlOptions, notes: list[str]) -> tuple[Part, ...]:
@@ -79,7 +91,8 @@ def _read_parts(kubectl: KubectlOptions, notes: list[str]) -> Iterator[Part]:
     """Yield the parts that can be read, at the same time as far as possible. Raises UserError if there are none."""
     with ThreadPoolExecutor(len(_PATHS)) as executor:
         answers = {
-            name: executor.submit(read_raw, kubectl, path + _DETAILS.get(name, "")) for name, path in _PATHS.items()
+            name: executor.submit(read_raw, kubectl, path + _DETAILS.get(name, ""), MAX_METRICS_BYTES)
+            for name, path in _PATHS.items()
         }
     errors: list[str] = []
     for name, answer in answers.items():
@@ -107,11 +120,3 @@ def _drop_contradictions(parts: list[Part], notes: list[str]) -> list[Part]:
 
 def _parse(name: str, data: bytes) -> Part:
     return parse_part(f"{LIVE_PREFIX}{name}", data.decode("utf-8", "replace"))
-
-
-def _rename(part: Part) -> Source:
-    return Source(f"{part.source.name}-before", part.source.text)
-
-
-def _started(part: Part) -> float | None:
-    return part.content.started if isinstance(part.content, Metrics) else None

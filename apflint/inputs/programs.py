@@ -44,13 +44,16 @@ def run_program(
     *,
     stdin: bytes = b"",
     environment: Mapping[str, str] | None = None,
+    max_bytes: int | None = None,
 ) -> ProgramOutput:
     """Run a program in a directory, by default the current one, and return its output.
 
     Raises UserError if the program is missing or cannot be started, if it runs longer than `seconds`, and if it prints
-    more than `MAX_FILE_BYTES`. In the last two cases, the program and all processes that it has started are killed.
+    more than `max_bytes`, or `MAX_FILE_BYTES` if that is None. In the last two cases, the program and all processes that
+    it has started are killed.
     """
     name = command[0]
+    limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
     try:
         # A file instead of a pipe: a pipe would have to be written while the output is read.
         with tempfile.TemporaryFile() if stdin else open(os.devnull, "rb") as file:
@@ -83,8 +86,8 @@ def run_program(
     reader.start()
     assert process.stdout is not None
     try:
-        stdout = process.stdout.read(MAX_FILE_BYTES + 1)
-        if len(stdout) > MAX_FILE_BYTES:
+        stdout = process.stdout.read(limit + 1)
+        if len(stdout) > limit:
             _kill(process)
         status = process.wait()
         reader.join()
@@ -94,8 +97,8 @@ def run_program(
         process.stdout.close()
     if expired.is_set():
         raise UserError(f"{name} did not finish within {seconds} seconds.")
-    if len(stdout) > MAX_FILE_BYTES:
-        raise UserError(f"{name} printed more than {MAX_FILE_BYTES >> 20} MiB.")
+    if len(stdout) > limit:
+        raise UserError(f"{name} printed more than {limit >> 20} MiB.")
     return ProgramOutput(status, stdout, b"".join(messages).decode("utf-8", "replace"))
 
 

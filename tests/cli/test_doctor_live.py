@@ -148,6 +148,20 @@ def test_other_server_answers_the_second_time(tmp_path: Path, capsys: pytest.Cap
     assert "another API server has answered the second time" in notes
 
 
+def test_metrics_of_which_the_order_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found, notes = diagnose(tmp_path, capsys, "--watch", "1s", replies=Moments(read("2-slow-a", "metrics")))
+    assert found["servers"][0]["sinceStart"] is True
+    assert "the metrics do not show which of them is older; there are no rates" in notes
+
+
+def test_second_metrics_are_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replies = Moments(read("1-varied", "metrics"))
+    replies["/metrics"] = FORBIDDEN
+    found, notes = diagnose(tmp_path, capsys, "--watch", "1s", replies=replies)
+    assert len(found["servers"][0]["files"]) == 3
+    assert "the second metrics are missing, so there are no rates" in notes
+
+
 @pytest.mark.parametrize(("words", "message"), [
     (("--metrics", "m"), "--live and --metrics cannot be combined"),
     (("--dump", "m"), "--live and --dump cannot be combined"),
