@@ -50,6 +50,8 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
             Problem(
                 evidence.level(different[0][0]),
                 f"the limits of {pluralize(len(names), 'level')} differ from the manifests",
+                # The default of the flags is only an assumption.
+                severity="info" if total is None and expected is None and totals is not None else None,
                 notes=(*(text for _, text in different[:MAX_NAMED]), explanation),
                 help=advice,
             ),

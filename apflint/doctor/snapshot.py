@@ -76,13 +76,17 @@ class Metrics(NamedTuple):
         return {level for quantity in metric_names.QUANTITIES for level in map(level_of, self.find(quantity)) if level}
 
     def missing(self, release: Release | None) -> Iterator[str]:
-        """Yield the quantities that the metrics do not show, with the name of the metric."""
+        """Yield the quantities that the metrics do not show although the release has them, with the name of the metric."""
         for quantity in metric_names.QUANTITIES:
-            if not self.has(quantity):
-                metric = quantity.metrics[0]
-                too_old = release is not None and release.minor < quantity.metrics[-1].since
-                reason = f", which Kubernetes {release.name} does not have" if release is not None and too_old else ""
-                yield f"{quantity.label} ({metric.name}{reason})"
+            name = quantity.metrics[0].name if release is None else metric_names.name_in(quantity, release)
+            if name is not None and not self.has(quantity):
+                yield f"{quantity.label} ({name})"
+
+    def unsupported(self, release: Release | None) -> Iterator[str]:
+        """Yield the quantities that the metrics do not show because the release does not have them."""
+        for quantity in metric_names.QUANTITIES:
+            if release is not None and metric_names.name_in(quantity, release) is None and not self.has(quantity):
+                yield quantity.label
 
     @property
     def started(self) -> float | None:

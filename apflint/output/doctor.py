@@ -46,7 +46,7 @@ def state_json(state: ServerState) -> dict[str, object]:
         "serverConcurrency": state.total,
         "sinceStart": state.since_start,
         "seconds": state.seconds,
-        "missing": [] if metrics is None else list(metrics.missing(state.release)),
+        "missing": [] if metrics is None else [*metrics.missing(state.release), *metrics.unsupported(state.release)],
         "levels": [_level_json(level, state) for level in state.levels],
     }
 
@@ -129,6 +129,10 @@ def describe_gaps(state: ServerState) -> list[str]:
     lines = []
     if missing := list(metrics.missing(state.release)):
         lines.append(f"{metrics.source.name}: not in the metrics: {', '.join(missing)}.")
+    if state.release is not None and (unsupported := list(metrics.unsupported(state.release))):
+        lines.append(
+            f"{metrics.source.name}: Kubernetes {state.release.name} has no metrics of: {', '.join(unsupported)}."
+        )
     if count := len(metrics.samples.not_finite):
         values = "1 value is" if count == 1 else f"{count} values are"
         lines.append(

@@ -205,6 +205,15 @@ def test_formats_without_tables_report_missing_metrics(
     assert "m: 1 value is NaN, infinite or impossible, and not used (line 1)." in notes
 
 
+def test_metrics_that_the_release_does_not_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m").write_text('apiserver_flowcontrol_request_concurrency_limit{priority_level="low"} 20\n', "utf-8")
+    assert run(["doctor", "--metrics", "m", "--kubernetes", "1.25"]) == 0
+    assert (
+        "m: Kubernetes 1.25 has no metrics of: min limit, max limit, current limit, demand (high"
+        in capsys.readouterr().out
+    )
+
+
 def test_release_of_the_option(capsys: pytest.CaptureFixture[str]) -> None:
     (server,) = answer(capsys, "--metrics", BUSY, "--kubernetes", "1.33")["servers"]
     assert server["kubernetes"] == "1.33"

@@ -246,6 +246,21 @@ def test_total_that_explains_the_limits() -> None:
     assert "A server concurrency limit of 29 to 31 explains the nominal limits" in text
 
 
+@pytest.mark.parametrize(
+    ("expected", "row", "severity"), [(None, "", "info"), (600, "", "warning"), (None, "slow", "warning")]
+)
+def test_assumed_total_is_an_info(expected: int | None, row: str, severity: str) -> None:
+    """Without the total of the server, the default of the flags is only an assumption. No total explains another `slow`."""
+    (part,) = (part for part in read_moment("0-idle") if part.kind == "metrics")
+    text = part.source.text.replace('apiserver_flowcontrol_upper_limit_seats{priority_level="exempt"} 30\n', "")
+    text = text.replace(
+        f'nominal_limit_seats{{priority_level="{row}"}} 2\n', f'nominal_limit_seats{{priority_level="{row}"}} 7\n'
+    )
+    objects = json.dumps({"kind": "List", "apiVersion": "v1", "items": recorded_objects("0-idle")})
+    found = diagnose_files({"m": text, "objects.yml": objects}, expected).findings
+    assert [finding.severity for finding in found if finding.rule == "APF806"] == [severity]
+
+
 @given(total=st.integers(1, 5000), release=st.sampled_from(["1.25", "1.28", "1.36"]))
 def test_total_is_found(total: int, release: str) -> None:
     """The totals that are found give the same nominal limits, and those next to them do not."""

@@ -157,9 +157,12 @@ def test_metrics_of_older_releases() -> None:
 def test_missing_metrics_are_listed() -> None:
     found = metrics('apiserver_flowcontrol_request_concurrency_limit{priority_level="low"} 20\n')
     assert "current limit (apiserver_flowcontrol_current_limit_seats)" in list(found.missing(None))
-    old = list(found.missing(parse_release("1.25")))
-    assert "current limit (apiserver_flowcontrol_current_limit_seats, which Kubernetes 1.25 does not have)" in old
-    assert "start of the server (process_start_time_seconds)" in old
+    old = parse_release("1.25")
+    assert "seats in use (apiserver_flowcontrol_request_concurrency_in_use)" in list(found.missing(old))
+    assert "start of the server (process_start_time_seconds)" in list(found.missing(old))
+    assert not any("current limit" in text for text in found.missing(old))
+    assert "current limit" in list(found.unsupported(old))
+    assert list(found.unsupported(None)) == list(found.unsupported(parse_release("1.36"))) == []
 
 
 @pytest.mark.parametrize(
