@@ -178,10 +178,18 @@ def _seats_picture(level: LevelResult, result: Result) -> str:
             )
     parts += (
         f'<text x="{_LEFT - 6}" y="{y(value)}" dy="4" text-anchor="end">{value:,}</text>\n'
-        for value in sorted({0, round(top / _MARGIN / 2), round(top / _MARGIN)})
+        for value in _list_ticks(top)
     )
     label = f"Seats of {level.name} over time"
     return _picture(label, _HEIGHT + 12, parts, result)
+
+
+def _list_ticks(top: float) -> range:
+    """Return 2 to 5 round numbers from 0 to `top`, which is at least 1."""
+    step = 1
+    while top / step >= 5:
+        step = step * 5 // 2 if str(step)[0] == "2" else step * 2
+    return range(0, int(top) + 1, step)
 
 
 def _heat_map(level: LevelResult, rows: Sequence[int], result: Result) -> str:
@@ -204,12 +212,28 @@ def _heat_map(level: LevelResult, rows: Sequence[int], result: Result) -> str:
                 )
             start = place
     height = len(rows) * cell
-    parts.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{rows[0]}</text>\n')
-    if len(rows) > 1 and height > 24:
-        parts.append(f'<text x="{_LEFT - 6}" y="{height}" text-anchor="end">{rows[-1]}</text>\n')
+    parts += _label_rows(rows, cell, level.limits.queues or 1, result.load.servers)
     return _picture(
         f"Waiting requests in the queues of {level.name}, at most {most:,} in one queue", height, parts, result
     )
+
+
+def _label_rows(rows: Sequence[int], cell: int, queues: int, servers: int) -> Iterator[str]:
+    """Label the first and the last queue, or the first queue of each API server."""
+    if servers == 1:
+        labels = {0: str(rows[0])} | ({len(rows) - 1: str(rows[-1])} if len(rows) * cell > 24 else {})
+    else:
+        numbers = [row // queues for row in rows]
+        labels = {numbers.index(number): f"server {number + 1}" for number in sorted(set(numbers))}
+    below = 0
+    for place, label in labels.items():
+        y = place * cell
+        if servers > 1:
+            yield f'<path class="grid" d="M{_LEFT},{y}h{_WIDTH}"/>\n'
+        if y >= below:
+            text_y = (place + 1) * cell if servers == 1 and place else y + 10
+            yield f'<text x="{_LEFT - 6}" y="{text_y}" text-anchor="end">{label}</text>\n'
+            below = y + 12
 
 
 def _shade(level: LevelResult, waiting: tuple[int, int] | None, most: int) -> tuple[str, float] | None:

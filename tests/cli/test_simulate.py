@@ -17,6 +17,7 @@ from support.api_server import recorded_answers, serve
 from support.audit_logs import event, write_log
 
 from apflint.cli.app import run
+from apflint.output.simulation_page import _list_ticks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,6 +112,15 @@ def test_page_loads_nothing_and_escapes_names(capsys: pytest.CaptureFixture[str]
     assert "default-src 'none'" in page
     for format_ in ("text", "markdown", "json"):
         assert "\x1b" not in read(capsys, ["simulate", load, "--format", format_])
+
+
+def test_page_separates_the_queues_of_servers(capsys: pytest.CaptureFixture[str]) -> None:
+    body = "name: a, as: alice, request: list pods -A, service: 900ms, bursts: {at: 0s, requests: 60}, count: 3"
+    for servers, labels in (("1", set()), ("3", {"server 1", "server 2", "server 3"})):
+        load = write_load(body, duration="5s", servers=servers)
+        page = read(capsys, ["simulate", load, "--server-concurrency", "20", "--format", "html"])
+        assert "Waiting requests of each queue" in page
+        assert set(re.findall(r">(server \d)</text>", page)) == labels
 
 
 def test_idle_clients_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -379,6 +389,8 @@ def test_running_cluster(capsys: pytest.CaptureFixture[str], empty: Path) -> Non
 def test_log_that_cannot_be_simulated(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
     log = str(write_log(empty / "audit.log", [logged(1, 0, 1, responseStatus={"code": 429}, annotations=None)]))
     assert "none has a known service time" in fail(capsys, ["simulate", "--from-audit", log])
+    (empty / "empty.log").write_text("", "utf-8")
+    assert "the audit log has no request" in fail(capsys, ["simulate", "--from-audit", "empty.log"])
     assert "name a load file, or an audit log" in fail(capsys, ["simulate"])
     assert "name a load file, or an audit log" in fail(capsys, ["simulate", LOAD, "--from-audit", log])
     assert "require --from-audit" in fail(capsys, ["simulate", LOAD, "--objects", "pods=3"])
@@ -388,3 +400,11 @@ def test_log_that_cannot_be_simulated(capsys: pytest.CaptureFixture[str], empty:
     write_log(empty / "many.log", [logged(number, number, 1) for number in range(200)])
     error = fail(capsys, ["simulate", "--from-audit", "many.log", "--scale", "1000000"])
     assert "the load has 200,000,000 requests, more than the maximum" in error
+
+
+@pytest.mark.parametrize(
+    ("top", "ticks"),
+    [(1.05, [0, 1]), (5.2, [0, 2, 4]), (31, [0, 10, 20, 30]), (99_999, list(range(0, 80_001, 20_000)))],
+)
+def test_seats_have_round_ticks(top: float, ticks: list[int]) -> None:
+    assert list(_list_ticks(top)) == ticks

@@ -89,6 +89,8 @@ MISTAKES = [
     (f"{one(f'{CLIENT}, rate: 1/s')}\nobjects: «3»", "expected a mapping from resources to numbers", 1),
     (f"{one(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: «{{size: 3}}»}}", "`count` is missing", 1),
     (f"{one(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: {{count: 1, size: «big»}}}}", "a size such as 8Ki", 1),
+    (f"{one(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: {{count: 1, size: «4000000000»}}}}", "a size such as 8Ki", 1),
+    (f"{one(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: {{count: 1, size: «4000000000k»}}}}", "a size such as 8Ki", 1),
     (f"{one(f'{CLIENT}, rate: 1/s')}\nwatchers: {{pods: «many»}}", "an integer of at least 1", 1),
     (
         f"duration: 1m\nclients: [{{{CLIENT}, rate: 1/s}}, {{name: «a», as: b, request: list pods, service: 1s, rate: 1/s}}]",

@@ -210,6 +210,10 @@ def _simulate_log(
         for number, read in enumerate(replays):
             if not number:
                 _report_problems(read.log.coverage)
+            if not read.extent.requests:
+                raise UserError(
+                    "the audit log has no request: no event has the stage ResponseComplete or ResponseStarted"
+                )
             logged = build_logged_load(read, scale, seed)
             if not logged.requests:
                 raise UserError("no request in the audit log can be simulated: none has a known service time")
