@@ -14,6 +14,7 @@ from apflint.load.fields import Fields, read_fields
 from apflint.record import NamedTuple
 from apflint.requests.words import RequestArguments, infer_resource, parse_command_line
 from apflint.simulate.load import (
+    NUMBER,
     REQUEST_TIMEOUT,
     SECOND,
     Burst,
@@ -184,7 +185,11 @@ def _parse_client(reader: _LoadFields, path: Path) -> Client | None:
         )
         key = "timeout" if deadline == timeout else "service"
         fields.reject((*path, key), f"{what} the median service time: most requests would never succeed")
-    return Client(name, path, arguments, service, instances, rate, think, bursts, retries, deadline)
+    client = Client(name, path, arguments, service, instances, rate, think, bursts, retries, deadline)
+    if NUMBER in name and not client.differ:
+        message = "also write it in `as`, `groups` or `request`, so that each client has its own user or request"
+        fields.reject((*path, "name"), f"`{NUMBER}` has no effect in `name` alone: {message}")
+    return client
 
 
 def _parse_arguments(fields: Fields, path: Path) -> RequestArguments | None:

@@ -71,6 +71,7 @@ MISTAKES = [
     (one(f"{CLIENT}, rate: «0/s»"), "expected a rate such as 2/s", 0),
     (one(f"{CLIENT}, rate: «{'9' * 400}/s»"), "expected a rate such as 2/s", 1),
     (one(f"{CLIENT}, rate: 1/s, «think»: 1s"), "not both", 1),
+    (one('name: «"a-{n}"», as: alice, request: list pods, service: 1s, rate: 1/s'), "has no effect in `name` alone", 0),
     (one(f"«{CLIENT}»").replace("{«", "«{").replace("»}", "}»"), "add `rate`, `think` or `bursts`", 1),
     (one(f"{CLIENT}, think: «0s»"), "at least 1ms", 0),
     (one(f"{CLIENT}, rate: 1/s, timeout: «900ms»"), "not longer than the median service time", 0),

@@ -108,6 +108,7 @@ def loads(draw: st.DrawFn, group: str = "a") -> Load:
     return load(*clients, duration=draw(st.sampled_from([3, 11])) * SECOND, servers=draw(st.integers(1, 2)))
 
 
+NO_LENDING = ("workload-low.lendablePercent=0", "workload-low.borrowingLimitPercent=0")
 SMALL = Options(level("a", 400) + "---" + level("b"), seats=8)
 
 
@@ -448,15 +449,24 @@ def test_timeout_in_the_request_must_be_longer_than_the_service_time() -> None:
 
 
 def test_borrowed_and_lent_seats_of_one_server_do_not_hide_those_of_another() -> None:
-    # Only one of 3 servers has requests. The others lend what it would like to borrow.
-    busy = client("a", user="system:serviceaccount:ci:runner", rate=250.0, service=ServiceTime(100 * MILLISECOND))
-    one, three = (
-        result_at(simulate(load(busy, duration=24 * SECOND, servers=servers), Options("", seats=60)), "workload-low")
-        for servers in (1, 3)
+    user = "system:serviceaccount:ci:runner"
+    busy = client("a", user=user, rate=250.0, service=ServiceTime(100 * MILLISECOND))
+    idle = client("a", user=user, bursts=(Burst(0, 1),), service=ServiceTime(0))
+    one, three, none = (
+        result_at(simulate(load(wanted, duration=24 * SECOND, servers=servers), Options("", seats=60)), "workload-low")
+        for wanted, servers in ((busy, 1), (busy, 3), (idle, 1))
     )
-    assert three.borrowed == one.borrowed > 1
-    assert three.lent > one.lent + 5
     assert three.seats == one.seats
+    assert three.borrowed == one.borrowed > 1
+    assert none.lent > 5
+    assert three.lent == pytest.approx(one.lent + 2 * none.lent)  # the other servers have no requests
+
+
+def test_servers_below_their_limits_do_not_borrow() -> None:
+    both = client("a", user="system:serviceaccount:ci:runner", instances=2, rate=70.0, service=ServiceTime(SECOND // 5))
+    found = result_at(simulate(load(both, servers=2), Options("", seats=60, changes=NO_LENDING)), "workload-low")
+    assert found.seats > found.limits.nominal  # of one server
+    assert found.borrowed == 0
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=300))
