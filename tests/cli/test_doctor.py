@@ -114,6 +114,13 @@ def test_selection_and_settings(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert {(finding["rule"], finding["severity"]) for finding in found["findings"]} == {("APF802", "error")}
 
 
+def test_rules_about_manifests(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--metrics", IDLE, "--select", "APF101", "--format", "concise"]) == 0
+    assert "the selected rules are not about a running server" in capsys.readouterr().err
+    assert run(["doctor", "--metrics", IDLE, "--select", "APF101,APF802", "--format", "concise"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_other_total(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--metrics", IDLE, "-f", OBJECTS, "--kubernetes", "1.36", "--select", "APF806", "--server-concurrency")
     assert answer(capsys, *words, "20+10")["findings"] == []

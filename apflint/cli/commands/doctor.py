@@ -17,6 +17,7 @@ from apflint.cli.options import CLUSTER, INPUT, OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.report_files import parse_format
 from apflint.cli.terminal import style
+from apflint.doctor.diagnoses import DIAGNOSES
 from apflint.doctor.diagnosis import diagnose
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
@@ -32,9 +33,12 @@ from apflint.settings.clusters import apply_cluster, find_cluster
 
 if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
+    from apflint.doctor.snapshot import Part
     from apflint.effective import Effective
     from apflint.finding import Report
+    from apflint.inputs.kubectl import KubectlOptions
     from apflint.output.console import Style
+    from apflint.settings.model import Settings
 
 _MANIFESTS_HELP = "Manifests that the server should have: files or directories; repeatable."
 _LIVE_HELP = "Read the metrics, dumps and objects of the API server that kubectl reaches."
@@ -126,30 +130,15 @@ def doctor(
         server_concurrency=server_concurrency,
     )
     if cluster is not None:
-        named = find_cluster(settings, cluster)
-        origins = {
-            field: cluster for field in ("kubernetes", "server_concurrency") if getattr(named, field) is not None
-        }
-        settings = apply_cluster(settings, named)._replace(origins={**origins, **settings.origins})
+        settings = _apply_cluster(settings, cluster)
     given = ClusterOptions(
         kubernetes, server_concurrency, True, config, isolated, None, cluster, tuple(kustomize or ())
     )
-    effective: Effective | None = None
-    current: Effective | None = None
-    if kubectl is None:
-        parts = read_parts(paths)
-    else:
-        from apflint.inputs.live_server import read_live_server
-
-        with show_progress("Reading the cluster"):
-            answer = read_live_server(kubectl, given, watch)
-        parts, effective = answer.parts, answer.objects
-        current = effective
-        for note in (*answer.notes, "these are the numbers of one API server: the one that answered"):
-            print_note(note)
+    parts, current = (read_parts(paths), None) if kubectl is None else _read_live(kubectl, given, watch)
     servers = group_servers(parts)
     release = settings.kubernetes if "kubernetes" in settings.origins else current.release if current else None
     states = [compute_state(server, release) for server in servers]
+    effective = current
     if filename or given.names_manifests:
         shown = next((state.release for state in states if state.release is not None), None)
         effective = read_cluster(options.chain_paths(filename), given._replace(kubernetes=shown), print_note)
@@ -157,12 +146,37 @@ def doctor(
     evidence = [Evidence(state, effective, expected, current) for state in states]
     chosen = settings.to_options()
     report = diagnose(evidence, chosen.rules, chosen.adjust)
+    notes = (
+        []
+        if DIAGNOSES.keys() & chosen.rules
+        else ["the selected rules are not about a running server, unlike APF801 to APF821"]
+    )
     if output_format not in _FORMATS_WITH_TABLES:
-        for state in states:
-            for gap in describe_gaps(state):
-                print_note(gap)
+        notes += [gap for state in states for gap in describe_gaps(state)]
+    for note in notes:
+        print_note(note)
     sys.stdout.write(_render(states, report, output_format, style(color, quiet=True)))
     return exit_code_of(report, Output(output_format, settings.fail_on))
+
+
+def _apply_cluster(settings: Settings, name: str) -> Settings:
+    """Return the settings that apply in a cluster. Its release and seats count as given."""
+    cluster = find_cluster(settings, name)
+    origins = {field: name for field in ("kubernetes", "server_concurrency") if getattr(cluster, field) is not None}
+    return apply_cluster(settings, cluster)._replace(origins={**origins, **settings.origins})
+
+
+def _read_live(
+    kubectl: KubectlOptions, given: ClusterOptions, watch: float | None
+) -> tuple[tuple[Part, ...], Effective | None]:
+    """Return the metrics and dumps of the API server that answers, and the objects of the cluster, or None if unknown."""
+    from apflint.inputs.live_server import read_live_server
+
+    with show_progress("Reading the cluster"):
+        answer = read_live_server(kubectl, given, watch)
+    for note in (*answer.notes, "these are the numbers of one API server: the one that answered"):
+        print_note(note)
+    return answer.parts, answer.objects
 
 
 def _render(states: list[ServerState], report: Report, output_format: str, how: Style) -> str:
