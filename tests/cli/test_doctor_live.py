@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ from support.api_server import GROUP, recorded_answers, serve, status
 from support.recordings import ROOT, read_text
 
 from apflint.cli.app import run
+from apflint.inputs import live_server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +25,14 @@ LIVE = ROOT / "fixtures" / "live"
 DEBUG = "/debug/api_priority_and_fairness/"
 FORBIDDEN = status(403, "Forbidden", 'forbidden: User "alice" cannot get path')
 OTHERS = "these are the numbers of one API server"
+
+
+@pytest.fixture(autouse=True)
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Do not wait between two snapshots, and return the times that the command would have waited."""
+    seconds: list[float] = []
+    monkeypatch.setattr(live_server, "time", SimpleNamespace(sleep=seconds.append))
+    return seconds
 
 
 def read(moment: str, part: str) -> bytes:
@@ -127,8 +137,9 @@ class Moments(dict[str, tuple[int, Any]]):
         return (200, self.earlier.pop()) if key == "/metrics" and self.earlier else super().get(key, default)
 
 
-def test_watch_shows_rates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found, _ = diagnose(tmp_path, capsys, "--watch", "1s", replies=Moments(read("1-varied", "metrics")))
+def test_watch_shows_rates(tmp_path: Path, capsys: pytest.CaptureFixture[str], waited: list[float]) -> None:
+    found, _ = diagnose(tmp_path, capsys, "--watch", "2m", replies=Moments(read("1-varied", "metrics")))
+    assert waited == [120]
     (server,) = found["servers"]
     assert server["sinceStart"] is False
     assert server["files"][0] == "live:metrics-before"
