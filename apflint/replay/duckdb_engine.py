@@ -280,8 +280,7 @@ def _read_typed(path: str, compression: str, wanted: Wanted) -> str:
     is_plain = f"""
         CASE WHEN {_IS_RECEIVED} THEN NOT {is_ambiguous(texts[:1])}
         ELSE NOT {is_ambiguous(texts)} AND coalesce(starts_with(requestURI, '/'), TRUE)
-            AND coalesce(CAST({_CODE} AS TEXT), '') = coalesce(CAST(responseStatus.code AS TEXT), '')
-            AND (impersonatedUser IS NULL OR NOT {is_ambiguous(['"user".username'])} AND {_HAS_PLAIN_GROUPS}) END
+            AND coalesce(CAST({_CODE} AS TEXT), '') = coalesce(CAST(responseStatus.code AS TEXT), '') END
     """
     source = (
         f"read_json({quote(path)}, columns = {{{columns}}}, format = 'newline_delimited', auto_detect = false,"
@@ -296,10 +295,6 @@ def _parse_time(text: str) -> str:
 
 
 _IS_RECEIVED = f"coalesce(stage = '{RECEIVED}', FALSE)"
-_HAS_PLAIN_GROUPS = """
-    coalesce(regexp_like(CAST("user".groups AS TEXT), '^(null|[[]("[^"]*"(,"[^"]*")*)?[]])$'), TRUE)
-"""
-"""Condition that the groups of the impersonating user are strings without quotation marks."""
 _CODE = "TRY_CAST(CAST(responseStatus.code AS TEXT) AS INTEGER)"
 _EVENT = f"""
     kind, apiVersion AS version, stage, auditID AS audit_id, verb, requestURI AS uri, "user" AS requester,

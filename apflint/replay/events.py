@@ -35,6 +35,9 @@ QUEUE_WAIT = "apiserver.latency.k8s.io/apf-queue-wait"
 Source: `writeLatencyToAnnotation` in staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit.go.
 """
 
+UNREADABLE_WAIT = -1
+"""Stands for an annotation that is not a duration, until `forget_unreadable_waits` counts these."""
+
 MIN_YEAR, MAX_YEAR = 1970, 2999
 """Years of times in audit logs. In other years, the time is wrong, and 64 bits are too few for calculations."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -119,7 +122,10 @@ def make_attributes(key: Hashable) -> AttributeTuple:
 
 
 def find_problem(value: object) -> str | None:
-    """Return why a JSON value is not an audit event that a replay can read, as a clause, or None if it is one."""
+    """Return why a JSON value is not an audit event that a replay can read, as a clause, or None if it is one.
+
+    Fields that `read_attributes` does not use may have any value.
+    """
     try:
         event = require_object(value, "an audit event")
         kind, version = get_string(event, "kind"), get_string(event, "apiVersion")
@@ -130,14 +136,14 @@ def find_problem(value: object) -> str | None:
             return f"unknown stage {quote(stage)}" if stage else "the event has no stage"
         if stage == RECEIVED:
             return None
-        get_string(event, "verb", required=True)
+        verb = get_string(event, "verb", required=True)
         get_string(event, "auditID")
-        for key in ("impersonatedUser", "user"):
-            user = require_object(event.get(key) or {}, f'"{key}"')
-            get_string(user, "username")
-            get_strings(user, "groups")
+        key = "impersonatedUser" if event.get("impersonatedUser") else "user"
+        user = require_object(event.get(key) or {}, f'"{key}"')
+        get_string(user, "username")
+        get_strings(user, "groups")
         reference = require_object(event.get("objectRef") or {}, '"objectRef"')
-        for key in ("resource", "subresource", "apiGroup", "namespace", "name"):
+        for key in ("resource", "subresource", "apiGroup", "namespace", *(("name",) if verb in LIST_VERBS else ())):
             get_string(reference, key)
         get_string(event, "requestURI", required=not reference)
         for key in ("requestReceivedTimestamp", "stageTimestamp"):
@@ -171,11 +177,13 @@ def parse_time(text: object) -> int | None:
 
 
 def parse_wait(text: object) -> int | None:
-    """Return a Go duration in microseconds, rounded down, or None if `text` is not a duration as Go prints it.
+    """Return a Go duration in microseconds, rounded down, or `UNREADABLE_WAIT` if `text` is not a duration as Go prints it.
 
     The SQL of other engines adds the parts in the same order, so the results are equal.
     """
-    if not isinstance(text, str) or (match := _DURATION.fullmatch(text)) is None:
+    if text is None:
         return None
+    if not isinstance(text, str) or (match := _DURATION.fullmatch(text)) is None:
+        return UNREADABLE_WAIT
     hours, minutes, number, unit = match.groups()
     return floor(int(hours or 0) * 3600e6 + int(minutes or 0) * 60e6 + float(number) * _MICROSECONDS[unit])

@@ -97,6 +97,8 @@ class Replay(NamedTuple):
     """Number of events that the log contains twice."""
     unanswered: int
     """Number of requests that have only the event `RequestReceived`, which are in no other number."""
+    unreadable_waits: int
+    """Number of requests whose queue wait is not a duration."""
     extent: Extent
     filter: Filter
     """The requests in `apf`. Its times are since 1970."""

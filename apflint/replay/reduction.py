@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from apflint.replay.events import COMPLETE, PANIC, RECEIVED, STARTED, make_attributes
+from apflint.replay.events import COMPLETE, PANIC, RECEIVED, STARTED, UNREADABLE_WAIT, make_attributes
 from apflint.replay.list_options import LIST_VERBS, make_sql
 
 if TYPE_CHECKING:
@@ -65,9 +65,10 @@ _WAIT_PARTS = " + ".join(
     for unit, factor in _WAIT_UNITS
 )
 _WAIT = f"""
-    CASE WHEN queue_wait IS NULL THEN NULL WHEN regexp_like(queue_wait, '{_DURATION}') THEN CAST(floor({_WAIT_PARTS}) AS BIGINT) END
+    CASE WHEN queue_wait IS NULL THEN NULL WHEN regexp_like(queue_wait, '{_DURATION}') THEN CAST(floor({_WAIT_PARTS}) AS BIGINT)
+        ELSE {UNREADABLE_WAIT} END
 """
-"""SQL expression for the microseconds of a Go duration."""
+"""SQL expression for the microseconds of a Go duration, as `parse_wait`."""
 
 
 def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: Collection[str]) -> str:

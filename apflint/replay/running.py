@@ -12,7 +12,14 @@ from apflint.replay.comparison import ReplayComparison, find_moves
 from apflint.replay.filters import Filter, build_condition, check_names
 from apflint.replay.log import Extent, Replay, Wanted
 from apflint.replay.statistics import compute_report
-from apflint.replay.tables import clean, count_requests, count_unanswered, drop_assignments, store_assignments
+from apflint.replay.tables import (
+    clean,
+    count_requests,
+    count_unanswered,
+    drop_assignments,
+    forget_unreadable_waits,
+    store_assignments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Sequence
@@ -135,13 +142,23 @@ def _read_log(
 
 def _classify(log: Log, known: Effective, classifier: TupleClassifier, options: ReplayOptions) -> Replay:
     unanswered, copies = count_unanswered(log.database), clean(log.database)
+    unreadable_waits = forget_unreadable_waits(log.database)
     assignments = [classifier.assign(attributes) for attributes in log.tuples]
     extent = Extent(*count_requests(log.database))
     selected = options.filter.resolve(extent.end)
     condition = build_condition(selected, log.servers)
     levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), condition)
     return Replay(
-        log, known, assignments, levels, copies, unanswered, extent, selected, has_counts=options.counts is not None
+        log,
+        known,
+        assignments,
+        levels,
+        copies,
+        unanswered,
+        unreadable_waits,
+        extent,
+        selected,
+        has_counts=options.counts is not None,
     )
 
 

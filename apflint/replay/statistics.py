@@ -129,6 +129,8 @@ class ReplayReport(NamedTuple):
     """Number of events that the log contains twice."""
     unanswered: int
     """Number of requests that have only the event `RequestReceived`. Filters have no influence."""
+    unreadable_waits: int
+    """Number of requests whose queue wait is not a duration. Filters have no influence."""
     servers: tuple[str, ...]
     """The API servers with requests, or all if there is no request."""
     extent: Extent
@@ -202,6 +204,7 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
         log.coverage,
         replay.copies,
         replay.unanswered,
+        replay.unreadable_waits,
         _list_servers(log),
         replay.extent,
         replay.filter,

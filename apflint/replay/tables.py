@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from apflint.evaluate.match import rs_join
+from apflint.replay.events import UNREADABLE_WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -133,6 +134,15 @@ def clean(database: Database) -> int:
     database.query(_DROP_STARTED)
     database.query("UPDATE request SET ended = NULL WHERE started = 1")
     return int(str(copies))
+
+
+def forget_unreadable_waits(database: Database) -> int:
+    """Make queue waits unknown that are not durations. Return their number."""
+    unreadable = f"wait = {UNREADABLE_WAIT}"
+    ((number,),) = database.query(f"SELECT count(*) FROM request WHERE {unreadable}")
+    if number:
+        database.query(f"UPDATE request SET wait = NULL WHERE {unreadable}")
+    return int(str(number))
 
 
 def count_requests(database: Database) -> tuple[int, int, int]:

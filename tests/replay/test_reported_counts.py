@@ -8,6 +8,7 @@ import pytest
 from support.audit_logs import ENGINES, FIXTURES, event, replay_each, replay_json, write_log
 
 from apflint.cli.app import run
+from apflint.replay.events import QUEUE_WAIT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,3 +39,42 @@ def test_order_of_requests_at_the_same_time(engine: str, tmp_path: Path, capsys:
     lines = replay_each(capsys, log, "--engine", engine)
     assert [line["distinguisher"] for line in lines] == ["adam", "bob", "system:node:n1", "zoe", "alice"]
     assert lines[-1]["auditID"] == event()["auditID"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_unreadable_queue_waits_are_counted_once_for_each_request(
+    engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decision = {"authorization.k8s.io/decision": "allow"}
+    waits = {"a": "1.5s", "b": "bogus", "c": "-1s", "d": "-1ns"}
+    events = [event(auditID=name, annotations={**decision, QUEUE_WAIT: wait}) for name, wait in waits.items()]
+    log = write_log(tmp_path / "audit.log", [*events, {**events[1], "stage": "ResponseStarted"}, events[1]])
+    report = replay_json(capsys, log, "--engine", engine)
+    assert (report["unreadableWaits"], report["requests"]) == (3, 4)
+    assert report["levels"][0]["waits"]["count"] == 1
+    assert run(["replay", str(log), "--engine", engine]) == 0
+    assert (
+        "Unknown queue wait: 3 requests whose annotation apf-queue-wait is not a duration." in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_unused_fields_may_have_any_type(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The order of events must not decide whether one is readable: equal attribute tuples are judged once."""
+    odd_name = event(auditID="a", verb="get", objectRef={"resource": "pods", "name": 5})
+    odd_user = event(auditID="b", user={"username": 5, "groups": ["g", 5]}, impersonatedUser={"username": "bob"})
+    odd_list = event(auditID="c", objectRef={"resource": "pods", "name": 5})
+    good_list = event(auditID="d", objectRef={"resource": "pods", "name": "web"})
+    for number, events in enumerate(([odd_name, odd_user], [odd_list, good_list], [good_list, odd_list])):
+        log = write_log(tmp_path / f"{number}.log", events)
+        report = replay_json(capsys, log, "--engine", engine)
+        assert (report["requests"], report["unreadable"]) == ((2, 0), (1, 1), (1, 1))[number]
+
+
+def test_filters_leave_the_period_of_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = write_log(tmp_path / "audit.log", [event(), event(auditID="b", user={"username": "bob", "groups": []})])
+    report = replay_json(capsys, log, "--where", "user=bob")
+    time = event()["requestReceivedTimestamp"].replace("Z", "")[:19]
+    assert (report["requests"], report["log"]["requests"]) == (1, 2)
+    assert report["log"]["start"].startswith(time)
+    assert report["log"]["start"] == report["log"]["end"]

@@ -144,6 +144,11 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
         )
     if report.copies:
         yield f"Omitted: {count_noun(report.copies, 'event')} that the log contains twice, without RequestReceived events."
+    if report.unreadable_waits:
+        yield (
+            f"Unknown queue wait: {count_noun(report.unreadable_waits, 'request')} whose annotation apf-queue-wait is not a"
+            " duration."
+        )
     if report.backwards:
         yield (
             f"The clock was changed: {count_noun(report.backwards, 'request')} with an end before the start, and an"
