@@ -104,7 +104,7 @@ def _rejections(level: LevelLimits, release: Release, *, is_vital: bool) -> Aler
         return Alert(
             "APFRequestsRejected",
             level.name,
-            f"{rejected} > 0",
+            _any_rejection(level.name, release),
             "10m",
             "warning",
             f"The priority level {level.name} rejects requests",
@@ -115,7 +115,7 @@ def _rejections(level: LevelLimits, release: Release, *, is_vital: bool) -> Aler
         return Alert(
             "APFRequestsRejected",
             level.name,
-            f"{rejected} > 0",
+            _any_rejection(level.name, release),
             "1m",
             "critical",
             f"The priority level {level.name} rejects requests. The control plane or nodes use it.",
@@ -226,6 +226,17 @@ def _unknown_levels(effective: Effective, release: Release) -> Iterator[Alert]:
 
 def _rate(quantity: Quantity, level: str, release: Release) -> str:
     return f"sum by (instance) (rate({_select(quantity, level, release)}[{_RANGE}]))"
+
+
+def _any_rejection(level: str, release: Release) -> str:
+    """Return an expression with a result if a level rejects requests.
+
+    A counter appears with its first event, and `rate` does not see this event. So a counter that did not exist before counts,
+    too, but only if Prometheus read the server before: the server has always had the nominal limit.
+    """
+    counter, nominal = (_select(quantity, level, release) for quantity in (metric_names.REJECTED, metric_names.NOMINAL))
+    new = f"sum by (instance) ({counter} unless {counter} offset {_RANGE})"
+    return f"{_rate(metric_names.REJECTED, level, release)} > 0 or ({new} and on (instance) {nominal} offset {_RANGE})"
 
 
 def _select(quantity: Quantity, level: str, release: Release, *matchers: str) -> str:
