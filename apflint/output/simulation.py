@@ -155,13 +155,13 @@ def render_simulation(result: Result, style: Style) -> str:
 def describe_run(result: Result) -> Iterator[str]:
     """Yield what was simulated."""
     load, limits = result.load, result.limits
-    servers = "1 API server" if load.servers == 1 else f"{load.servers} API servers"
+    servers = count_noun(load.servers, "API server")
     each = "" if load.servers == 1 else " each"
     requests = sum(level.requests for level in result.levels)
     attempts = sum(level.attempts for level in result.levels)
     retries = f" and {count_noun(attempts - requests, 'retry', 'retries')}" if attempts > requests else ""
     yield (
-        f"{servers} with {limits.server_concurrency} seats{each}, Kubernetes {limits.release.name}, seed {result.seed}:"
+        f"{servers} with {count_noun(limits.server_concurrency, 'seat')}{each}, Kubernetes {limits.release.name}, seed {result.seed}:"
         f" {count_noun(requests, 'request')}{retries} in {format_clock(load.duration)}"
     )
 
@@ -325,9 +325,8 @@ def describe_other_seats(comparison: Comparison) -> Iterator[str]:
     """Yield a sentence if the sides of a comparison do not have the same seats or the same release."""
     old, new = comparison.old.limits, comparison.new.limits
     if (old.server_concurrency, old.release) != (new.server_concurrency, new.release):
-        yield (
-            f"The old side has {old.server_concurrency} seats on each API server, and Kubernetes {old.release.name}."
-        )
+        seats = count_noun(old.server_concurrency, "seat")
+        yield f"The old side has {seats} on each API server, and Kubernetes {old.release.name}."
 
 
 def render_comparison(comparison: Comparison, style: Style) -> str:

@@ -218,6 +218,8 @@ def _parse_burst(reader: _LoadFields, path: Path) -> Burst:
     if at is not None and at >= reader.duration_of_load > 0:
         fields.reject((*path, "at"), "this burst begins after the end of the load: see `duration`")
     over = reader.duration((*path, "over"))
+    if at is not None and over is not None and at < reader.duration_of_load < at + over:
+        fields.reject((*path, "over"), "this burst ends after the end of the load: see `duration`")
     return Burst(at or 0, fields.integer((*path, "requests")) or 0, over or 0)
 
 

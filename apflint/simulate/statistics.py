@@ -10,7 +10,7 @@ from apflint.simulate.fairness import measure_fairness
 from apflint.simulate.histogram import Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.simulate.histogram import Distribution
@@ -273,43 +273,50 @@ class Statistics:
             waits.merge(client.waits)
             latencies.merge(client.latencies)
             rejected.update(client.rejected)
-        flows = tuple(tally.flows.values())
-        demands = [flow.demand / 1e9 for flow in flows]
-        service = [flow.service / 1e9 for flow in flows]
+        flows = _summarize_flows(tally.flows.values())
         by_server = [[held / self.slot for held in counts] for counts in tally.seats.values()]
         seats = [sum(own[place] for own in by_server) for place in range(SLOTS)]
         samples = tuple(
             sample._replace(seats=used, rejected=rejections)
             for sample, used, rejections in zip(tally.samples, seats, tally.rejected, strict=True)
         )
+        limits = tally.limits
+        fairness = None
+        if limits.queues:
+            fairness = measure_fairness([flow.service for flow in flows], [flow.demand for flow in flows])
         return LevelResult(
-            tally.limits,
-            clients,
-            tuple(
-                FlowResult(
-                    *flow.flow,
-                    flow.client,
-                    flow.attempts,
-                    flow.rejected,
-                    demand,
-                    got,
-                    len(flows) > 1 and demand * len(flows) > ELEPHANT_FACTOR * sum(demands),
-                )
-                for flow, demand, got in zip(flows, demands, service, strict=True)
-            ),
-            sum(client.requests for client in clients),
-            sum(client.attempts for client in clients),
-            sum(client.executed for client in clients),
-            dict(sorted(rejected.items())),
-            sum(client.expired for client in clients),
-            sum(client.failed for client in clients),
-            sum(client.waited for client in clients),
-            waits.summarize(),
-            latencies.summarize(),
-            sum(seats) / SLOTS,
-            max(server.levels[tally.limits.name].queue_set.peak_seats for server in self.servers),
-            sum(max(0.0, used - tally.limits.nominal) for own in by_server for used in own) / SLOTS,
-            sum(sample.lent for sample in samples) / SLOTS,
-            measure_fairness(service, demands) if tally.limits.queues else None,
-            samples,
+            limits=limits,
+            clients=clients,
+            flows=flows,
+            requests=sum(client.requests for client in clients),
+            attempts=sum(client.attempts for client in clients),
+            executed=sum(client.executed for client in clients),
+            rejected=dict(sorted(rejected.items())),
+            expired=sum(client.expired for client in clients),
+            failed=sum(client.failed for client in clients),
+            waited=sum(client.waited for client in clients),
+            waits=waits.summarize(),
+            latencies=latencies.summarize(),
+            seats=sum(seats) / SLOTS,
+            peak=max(server.levels[limits.name].queue_set.peak_seats for server in self.servers),
+            borrowed=sum(max(0.0, used - limits.nominal) for own in by_server for used in own) / SLOTS,
+            lent=sum(sample.lent for sample in samples) / SLOTS,
+            fairness=fairness,
+            samples=samples,
         )
+
+
+def _summarize_flows(tallies: Collection[FlowTally]) -> tuple[FlowResult, ...]:
+    demand = sum(tally.demand for tally in tallies)
+    return tuple(
+        FlowResult(
+            *tally.flow,
+            client=tally.client,
+            attempts=tally.attempts,
+            rejected=tally.rejected,
+            demand=tally.demand / 1e9,
+            service=tally.service / 1e9,
+            is_elephant=len(tallies) > 1 and tally.demand * len(tallies) > ELEPHANT_FACTOR * demand,
+        )
+        for tally in tallies
+    )

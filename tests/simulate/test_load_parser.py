@@ -82,6 +82,7 @@ MISTAKES = [
     (one("name: a, request: «list pods», rate: 1/s, service: 1s"), "add `as`", 0),
     (one("name: a, as: alice, request: «list podz», rate: 1/s, service: 1s"), "Did you mean", 0),
     (one(f"{CLIENT}, bursts: [{{at: «1m», requests: 3}}]"), "after the end of the load", 0),
+    (one(f"{CLIENT}, bursts: [{{at: 50s, requests: 3, over: «11s»}}]"), "ends after the end of the load", 0),
     (one(f"{CLIENT}, bursts: [«{{at: 1s}}»]"), "this burst has no `requests`", 1),
     (one(f"{CLIENT}, rate: 1/s, retries: «{{on429: 1s}}»"), "`max` is missing", 1),
     (one(f"{CLIENT}, rate: 1/s, retries: {{on429: «never», max: 2}}"), "retry-after, or a duration", 1),

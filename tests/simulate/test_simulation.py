@@ -27,10 +27,13 @@ from apflint.simulate.fairness import max_min_shares, measure_fairness
 from apflint.simulate.feasibility import check_servers, count_in_flight, count_requests, find_excess, find_problems
 from apflint.simulate.histogram import Histogram
 from apflint.simulate.load import SECOND, Burst, Load, ObjectCount, Retries, ServiceTime, log_normal
-from apflint.simulate.routes import Routes
+from apflint.simulate.routes import Flow, Routes
+from apflint.simulate.statistics import FlowTally, _summarize_flows
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from apflint.simulate.simulation import Result
     from apflint.simulate.statistics import LevelResult
 
@@ -484,6 +487,22 @@ def test_percentiles_of_a_histogram_are_1_percent_exact(times: list[int]) -> Non
         assert exact <= value <= exact * 1.01
     halves[0].merge(halves[1])
     assert halves[0].summarize() == found
+
+
+def test_flows_are_summarized_in_linear_time() -> None:
+    class Counted(list[FlowTally]):
+        rounds = 0
+
+        def __iter__(self) -> Iterator[FlowTally]:
+            self.rounds += 1
+            return super().__iter__()
+
+    tallies = Counted(FlowTally(number, Flow("a", str(number)), "a") for number in range(50))
+    tallies[7].demand, tallies[8].demand = 2_100, 900
+    flows = _summarize_flows(tallies)
+    assert [number for number, flow in enumerate(flows) if flow.is_elephant] == [7, 8]
+    assert tallies.rounds <= 2
+    assert not any(flow.is_elephant for flow in _summarize_flows(tallies[7:9]))
 
 
 def test_fair_shares() -> None:
