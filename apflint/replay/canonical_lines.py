@@ -15,6 +15,7 @@ from apflint.errors import UserError
 from apflint.replay.events import (
     COMPLETE,
     DECISION,
+    OTHER_NAMESPACE,
     QUEUE_WAIT,
     RECEIVED,
     STARTED,
@@ -23,6 +24,7 @@ from apflint.replay.events import (
     parse_wait,
     read_attributes,
 )
+from apflint.replay.list_options import LIST_VERBS
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -36,7 +38,7 @@ scan: Callable[[str, int], tuple[object, int]] = vars(json.JSONDecoder())["scan_
 Raises StopIteration, ValueError or RecursionError if there is no value."""
 _EXPECTED = (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError)
 """Raised by `scan` and by `read_attributes` for text that is not an event, and for events in another layout."""
-MAX_REMEMBERED_BYTES = 32 * 1024 * 1024
+MAX_REMEMBERED_BYTES = 64 * 1024 * 1024
 """Maximum length of all texts that are remembered. If they get longer, all of them are forgotten."""
 _MAX_PART_BYTES = 16 * 1024
 _MAX_SECONDS = 1_000_000
@@ -48,6 +50,16 @@ _HEXADECIMAL = b"0123456789abcdef-"
 _BODY_FIELDS = frozenset(
     ("requestURI", "verb", "user", "impersonatedUser", "authenticationMetadata", "sourceIPs", "userAgent", "objectRef")
 )
+_PLAIN = r"[ !#-\[\]-~]*"
+"""Pattern for the content of a string without escapes, which is valid in JSON."""
+_REQUEST = re.compile(
+    rf'"requestURI":"{_PLAIN}(?:\\u0026{_PLAIN})*","verb":"(?!(?:{"|".join(LIST_VERBS)})")({_PLAIN}",.*,"objectRef":'
+    rf'\{{"resource":"{_PLAIN}")(?:,"namespace":"({_PLAIN})")?(?:,"name":"{_PLAIN}")?([^{{}}]*\}})'.encode()
+)
+"""Pattern for the text from the URI to the object if the attributes follow from the groups, without the URI and the name.
+
+The second group is the namespace."""
+_VERB = b'"verb":'
 _RECEIVED_BODY, _STARTED_BODY, _COMPLETE_BODY = (
     _ID_END + len(stage) for stage in (_IS_RECEIVED, _IS_STARTED, _IS_COMPLETE)
 )
@@ -79,6 +91,8 @@ class CanonicalLines:
         self._hash_id = hash_id
         self._bodies: dict[bytes, int] = {}
         """Indices of attribute tuples by the text from the URI to the object."""
+        self._requests: dict[tuple[bytes, bytes | str | None, bytes] | None, int] = {}
+        """Indices of attribute tuples by the groups of `_REQUEST`."""
         self._codes: dict[bytes, int | None] = {}
         self._rests: dict[bytes, tuple[int, int | None]] = {}
         self._bytes = 0
@@ -181,10 +195,19 @@ class CanonicalLines:
 
     def _read_body(self, text: bytes, line: bytes) -> int:
         """Return the index of the attribute tuple of a line. `text` is the part from the URI to the object."""
-        event = _parse(b"{%b}" % text)
-        if not _BODY_FIELDS.issuperset(event):
-            raise ValueError(text)
-        number = self._find_number(line, read_attributes(event, self._namespaces))
+        key = None
+        if match := _REQUEST.fullmatch(text):
+            start, namespace, rest = match.groups()
+            is_other = namespace and namespace.decode() not in self._namespaces
+            key = start, OTHER_NAMESPACE if is_other else namespace, rest
+        number = self._requests.get(key)
+        if number is None:
+            event = _parse(b"{%b}" % text)
+            if not _BODY_FIELDS.issuperset(event):
+                raise ValueError(text)
+            number = self._find_number(line, read_attributes(event, self._namespaces))
+            if key is not None and text.count(_VERB) == 1 and self._can_remember(text):
+                self._requests[key] = number  # another verb may be a list, and its attributes follow from the URI
         if self._can_remember(text):
             self._bodies[text] = number
         return number
@@ -218,6 +241,7 @@ class CanonicalLines:
         self._bytes += len(text)
         if self._bytes > MAX_REMEMBERED_BYTES:
             self._bodies.clear()
+            self._requests.clear()
             self._codes.clear()
             self._rests.clear()
             self._bytes = len(text)

@@ -351,13 +351,13 @@ def _count_over_time(
 ) -> tuple[dict[int, tuple[int, ...]], dict[int, tuple[int, ...]]]:
     """Return the numbers of requests and of rejected requests in each interval, by the index of the level."""
     series: dict[int, list[list[int]]] = {}
-    interval = _interval("received", intervals)
-    for level, position, *numbers in _query(
-        database, f"SELECT level, {interval}, count(*), sum(rejected) FROM apf GROUP BY 1, 2"
-    ):
-        values = series.setdefault(level, [[0] * intervals.number for _ in numbers])
-        for row, number in zip(values, numbers, strict=True):
-            row[position] = int(number)
+    # One number for level and interval: SQLite groups by one column in half of the time.
+    key = f"level * {intervals.number} + {_interval('received', intervals)}"
+    for number, *counts in _query(database, f"SELECT {key} AS place, count(*), sum(rejected) FROM apf GROUP BY place"):
+        level, position = divmod(int(number), intervals.number)
+        values = series.setdefault(level, [[0] * intervals.number for _ in counts])
+        for row, count in zip(values, counts, strict=True):
+            row[position] = int(count)
     requests, rejected = ({level: tuple(values[at]) for level, values in series.items()} for at in (0, 1))
     return requests, rejected
 

@@ -7,6 +7,7 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.audit_logs import FIXTURES
@@ -18,8 +19,6 @@ from apflint.replay.python_engine import EventReader, _find_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pytest
 
 
 @cache
@@ -70,6 +69,32 @@ def test_reading_by_parts_equals_parsing(lines: list[str]) -> None:
     assert (rows, coverage) == read_lines(lines, by_parts=False)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"verb":"update"', '"verb":"list"'),
+        (',"sourceIPs"', ',"verb":"list","sourceIPs"'),
+        ('"namespace":"default"', '"namespace":"dev"'),
+        ('"namespace":"default",', ""),
+        ('"name":"lease"', '"name":"x\\u0026","subresource":"status"'),
+    ],
+)
+def test_attributes_of_similar_requests_differ(old: str, new: str) -> None:
+    line = next(line for line in recorded_lines() if '"ResponseComplete"' in line)
+    before, after = line.index('"requestURI"'), line.index(',"responseStatus"')
+    lines = []
+    for number in range(6):
+        body = (
+            f'"requestURI":"/x?limit={number}","verb":"update","user":{{"username":"a"}},"sourceIPs":[],"objectRef":'
+            '{"resource":"leases","namespace":"default","name":"lease","apiVersion":"v1"}'
+        )
+        assert old in body
+        lines.append(line[:before] + (body.replace(old, new) if number % 2 else body) + line[after:])
+    rows, coverage = read_lines(lines, by_parts=True)
+    assert len(rows) == len(lines)
+    assert (rows, coverage) == read_lines(lines, by_parts=False)
+
+
 def test_most_recorded_lines_are_read_by_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = recorded_lines()
     parsed: list[str] = []
@@ -93,7 +118,8 @@ def test_remembered_text_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = reader._canonical_lines
     for start in range(0, len(lines), 10):
         reader._read_lines(Block(start + 1, "\n".join(lines[start : start + 10]).encode()), 0)
-        remembered = (*parts._bodies, *parts._codes, *parts._rests)
+        requests = (start + rest for start, _, rest in filter(None, parts._requests))
+        remembered = (*parts._bodies, *requests, *parts._codes, *parts._rests)
         assert sum(map(len, remembered)) <= 10_000
     assert reader.coverage.stages.total() == len(lines)
 
