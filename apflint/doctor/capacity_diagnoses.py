@@ -108,7 +108,10 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
             idle = min(idle, evidence.state.total - used)
         if idle <= 0:
             continue
-        if level.max is not None and level.current >= level.max:
+        if metric_names.name_in(metric_names.CURRENT, evidence.release) is None:
+            cause = f"Levels cannot borrow seats in Kubernetes {evidence.release.name}: they can from 1.26 on."
+            advice = "increase the shares of the level"
+        elif level.max is not None and level.current >= level.max:
             cause = f"It has reached its max limit of {pluralize(level.max, 'seat')}, which follows from borrowingLimitPercent."
             advice = "increase borrowingLimitPercent or the shares of the level"
         elif not lendable:

@@ -147,8 +147,11 @@ def compute_state(server: Server, release: Release | None = None) -> ServerState
     seconds = age - earlier_age if age is not None and earlier_age is not None else age
     values = _Values(last, earlier)
     levels = tuple(_level_state(name, last, values) for name in sorted(_level_names(last)))
-    shown = last.metrics.release if last.metrics is not None else None
-    return ServerState(server, levels, seconds, earlier is None, _total(levels), release or shown)
+    release = release or (last.metrics.release if last.metrics is not None else None)
+    if release is not None and metric_names.name_in(metric_names.CURRENT, release) is None:
+        # Up to 1.25, levels do not borrow: the limit is always the nominal one.
+        levels = tuple(level if level.is_exempt else level._replace(current=level.nominal) for level in levels)
+    return ServerState(server, levels, seconds, earlier is None, _total(levels), release)
 
 
 def _total(levels: tuple[LevelState, ...]) -> int | None:

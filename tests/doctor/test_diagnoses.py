@@ -67,6 +67,24 @@ def test_idle_levels_that_do_not_lend() -> None:
     assert messages("APF803", *level("low", 10, 10, 610, 10, 10), *level("high", 20, 20, 620, 20, 1)) == []
 
 
+@pytest.mark.parametrize(("version", "count"), [("v1.25.9", 1), ("v1.26.0", 0)])
+def test_levels_without_borrowing(version: str, count: int) -> None:
+    """Up to 1.25, the limit of a level is always the nominal one."""
+    limit, used, waiting = "request_concurrency_limit", "request_concurrency_in_use", "current_inqueue_requests"
+    rows = [
+        f'{limit}{{priority_level="low"}} 10',
+        f'{limit}{{priority_level="high"}} 20',
+        f'{used}{{flow_schema="a",priority_level="low"}} 10',
+        f'{waiting}{{flow_schema="a",priority_level="low"}} 3',
+    ]
+    report = diagnose_files({"m": f'{lines(*rows)}kubernetes_build_info{{git_version="{version}"}} 1\n'})
+    found = [finding for finding in report.findings if finding.rule == "APF803"]
+    assert [finding.message for finding in found] == [
+        '"low" uses all of its seats (10) while other levels have 20 idle seats'
+    ] * count
+    assert all("cannot borrow seats in Kubernetes 1.25" in finding.notes[-1] for finding in found)
+
+
 def test_borrowed_seats_of_exempt_requests_are_not_idle() -> None:
     """The current limits of all levels may exceed the seats of the server."""
     exempt = 'upper_limit_seats{priority_level="exempt"} 30'
