@@ -135,21 +135,21 @@ class _Row(NamedTuple):
     line: int
     cells: dict[str, str]
 
-    def count(self, title: str) -> int:
-        """Return a number. Raises UserError if the cell has none."""
-        value = self.optional_count(title)
+    def count(self, title: str, minimum: int = 0) -> int:
+        """Return a number. Raises UserError if the cell has none, or one below the minimum."""
+        value = self.optional_count(title, minimum)
         if value is None:
             raise self.error(f"{title} is missing")
         return value
 
-    def optional_count(self, title: str) -> int | None:
+    def optional_count(self, title: str, minimum: int = 0) -> int | None:
         """Return a number, or None if the release does not have the column. An exempt level may have the value `<none>`."""
         text = self.cells.get(title)
         if text is None:
             return None
         if text == "<none>":
             return 0
-        if not re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
+        if not re.fullmatch(r"-?\d{1,18}", text, re.ASCII) or int(text) < minimum:
             raise self.error(f"{title} is not a number")
         return int(text)
 
@@ -223,7 +223,7 @@ def _queue_row(row: _Row) -> QueueRow:
 
 
 def _request_row(row: _Row) -> RequestRow:
-    queue, position = row.count("QueueIndex"), row.count("RequestIndexInQueue")
+    queue, position = row.count("QueueIndex", -1), row.count("RequestIndexInQueue", -1)
     start = row.cells.get("StartTime", _NOT_STARTED)
     cells = row.cells
     return RequestRow(

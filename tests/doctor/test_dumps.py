@@ -100,6 +100,12 @@ def test_columns_of_older_releases() -> None:
     assert row[2:] == (0, False, 0, 0, None, None, None, None)
 
 
+def test_negative_number() -> None:
+    titles = "PriorityLevelName, Index, PendingRequests, ExecutingRequests, SeatsInUse\n"
+    with pytest.raises(UserError, match="line 2 is not a complete row of the dump: ExecutingRequests is not a number"):
+        parse_queue_rows(f"{titles}low, 0, 5, -5, 0\n")
+
+
 def test_other_dumps() -> None:
     assert parse_level_rows(REQUESTS) is None
     assert parse_queue_rows(REQUESTS) is None
@@ -113,6 +119,7 @@ def test_other_dumps() -> None:
     [
         ("low, all, 3", "line 2 is not a complete row of the dump: it has 3 of 18 cells"),
         (request_row().replace("3,", "x,", 1), "QueueIndex is not a number"),
+        (request_row().replace("3,", "-2,", 1), "QueueIndex is not a number"),
         (request_row().replace("11-22", "13-22"), "ArriveTime is not a time"),
         (request_row().replace("1,", "9" * 30 + ",", 1), "InitialSeats is not a number"),
         (request_row().rsplit(",", 4)[0], "it has 14 of 18 cells"),
