@@ -28,7 +28,6 @@ from apflint.replay.reduction import (
     ODD,
     REQUEST_NAMES,
     STAGES,
-    TUPLE,
     is_ambiguous,
     quote,
     read_key,
@@ -240,13 +239,12 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
 
 def _list_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
     """Create the table `key` with the distinct attribute tuples of `raw`. Return these, or None if one needs Python."""
-    names = ", ".join(TUPLE)
     database.query(
-        f"CREATE TABLE key AS SELECT CAST(row_number() OVER (ORDER BY {names}) - 1 AS INTEGER) AS position, {names}"
-        f" FROM (SELECT DISTINCT {names} FROM raw WHERE {IS_REQUEST})"
+        "CREATE TABLE key AS SELECT CAST(row_number() OVER (ORDER BY key) - 1 AS INTEGER) AS position, key"
+        f" FROM (SELECT DISTINCT key FROM raw WHERE {IS_REQUEST})"
     )
     try:
-        return [read_key(row) for row in _query(database, f"SELECT {names} FROM key ORDER BY position")]
+        return [read_key(key) for (key,) in _query(database, "SELECT key FROM key ORDER BY position")]
     except ValueError:
         return None
 
@@ -255,9 +253,8 @@ def _store_requests(database: DuckDatabase, numbers: Iterable[int]) -> None:
     """Move the requests of `raw` to `request`. `numbers` are the indices of the tuples in `key`."""
     database.query("CREATE TABLE numbered (position INTEGER, tuple INTEGER)")
     database.insert("numbered", enumerate(numbers))
-    matches = " AND ".join(f"raw.{name} IS NOT DISTINCT FROM key.{name}" for name in TUPLE)
     database.query(
-        f"INSERT INTO request SELECT tuple, server, {REQUEST_NAMES} FROM raw JOIN key ON {matches}"
+        f"INSERT INTO request SELECT tuple, server, {REQUEST_NAMES} FROM raw JOIN key ON raw.key = key.key"
         f" JOIN numbered ON key.position = numbered.position WHERE {IS_REQUEST}"
     )
     database.query(f"INSERT INTO received SELECT id FROM raw WHERE class = {STAGES.index(RECEIVED)} AND id IS NOT NULL")

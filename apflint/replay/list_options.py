@@ -76,29 +76,33 @@ def reduce_list_options(url: str, name: object) -> str:
         if type(name) is not str:
             raise TypeError("the name of the object is not a string")
         reduced = f"&{SINGLE_OBJECT}"
-    if "?" not in url:
+    query = url[url.find("?") :]
+    if query[:1] != "?":
         return reduced
     for word, cases in _COMPILED:
-        if word in url:
+        if word in query:
             for search, part in cases:
-                if match := search(url):
+                if match := search(query):
                     reduced += f"&{part}{match[1] if part == _LIMIT else ''}" if part else ""
                     break
     return reduced
 
 
-def make_sql(url: str, name: str) -> str:
-    """Return `reduce_list_options` as an SQL expression. `url` is an SQL expression, and `name` a condition."""
+def make_sql(query: str, name: str) -> str:
+    """Return `reduce_list_options` as an SQL expression.
+
+    `query` is an SQL expression for the URL from the first `?`, or NULL, and `name` a condition.
+    """
     parts = [f"CASE WHEN {name} THEN '&{SINGLE_OBJECT}' ELSE '' END"]
     for word, cases in _OPTIONS:
         choices = " ".join(
-            f"WHEN regexp_like({url}, '{pattern}') THEN "
-            + (f"'&{part}' || regexp_extract({url}, '{pattern}', 1)" if part == _LIMIT else f"'{part and f'&{part}'}'")
+            f"WHEN regexp_like({query}, '{pattern}') THEN "
+            + (f"'&{part}' || regexp_extract({query}, '{pattern}', 1)" if part == _LIMIT else f"'{part and f'&{part}'}'")
             for pattern, part in cases
         )
-        parts.append(f"CASE WHEN {url} LIKE '%{word}%' THEN CASE {choices} ELSE '' END ELSE '' END")
+        parts.append(f"CASE WHEN {query} LIKE '%{word}%' THEN CASE {choices} ELSE '' END ELSE '' END")
     options = " || ".join(parts[1:])
-    return f"{parts[0]} || CASE WHEN {url} LIKE '%?%' THEN {options} ELSE '' END"
+    return f"{parts[0]} || CASE WHEN {query} IS NOT NULL THEN {options} ELSE '' END"
 
 
 @cache

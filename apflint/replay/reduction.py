@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apflint.replay.events import COMPLETE, PANIC, RECEIVED, STARTED, UNREADABLE_WAIT, make_attributes
 from apflint.replay.list_options import LIST_VERBS, make_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
 
     from apflint.replay.events import AttributeTuple
     from apflint.replay.log import Wanted
@@ -26,8 +26,7 @@ EVENT_COLUMNS = """
 """Columns of `event`: the text of the line if it may be needed, whether all fields have the types of an audit event, the index of
 the API server, a hash of the audit ID, and fields of the event. `requester`, `impersonated` and `reference` are structs. Groups are
 the text of a JSON list: databases store and compare it in less time."""
-TUPLE = ("username", "groups", "verb", "api_group", "resource", "subresource", "namespace", "path", "list_options")
-"""Columns of the attribute tuple, in the order of `read_attributes`."""
+_SEPARATOR = "\x01"
 REQUEST_NAMES = "id, started, received, ended, code, decided, wait, real_namespace, agent, audit_id"
 STAGES = (COMPLETE, STARTED, PANIC, RECEIVED)
 """Stages by class. The class of an event is the index of its stage, or `ODD`."""
@@ -72,26 +71,38 @@ _WAIT = f"""
 
 
 def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: Collection[str]) -> str:
-    """Return a query with a row for each event of the relation `event`, of which requests have an attribute tuple.
+    """Return a query with a row for each event of the relation `event`, of which requests have a key.
 
+    A key is the text of an attribute tuple: databases compare one text in less time than several.
     `to_microseconds` is the function that converts times. The other namespaces than `namespaces` become equal.
     """
     has_path = "reference IS NULL"
     is_self = "impersonated IS NULL"
     named = ", ".join(map(quote, sorted(namespaces))) or "NULL"
     lists = ", ".join(map(quote, LIST_VERBS))
-    options = make_sql("coalesce(uri, '')", "coalesce(reference.name, '') <> ''")
+    options = make_sql("query", "coalesce(reference.name, '') <> ''")
+    # An own column, because databases would compute it in each place that uses it.
+    query = f"""
+        CASE WHEN stage <> '{RECEIVED}' AND verb IN ({lists}) AND reference IS NOT NULL AND instr(uri, '?') > 0
+             THEN substr(uri, instr(uri, '?')) END
+    """
+    separator = f"chr({ord(_SEPARATOR)})"
+    namespace = f"CASE WHEN reference.namespace IN ('', {named}) THEN reference.namespace"
+    namespace += " WHEN reference.namespace IS NOT NULL THEN chr(0) END"
+    attributes = (
+        f"CAST(CASE WHEN {is_self} THEN requester.groups ELSE impersonated.groups END AS STRING)",
+        "verb",
+        "reference.apiGroup",
+        "reference.resource",
+        "reference.subresource",
+        namespace,
+        f"CASE WHEN {has_path} THEN split_part(uri, '?', 1) END",
+        f"CASE WHEN NOT ({has_path}) AND verb IN ({lists}) THEN {options} END",
+    )
+    user = f"CASE WHEN {is_self} THEN requester.username ELSE impersonated.username END"
+    texts = (f"{user} || {separator}", f", {separator}, ".join(f"coalesce({text}, '')" for text in attributes))
     columns = {
-        "username": f"CASE WHEN {is_self} THEN requester.username ELSE impersonated.username END",
-        "groups": f"CASE WHEN {is_self} THEN requester.groups ELSE impersonated.groups END",
-        "verb": "verb",
-        "api_group": "reference.apiGroup",
-        "resource": "reference.resource",
-        "subresource": "reference.subresource",
-        "namespace": "CASE WHEN coalesce(reference.namespace, '') = '' THEN NULL"
-        f" WHEN reference.namespace IN ({named}) THEN reference.namespace ELSE chr(0) END",
-        "path": f"CASE WHEN {has_path} THEN split_part(uri, '?', 1) END",
-        "list_options": f"CASE WHEN NOT ({has_path}) AND verb IN ({lists}) THEN {options} END",
+        "key": f"concat(coalesce({texts[0]}, ''), {texts[1]})",
         "id": "CASE WHEN audit_id <> '' THEN id END",
         "started": f"CASE WHEN class = {STAGES.index(STARTED)} THEN 1 ELSE 0 END",
         "received": f"{to_microseconds}(received)",
@@ -110,7 +121,7 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
     )
     return f"""
         SELECT class, CASE WHEN class = {ODD} THEN line END AS line, server, {values}
-        FROM (SELECT *, {_CLASS} AS class FROM ({event}) AS event) AS classified
+        FROM (SELECT *, {_CLASS} AS class, {query} AS query FROM ({event}) AS event) AS classified
     """
 
 
@@ -122,16 +133,17 @@ def is_ambiguous(texts: Iterable[str]) -> str:
     return "(" + " OR ".join(f"coalesce(regexp_like({text}, {quote(_OTHER_VALUE)}), FALSE)" for text in texts) + ")"
 
 
-def read_key(row: Sequence[Any]) -> AttributeTuple:
-    """Return the attribute tuple of the columns `TUPLE`. Raises ValueError if one of the values may be another than a string."""
-    user, groups, verb, api_group, resource, subresource, namespace, path, options = row
-    if any(map(_find_other_value, filter(None, (user, verb, api_group, resource, subresource)))):
-        raise ValueError(row)
-    if groups is not None:
-        groups = json.loads(groups)
-        if groups is not None and not (type(groups) is list and all(type(name) is str for name in groups)):
-            raise ValueError(row)
-    return make_attributes((user, groups, verb, api_group, resource, subresource, namespace, path, options))
+def read_key(key: str) -> AttributeTuple:
+    """Return the attribute tuple of a value of the column `key`. Raises ValueError if one of its values may be no string."""
+    # Without a user, the first separator is absent, too.
+    *user, groups, verb, api_group, resource, subresource, namespace, path, options = key.split(_SEPARATOR)
+    if len(user) > 1 or any(map(_find_other_value, (*user, verb, api_group, resource, subresource))):
+        raise ValueError(key)
+    names = json.loads(groups or "null")
+    if names is not None and not (type(names) is list and all(type(name) is str for name in names)):
+        raise ValueError(key)
+    fields = (verb, api_group, resource, subresource, namespace, path, options)
+    return make_attributes((user[0] if user else None, names, *fields))
 
 
 def quote(text: str) -> str:

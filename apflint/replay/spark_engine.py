@@ -17,7 +17,7 @@ from apflint.inputs.audit_logs import AuditLogFile, find_compression, is_url
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED
 from apflint.replay.log import Log, Wanted
 from apflint.replay.python_engine import EventReader, SqliteDatabase, is_mostly_plain
-from apflint.replay.reduction import IS_REQUEST, ODD, STAGES, TUPLE, is_ambiguous, read_key, reduce_events
+from apflint.replay.reduction import IS_REQUEST, ODD, STAGES, is_ambiguous, read_key, reduce_events
 from apflint.replay.tables import create_log_tables
 
 if TYPE_CHECKING:
@@ -157,19 +157,15 @@ def _store_rows(
             reader.coverage.stages[STAGES[kind]] += count
         elif size > _MAX_ODD_BYTES:
             raise UserError(f"{file.name}: {count} lines are not plain events; Spark reads only files of plain events")
-    names = ", ".join(TUPLE)
     keys = spark.sql(
-        f"SELECT CAST(row_number() OVER (ORDER BY {names}) AS INTEGER) AS number, {names}"
-        f" FROM (SELECT DISTINCT {names} FROM apflint_raw WHERE {IS_REQUEST})"
+        "SELECT CAST(row_number() OVER (ORDER BY key) AS INTEGER) AS number, key"
+        f" FROM (SELECT DISTINCT key FROM apflint_raw WHERE {IS_REQUEST})"
     ).persist()
     keys.createOrReplaceTempView("apflint_key")
-    numbers = {}
-    for number, *key in map(tuple, keys.collect()):
-        numbers[number] = reader.number_attributes(read_key(key))
-    matches = " AND ".join(f"raw.{name} <=> key.{name}" for name in TUPLE)
+    numbers = {number: reader.number_attributes(read_key(key)) for number, key in map(tuple, keys.collect())}
     rows = spark.sql(
         "SELECT number, server, audit_id, started, received, ended, code, decided, wait, real_namespace, agent"
-        f" FROM apflint_raw AS raw JOIN apflint_key AS key ON {matches} WHERE {IS_REQUEST}"
+        f" FROM apflint_raw AS raw JOIN apflint_key AS key ON raw.key = key.key WHERE {IS_REQUEST}"
     )
     servers = {path: reader.server_number(file.server) for path, file in files.items()}
     batch: list[Sequence[object]] = []
@@ -236,7 +232,7 @@ _EVENT = f"""
     SELECT value AS line, file AS server, CAST(0 AS BIGINT) AS id,
         e.corrupt IS NULL AND coalesce(size(items) = 1, FALSE) AND NOT {_AMBIGUOUS}
             AND NOT {_has_other_groups("user")} AND NOT {_has_other_groups("impersonatedUser")}
-            AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND value NOT LIKE '%\\ufffd%'
+            AND coalesce(substr(e.requestURI, 1, 1) = '/', TRUE) AND value NOT LIKE '%\\ufffd%' AND value NOT LIKE '%\\\\\\\\u0001%'
             AND coalesce(e.responseStatus.code BETWEEN 0 AND 9999, TRUE) AS is_plain,
         e.kind, e.apiVersion AS version, e.stage, e.auditID AS audit_id, e.verb, e.requestURI AS uri, {_user("user")} AS requester,
         {_user("impersonatedUser")} AS impersonated, e.objectRef AS reference, CAST(e.responseStatus.code AS INTEGER) AS code,
