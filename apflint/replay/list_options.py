@@ -97,7 +97,11 @@ def make_sql(query: str, name: str) -> str:
     for word, cases in _OPTIONS:
         choices = " ".join(
             f"WHEN regexp_like({query}, '{pattern}') THEN "
-            + (f"'&{part}' || regexp_extract({query}, '{pattern}', 1)" if part == _LIMIT else f"'{part and f'&{part}'}'")
+            + (
+                f"'&{part}' || regexp_extract({query}, '{pattern}', 1)"
+                if part == _LIMIT
+                else f"'{part and f'&{part}'}'"
+            )
             for pattern, part in cases
         )
         parts.append(f"CASE WHEN {query} LIKE '%{word}%' THEN CASE {choices} ELSE '' END ELSE '' END")
