@@ -6,11 +6,14 @@ Executors execute only SQL, so they need nothing of apflint. Python judges the l
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import socket
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
+from urllib.request import proxy_bypass
 
 from apflint.errors import UserError
 from apflint.inputs.audit_logs import AuditLogFile, find_compression, is_url
@@ -37,6 +40,12 @@ _TEXTS = (
 )
 _MAX_ODD_BYTES = 64 * 1024 * 1024
 _ROWS_PER_INSERT = 10_000
+_SERVER = re.compile(r"sc://(?:\[([0-9A-Fa-f:.]+)\]|([^\s/:;?#@\[\]]+))(?::([0-9]{1,5}))?(?:/(?:;.*)?)?")
+"""URL of a Spark Connect server: an IPv6 address or a host, a port, and parameters such as a token."""
+_DEFAULT_PORT = 15002
+_CONNECT_SECONDS = 10.0
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
+"""Environment variables of the proxies that gRPC uses."""
 
 
 def read_log(
@@ -77,6 +86,8 @@ def read_log(
 @contextmanager
 def _open_session(remote: str | None) -> Iterator[Any]:
     """Open a Spark session. Messages of Spark and of the Java process do not reach the terminal."""
+    if remote:
+        check_server(remote)
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -98,7 +109,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
         spark = (builder.remote(remote) if remote else builder).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     except Exception as error:  # noqa: BLE001  # as above
-        place = f"the Spark server {remote}" if remote else "a local Spark"
+        place = f"the Spark server {_hide_parameters(remote)}" if remote else "a local Spark"
         raise UserError(f"cannot use {place}: {_describe(error)}") from None
     finally:
         os.dup2(saved, 2)
@@ -108,6 +119,28 @@ def _open_session(remote: str | None) -> Iterator[Any]:
         yield spark
     finally:
         spark.stop()
+
+
+def check_server(remote: str, seconds: float = _CONNECT_SECONDS) -> None:
+    """Raise UserError if the URL is invalid, or no server accepts connections. PySpark would try for more than 10 minutes."""
+    name = _hide_parameters(remote)
+    match = _SERVER.fullmatch(remote)
+    port = int(match[3] or _DEFAULT_PORT) if match else 0
+    if not match or not 0 < port < 2**16:
+        raise UserError(f"{name} is not a valid URL of a Spark server; use sc://HOST or sc://HOST:PORT")
+    host = match[1] or match[2]
+    if any(map(os.environ.get, _PROXIES)) and not proxy_bypass(host):
+        return
+    try:
+        socket.create_connection((host, port), seconds).close()
+    except (OSError, UnicodeError) as error:  # UnicodeError: a label of the host is empty or too long
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UserError(f"cannot use the Spark server {name}: {reason}") from None
+
+
+def _hide_parameters(remote: str) -> str:
+    """Return the URL of a server without its parameters, which may have a token."""
+    return remote.partition(";")[0].removesuffix("/")
 
 
 def _describe(error: Exception) -> str:

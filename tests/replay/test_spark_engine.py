@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import socket
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,11 @@ import pytest
 from support.audit_logs import FIXTURES, event
 
 from apflint.cli.app import run
+from apflint.errors import UserError
 from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.inputs.audit_logs import find_audit_logs
 from apflint.replay.running import ReplayOptions, replay
+from apflint.replay.spark_engine import check_server
 from apflint.replay.statistics import compute_report, stream_requests
 
 if TYPE_CHECKING:
@@ -103,3 +106,96 @@ def test_spark_is_not_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
     assert run(["replay", str(FIXTURES / "live" / "audit.log.gz"), "--engine", "spark"]) == 2
     assert "pip install 'apflint[spark]'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("grpc_proxy", "https_proxy", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def unused_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+@pytest.mark.usefixtures("no_proxy")
+def test_server_does_not_answer(unused_port: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """PySpark itself tries for more than 10 minutes."""
+    remote = f"sc://127.0.0.1:{unused_port}"
+    arguments = ["replay", "--engine", "spark", "file:///x.log", "--spark-remote", f"{remote}/;token=secret"]
+    assert run(arguments) == 2
+    assert capsys.readouterr().err == f"apflint: cannot use the Spark server {remote}: Connection refused\n"
+
+
+@pytest.mark.usefixtures("no_proxy")
+@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_server_accepts_connections(family: socket.AddressFamily, host: str) -> None:
+    try:
+        server = socket.create_server((host, 0), family=family)
+    except OSError:
+        pytest.skip("the machine has no IPv6")
+    with server:
+        server.settimeout(5)
+        name = f"[{host}]" if ":" in host else host
+        check_server(f"sc://{name}:{server.getsockname()[1]}/;use_ssl=true")
+        server.accept()[0].close()
+
+
+@pytest.mark.usefixtures("no_proxy")
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (TimeoutError("timed out"), "timed out"),
+        (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
+        (UnicodeError("label too long"), "label too long"),
+    ],
+)
+def test_connection_fails(error: Exception, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = []
+
+    def fail(address: tuple[str, int], seconds: float) -> None:
+        addresses.append((*address, seconds))
+        raise error
+
+    monkeypatch.setattr(socket, "create_connection", fail)
+    with pytest.raises(UserError, match=f"^cannot use the Spark server sc://host: {reason}$"):
+        check_server("sc://host")
+    assert addresses == [("host", 15002, 10)]
+
+
+def test_proxy_of_grpc(unused_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proxy may reach servers that this machine cannot reach."""
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    monkeypatch.setenv("no_proxy", "")
+    remote = f"sc://127.0.0.1:{unused_port}"
+    check_server(remote)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with pytest.raises(UserError, match="Connection refused"):
+        check_server(remote)
+
+
+@pytest.mark.parametrize(
+    "remote",
+    [
+        *(
+            "http://host",
+            "SC://host",
+            "host:15002",
+            "local[*]",
+            "sc://",
+            "sc://:15002",
+            "sc:///;token=x",
+            "sc://user@host",
+        ),
+        *("sc://host:port", "sc://host:0", "sc://host:65536", "sc://host:123456", "sc://host:1:2", "sc://host/path"),
+        *("sc://[::1", "sc://::1", "sc://[host]", "sc://host;token=x", "sc://host ", "sc://host?token=x"),
+    ],
+)
+def test_invalid_url_of_server(remote: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "--engine", "spark", "file:///x.log", "--spark-remote", remote]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "is not a valid URL of a Spark server; use sc://HOST or sc://HOST:PORT" in line
+    assert ";token" not in line
