@@ -160,13 +160,12 @@ def seats_table(state: ServerState) -> Table:
 
 def requests_table(state: ServerState) -> Table:
     """Return the requests of each level: waiting, executing, dispatched, rejected, and how long they waited."""
-    rate = () if state.since_start else ("PER SECOND",)
     if state.since_start:
         span = "since the start of the server"
     else:
-        span = "between the snapshots" if state.seconds is None else f"in {state.seconds:.0f} seconds"
+        span = f"in {state.seconds:.0f} seconds, and per second (/s)" if state.seconds else "between the snapshots"
     return Table(
-        ("PRIORITY LEVEL", "WAITING", "EXECUTING", "DISPATCHED", *rate, *_REASONS, "WAIT P50", "WAIT P99"),
+        ("PRIORITY LEVEL", "WAITING", "EXECUTING", "DISPATCHED", *_REASONS, "WAIT P50", "WAIT P99"),
         tuple(_request_cells(level, state) for level in state.levels),
         (
             f"DISPATCHED and the columns after it count requests {span}. QUEUE FULL, NO SEAT and TIME OUT: rejected requests.",
@@ -180,12 +179,12 @@ def _request_cells(level: LevelState, state: ServerState) -> tuple[str, ...]:
     for one in level.rejections:
         by_reason[one.reason] += one.requests
     is_known = sum(by_reason.values()) == level.rejected  # the dump of levels has only the sum
-    rate = _rate(level.dispatched, state)
     return (
         _name(level),
-        *(_number(value) for value in (level.waiting, level.executing, level.dispatched)),
-        *(() if state.since_start else ("-" if rate is None else f"{rate:.1f}",)),
-        *(_number(by_reason[reason] if is_known else None) for reason in _REASONS.values()),
+        _number(level.waiting),
+        _number(level.executing),
+        _count(level.dispatched, state),
+        *(_count(by_reason[reason] if is_known else None, state) for reason in _REASONS.values()),
         _wait(level, 0.5),
         _wait(level, 0.99),
     )
@@ -205,6 +204,14 @@ def _number(value: float | None) -> str:
     if value is None:
         return "-"
     return str(round(value)) if value == round(value) else f"{value:.1f}"
+
+
+def _count(requests: int | None, state: ServerState) -> str:
+    """Return a number of requests, with the rate if two snapshots show it."""
+    rate = _rate(requests, state)
+    if not rate:
+        return _number(requests)
+    return f"{requests} ({'<0.1' if rate < 0.05 else f'{rate:.1f}'}/s)"
 
 
 def _wait(level: LevelState, proportion: float) -> str:

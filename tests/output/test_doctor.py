@@ -42,6 +42,36 @@ def test_output(
     assert capsys.readouterr().out == snapshot
 
 
+def counters(seconds: int | None, dispatched: int, queue_full: int, timed_out: int) -> str:
+    """Return the metrics of a server that has observed its levels for this time. Old releases do not show the time."""
+    of = 'priority_level="low",flow_schema="x"'
+    rejected = f"apiserver_flowcontrol_rejected_requests_total{{{of},reason="
+    clock = f'apiserver_flowcontrol_demand_seats_count{{priority_level="low"}} {seconds}e9\n' if seconds else ""
+    return (
+        f"process_start_time_seconds 1\napiserver_flowcontrol_dispatched_requests_total{{{of}}} {dispatched}\n"
+        f'{clock}{rejected}"queue-full"}} {queue_full}\n{rejected}"time-out"}} {timed_out}\n'
+    )
+
+
+def test_rates_of_two_snapshots() -> None:
+    markdown, html = render(counters(100, 5, 10, 3), counters(160, 605, 70, 5))
+    assert "| `low` | 0 | - | 600 (10.0/s) | 60 (1.0/s) | 0 | 2 (<0.1/s) | - | - |" in markdown
+    assert "count requests in 60 seconds, and per second (/s)." in markdown
+    assert "<td>60 (1.0/s)</td><td>0</td><td>2 (&lt;0.1/s)</td>" in html
+
+
+def test_rates_are_unknown() -> None:
+    """One snapshot has no rates, and neither have two snapshots without times."""
+    row = "| `low` | 0 | - | 600 | 60 | 0 | 2 | - | - |"
+    for files, span in (
+        ((counters(160, 600, 60, 2),), "since the start of the server"),
+        ((counters(None, 5, 10, 3), counters(None, 605, 70, 5)), "between the snapshots"),
+    ):
+        markdown, _ = render(*files)
+        assert row in markdown
+        assert f"count requests {span}." in markdown
+
+
 def test_names_are_not_markup() -> None:
     label = HOSTILE.replace('"', "'")
     metrics = (

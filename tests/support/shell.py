@@ -73,7 +73,8 @@ FILES = {
     "apf-test.yaml": SUITE.format(manifests="manifests"),
     "policy/apf-test.yaml": SUITE.format(manifests="../manifests"),
     "ci/apflint.toml": 'kubernetes = "1.36"\n',
-    # A server whose level `slow` has full queues.
+    # A server whose level `slow` has full queues, and its metrics 24 seconds before.
+    "metrics-1.txt": gzip.decompress((ROOT / "fixtures/live/1-varied.metrics.txt.gz").read_bytes()).decode(),
     "metrics.txt": gzip.decompress((ROOT / "fixtures/live/2-slow-a.metrics.txt.gz").read_bytes()).decode(),
     "dump_requests.txt": (ROOT / "fixtures/live/2-slow-a.requests.txt").read_text(encoding="utf-8"),
     "chart.txt": f"---\n# Source: chart/templates/schema.yaml\n{SCHEMA}---\n# Source: chart/templates/level.yaml\n{LEVEL}",
