@@ -176,20 +176,13 @@ def replay(
     if compared is not None:
         if live:
             settings = read_live(settings, kubeconfig, kube_context)  # both sides share the objects
-        known, old_name = _read_configuration(paths, settings)
-        other_settings = settings
+        known, name = _read_configuration(paths, settings)
         if compared == LIVE and not live:  # the running cluster has the seats of the other side
-            other_settings = settings._replace(server_concurrency=known.limits.server_concurrency)
-            other_settings = read_live(other_settings, kubeconfig, kube_context)
-        other, name = _read_other_side(compared, paths, other_settings)
+            settings = settings._replace(server_concurrency=known.limits.server_concurrency)
+            settings = read_live(settings, kubeconfig, kube_context)
+        other, other_name = _read_other_side(compared, paths, settings)
         comparison = _compare(files, known, other, wanted, top)
-        sides = Sides(old_name, name)
-        if output_format == "json":
-            sys.stdout.write(to_json(comparison_json(comparison, sides), 2))
-        elif output_format == "markdown":
-            sys.stdout.write(render_markdown(comparison, sides))
-        else:
-            sys.stdout.write(render_comparison(comparison, sides, style(color)))
+        sys.stdout.write(_render_comparison(comparison, Sides(name, other_name), output_format, style(color)))
         problem = _report_problems(comparison.old.coverage, is_shown=output_format != "json")
         return problem or (ExitCode.FINDINGS if comparison.changed and not exit_zero else ExitCode.OK)
     known, name = _read_configuration(paths, settings)
@@ -213,6 +206,14 @@ def _render(report: ReplayReport, output_format: str, how: Style) -> str:
     from apflint.output.replay import text
 
     return text.render(report, how)
+
+
+def _render_comparison(comparison: ReplayComparison, sides: Sides, output_format: str, how: Style) -> str:
+    if output_format == "json":
+        return to_json(comparison_json(comparison, sides), 2)
+    if output_format == "markdown":
+        return render_markdown(comparison, sides)
+    return render_comparison(comparison, sides, how)
 
 
 def _read_configuration(paths: tuple[str, ...], settings: ClusterOptions) -> tuple[Effective, str]:
