@@ -362,12 +362,15 @@ def _count_over_time(
     return requests, rejected
 
 
+_MAX_SORTED_CHANGES = 2_000_000
+"""Number of changes that one query sorts, if they are evenly distributed. DuckDB would write more of them to a file."""
 _CHANGES = """
-    SELECT level, server, ended - busy AS time, seats AS change FROM apf WHERE busy IS NOT NULL
-    UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL
+    SELECT level, server, ended - busy AS time, seats AS change FROM apf
+        WHERE busy IS NOT NULL AND ended - busy BETWEEN {first} AND {last}
+    UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL AND ended BETWEEN {first} AND {last}
 """
-# For each interval in which seats in use change: the highest number and its first time, and the change until the end of the
-# interval. Requests that end at the time at which others start free their seats first.
+# For each interval in which seats in use change: the highest number since `first` and when it first was, and the change until
+# the end of the interval. Requests that end at the time at which others start free their seats first.
 _PEAKS = f"""
     SELECT level, server, part, max(taken), arg_max(time, taken), sum(net) FROM (
         SELECT level, server, {{interval}} AS part, taken, min(time) AS time, sum(change) AS net FROM (
@@ -381,9 +384,9 @@ _STARTS = "SELECT level, server, ended - busy AS start, ended, seats FROM apf WH
 
 
 def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[Any]]:
-    """Return the rows of `_PEAKS`. Window functions of SQLite are slower than Python."""
+    """Return the rows of `_PEAKS` of all intervals. Window functions of SQLite are slower than Python."""
     if database.has_fast_windows:
-        return _query(database, _PEAKS.format(interval=_interval("time", intervals)))
+        return _query_peaks(database, intervals)
     sweeps: dict[tuple[int, int], _Sweep] = {}
     rows: Iterator[Any] = database.stream(_STARTS)
     for level, server, start, end, seats in rows:
@@ -392,6 +395,20 @@ def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[A
             sweep = sweeps[level, server] = _Sweep(intervals)
         sweep.add(start, end, seats)
     return [(*key, *row) for key, sweep in sweeps.items() for row in sweep.finish()]
+
+
+def _query_peaks(database: Database, intervals: Intervals) -> Iterator[Sequence[Any]]:
+    """Yield the rows of `_PEAKS`, with several queries for many requests."""
+    ((requests,),) = _query(database, "SELECT count(busy) FROM apf")
+    step = max(1, intervals.number * _MAX_SORTED_CHANGES // max(1, 2 * requests))
+    in_use: Counter[tuple[int, int]] = Counter()
+    for begin in range(0, intervals.number, step):
+        first = intervals.start + begin * intervals.size
+        sql = _PEAKS.format(interval=_interval("time", intervals), first=first, last=first + step * intervals.size - 1)
+        before = in_use.copy()
+        for level, server, part, taken, time, net in _query(database, sql):
+            yield level, server, part, before[level, server] + int(taken), time, net
+            in_use[level, server] += int(net)
 
 
 class _Sweep:
@@ -441,7 +458,7 @@ def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, dict[int, 
     return {
         level: {
             server: (_find_peak(replay.log.servers[server], changes), _follow(changes, intervals.number))
-            for server, changes in servers.items()
+            for server, changes in sorted(servers.items())
         }
         for level, servers in rows.items()
     }

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.audit_logs import ENGINES, event, replay_json, write_log
+from support.audit_logs import ENGINES, FIXTURES, event, needs_duckdb, replay_json, write_log
 
 from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.inputs.audit_logs import find_audit_logs
+from apflint.replay import statistics
 from apflint.replay.running import ReplayOptions, replay
 from apflint.replay.statistics import compute_report
 
@@ -111,3 +112,15 @@ def test_levels_with_rejections_and_waits_come_first(
     levels = replay_json(capsys, log, "--engine", engine)["levels"]
     numbers = [(level["rejected"], (level["waits"] or {"count": 0})["count"], level["requests"]) for level in levels]
     assert numbers == [(2, 0, 2), (0, 1, 1), (0, 0, 4)]
+
+
+@needs_duckdb
+@pytest.mark.parametrize("number", [1, 500])
+def test_number_of_queries_does_not_change_peaks(
+    number: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = (FIXTURES / "live" / "audit.log.gz", "-f", FIXTURES / "live" / "objects-begin.json")
+    expected = replay_json(capsys, *arguments, "--engine", "duckdb")
+    monkeypatch.setattr(statistics, "_MAX_SORTED_CHANGES", number)
+    assert replay_json(capsys, *arguments, "--engine", "duckdb") == expected
+    assert any(len(level["peaks"]) == 1 and level["peaks"][0]["seats"] > 1 for level in expected["levels"])
