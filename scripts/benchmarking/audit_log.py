@@ -24,6 +24,8 @@ NODES, OPERATORS, PIPELINES, PEOPLE, NAMESPACES = 500, 180, 60, 300, 400
 _OBJECTS = 40
 """Number of objects that a client uses, some more often than others."""
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+_ROTATED_BYTES = 100_000_000
+"""The CIS Kubernetes Benchmark recommends `--audit-log-maxsize=100`: kube-apiserver starts a new file after 100 MB."""
 _START = int(datetime(2026, 11, 16, 8, tzinfo=UTC).timestamp()) * 1_000_000
 _REQUESTS_PER_SECOND = 600
 _BURST_SECONDS, _BURST_PERIOD_SECONDS, _BURST_FACTOR = range(2, 22), 180, 2.5
@@ -82,9 +84,21 @@ def parse_size(text: str) -> int:
 
 def write_audit_log(path: Path, size: int, seed: int, server: str = "") -> None:
     """Write a log of at least `size` bytes, and less than one event more. Equal arguments give equal bytes."""
+    _write_lines(path, size, events(seed, server))
+
+
+def write_rotated_audit_log(folder: Path, size: int, seed: int) -> None:
+    """Write a log of one server in files of `_ROTATED_BYTES`."""
+    folder.mkdir()
+    lines = events(seed)
+    for number in range(math.ceil(size / _ROTATED_BYTES)):
+        _write_lines(folder / f"audit.log.{number}", _ROTATED_BYTES, lines)
+
+
+def _write_lines(path: Path, size: int, lines: Iterator[str]) -> None:
     written = 0
     with path.open("wb") as file:
-        for line in events(seed, server):
+        for line in lines:
             written += file.write(line.encode())
             if written >= size:
                 return

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarking import inputs
-from benchmarking.audit_log import write_audit_log
+from benchmarking.audit_log import write_audit_log, write_rotated_audit_log
 from benchmarking.growth import GROWING, MAX_EXPONENT, STEP, fit_exponent
 from benchmarking.processes import environment, measure_in_turn
 
@@ -280,9 +280,16 @@ def replay(setting: Setting) -> Iterator[Row]:
         yield _ratio("the same", cost, "report", "jq", 0.5, "`jq -r .verb`")
     yield _ratio("the same, compressed with Zstandard", cost, "zst", "report", 1.3, "not compressed")
     yield _ratio(f"{what}, `--engine python`", cost, "Python", "json.loads", 1.5, "`json.loads` of the lines")
-    write_audit_log(setting.folder / "large.log", 10 * size, inputs.SEED)
-    large = measure_in_turn({"large": [*report, "duckdb", "large.log"]}, setting.folder, 1)
-    yield _ratio(f"`replay` of {size / 1e5:,.0f} MB, DuckDB", {**cost, **large}, "large", "report", 11, "a tenth of it")
+    write_rotated_audit_log(setting.folder / "large", 10 * size, inputs.SEED)
+    large = measure_in_turn({"large": [*report, "duckdb", "large"]}, setting.folder, 1)
+    yield _ratio(
+        f"`replay` of {size / 1e5:,.0f} MB in files of 100 MB, DuckDB",
+        {**cost, **large},
+        "large",
+        "report",
+        11,
+        "a tenth of it",
+    )
     for name, used in (("a tenth of it", cost["report"].memory), ("the same", large["large"].memory)):
         measured = f"{used / 1e6:,.0f} MB"
         yield Row(f"{name}: memory at its peak", measured, "", measured, "400 MB", used <= MAX_REPLAY_BYTES)
