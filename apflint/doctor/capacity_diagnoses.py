@@ -178,12 +178,14 @@ def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
         if _is_saturated(level) and level.nominal is not None and level.current is not None:
             lent = level.nominal - level.current
             if lent > 0:
-                waiting = pluralize(level.waiting or 0, "request")
+                waiting = (
+                    "1 of its requests waits" if level.waiting == 1 else f"{level.waiting or 0:,} of its requests wait"
+                )
                 yield about_level(
                     level,
                     Problem(
                         evidence.level(level),
-                        f'"{level.name}" lends {pluralize(lent, "seat")} while {waiting} of its own wait',
+                        f'"{level.name}" lends {pluralize(lent, "seat")} while {waiting}',
                         notes=("The server takes lent seats back at the next adjustment, within 10 seconds.",),
                         help="decrease lendablePercent of the level if its requests cannot wait for 10 seconds",
                     ),

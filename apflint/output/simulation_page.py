@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.output.html_page import render_page
 from apflint.output.sanitize import escape_xml, sanitize
 from apflint.output.simulation import (
     CLIENT_TITLES,
@@ -36,17 +37,15 @@ _SHADES = 5
 _MARGIN = 1.05
 _MAX_NAMES = 6
 _STYLE = """\
-:root{color-scheme:light dark;--ink:#1c2127;--paper:#fff;--line:#d0d7de;--dim:#59636e;--seats:#2c7fb8;--limit:#1c2127;--rejected:#c8102e;--mouse:#2c7fb8;--elephant:#e66101}
+:root{--ink:#1c2127;--line:#d0d7de;--dim:#59636e;--seats:#2c7fb8;--limit:#1c2127;--rejected:#c8102e;--mouse:#2c7fb8;--elephant:#e66101}
 @media (prefers-color-scheme:dark){
-:root{--ink:#e8ebef;--paper:#14181d;--line:#3a424b;--dim:#9aa5b1;--seats:#5aa9e6;--limit:#e8ebef;--rejected:#ff7b8a;--mouse:#5aa9e6;--elephant:#ff9d4d}
+:root{--ink:#e8ebef;--line:#3a424b;--dim:#9aa5b1;--seats:#5aa9e6;--limit:#e8ebef;--rejected:#ff7b8a;--mouse:#5aa9e6;--elephant:#ff9d4d}
 }
-body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
-main{max-width:1120px;margin:0 auto;padding:8px 20px 40px}
 h1{font-size:22px;margin:16px 0 4px}
 h2{font-size:18px;margin:32px 0 4px;border-top:1px solid var(--line);padding-top:16px}
 h3{font-size:15px;margin:16px 0 4px}
 p,ul{margin:4px 0 12px}
-.picture,.table{overflow-x:auto}
+.picture{overflow-x:auto}
 svg{display:block;min-width:720px;width:100%;height:auto}
 svg text{fill:var(--dim);font:12px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
 .grid{stroke:var(--line);stroke-width:1}
@@ -58,14 +57,14 @@ svg text{fill:var(--dim);font:12px system-ui,-apple-system,"Segoe UI",Roboto,Ari
 .elephant{fill:var(--elephant)}
 .key{display:inline-block;width:14px;height:11px;margin:0 4px 0 12px;vertical-align:baseline}
 .legend{color:var(--dim);font-size:13px;margin:2px 0 8px}
-table{border-collapse:collapse;width:100%;margin:8px 0;font-size:13px;font-variant-numeric:tabular-nums}
-th,td{text-align:right;padding:3px 10px 3px 0;border-bottom:1px solid var(--line);white-space:nowrap}
+table{margin:8px 0;font-size:13px;font-variant-numeric:tabular-nums}
+th,td{text-align:right;padding:3px 10px 3px 0;white-space:nowrap}
 th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:9em}
 """
 
 
-def render_page(result: Result, comparison: Comparison | None = None) -> str:
-    """Render a self-contained page. Its content security policy forbids scripts and external resources.
+def render_html(result: Result, comparison: Comparison | None = None) -> str:
+    """Render a self-contained page.
 
     If there is a comparison, the page begins with its differences. `result` is its new simulation.
     """
@@ -84,22 +83,7 @@ def render_page(result: Result, comparison: Comparison | None = None) -> str:
         _table(SEAT_TITLES, map(seat_cells, levels)),
         *(part for level in levels for part in _level(level, result)),
     ]
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Simulation of API Priority and Fairness</title>
-<style>
-{_STYLE}</style>
-</head>
-<body>
-<main>
-{"".join(parts)}</main>
-</body>
-</html>
-"""
+    return render_page("Simulation of API Priority and Fairness", f"<main>\n{''.join(parts)}</main>\n", _STYLE)
 
 
 def _escape(text: str) -> str:

@@ -95,20 +95,16 @@ class DuckDatabase:
         return self._directory.name
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
-        """Run a statement, and return its rows. Raises KeyboardInterrupt if the user interrupts it."""
-        try:
+        """Run a statement, and return its rows. Raises KeyboardInterrupt if the user interrupts it, and UserError without memory."""
+        with _translate_errors():
             return self.connection.execute(sql).fetchall()
-        except RuntimeError as error:
-            # DuckDB stops for signals that Python handles, and replaces their exception by this one.
-            if type(error) is RuntimeError and "interrupted" in str(error).lower():
-                raise KeyboardInterrupt from None
-            raise
 
     def stream(self, sql: str) -> Iterator[tuple[object, ...]]:
-        """Run a statement, and yield its rows."""
-        result = self.connection.execute(sql)
-        while rows := result.fetchmany(10_000):
-            yield from rows
+        """Run a statement, and yield its rows. Raises exceptions as `query` does."""
+        with _translate_errors():
+            result = self.connection.execute(sql)
+            while rows := result.fetchmany(10_000):
+                yield from rows
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         """Append rows to a table, through a file, because single INSERT statements are slow."""
@@ -129,6 +125,19 @@ class DuckDatabase:
         """Delete the database."""
         self.connection.close()
         self._directory.cleanup()
+
+
+@contextmanager
+def _translate_errors() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise UserError("DuckDB needs more memory: increase --memory") from None
+    except RuntimeError as error:
+        # DuckDB stops for signals that Python handles, and replaces their exception by this one.
+        if type(error) is RuntimeError and "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from None
+        raise
 
 
 def read_log(
@@ -221,10 +230,8 @@ def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, 
     except KeyboardInterrupt:
         database.query("ROLLBACK")
         raise
-    except duckdb.Error as error:
+    except duckdb.Error:
         database.query("ROLLBACK")
-        if isinstance(error, duckdb.OutOfMemoryException):
-            raise UserError(f"{file.name}: DuckDB needs more memory; increase --memory") from None
         return False  # a line that is not an event, damaged data, a line that is too long, or not UTF-8
     if attributes is None:
         database.query("ROLLBACK")

@@ -1,7 +1,7 @@
 """The SQL that reduces audit events to distinct attribute tuples and a row for each request. DuckDB and Spark execute the same text.
 
-An engine provides the relation `event`, with the columns of `EVENT_COLUMNS`. Only this relation depends on the engine: it is
-how files become a table. The SQL uses neither functions of our own nor operators that only one of the engines has.
+An engine provides the relation `event`, with the columns of `EVENT_COLUMNS`: it is how files become a table. All other SQL is
+the same text. Its functions and operators have the same names in both engines, except `regexp_like`, which DuckDB defines.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
     named = ", ".join(map(quote, sorted(namespaces))) or "NULL"
     lists = ", ".join(map(quote, LIST_VERBS))
     options = make_sql("query", "coalesce(reference.name, '') <> ''")
-    # An own column, because databases would compute it in each place that uses it.
+    # A separate column, because databases would compute it in each place that uses it.
     query = f"""
         CASE WHEN stage <> '{RECEIVED}' AND verb IN ({lists}) AND reference IS NOT NULL AND instr(uri, '?') > 0
              THEN substr(uri, instr(uri, '?')) END

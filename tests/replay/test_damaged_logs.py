@@ -10,7 +10,7 @@ import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
-from support.audit_logs import ENGINES, event, replay_json
+from support.audit_logs import ENGINES, event, needs_duckdb, replay_json
 
 from apflint.cli.app import run
 
@@ -158,3 +158,10 @@ def test_path_that_is_not_a_file(
     make(path)
     assert run(["replay", str(path)]) == 2
     assert capsys.readouterr().err == f"apflint: {path}: {message}\n"
+
+
+@needs_duckdb
+def test_too_little_memory_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "audit.log").write_bytes(A)
+    assert run(["replay", "--isolated", "--engine", "duckdb", "--memory", "1MB", str(tmp_path / "audit.log")]) == 2
+    assert capsys.readouterr().err == "apflint: DuckDB needs more memory: increase --memory\n"

@@ -250,9 +250,9 @@ def _render(results: Sequence[Result], output_format: str, color: str) -> str:
 
             return render_markdown(result, found)
         case "html":
-            from apflint.output.simulation_page import render_page
+            from apflint.output.simulation_page import render_html
 
-            return render_page(result, found)
+            return render_html(result, found)
     return render_simulation(result, style(color)) if found is None else render_comparison(found, style(color))
 
 
