@@ -11,6 +11,7 @@ import json
 import os
 import tempfile
 from contextlib import contextmanager
+from itertools import islice
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +60,7 @@ _FIELDS: dict[str, Any] = {
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _TIME = "2___-__-__T__:__:__.______Z"
 """Pattern of a time in the form of kube-apiserver. DuckDB would also parse times with spaces, or without zeros."""
-_NO_DELIMITER = "\x01\x02\x03\x04"
-"""Characters that JSON does not contain. An empty delimiter would be NUL, and DuckDB would ignore NUL at the end of a line."""
+_ROWS_PER_INSERT = 10_000
 _PROGRESS_SECONDS = 0.5
 """Time between two looks at the progress."""
 _MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -107,19 +107,19 @@ class DuckDatabase:
                 yield from rows
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
-        """Append rows to a table, through a file, because single INSERT statements are slow."""
-        path = os.path.join(self.directory, "rows.json")
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(f"{json.dumps(row)}\n" for row in rows)
+        """Append rows to a table, as JSON, because single INSERT statements are slow."""
         columns = self.query(f"SELECT name, type FROM pragma_table_info({quote(table)})")
         values = []
         for at, (name, kind) in enumerate(columns):
-            value = f"json_extract_string(line, '$[{at}]')"
+            value = f"row ->> {at}"
             # The hash of NULL is a number, so that events without an audit ID would be copies of each other.
             identity = f"CASE WHEN {value} IS NOT NULL THEN (hash({value}) >> 1)::BIGINT END"
             values.append(identity if name == "id" else f"CAST({value} AS {kind})")
-        self.query(f"INSERT INTO {table} SELECT {', '.join(values)} FROM {_lines(path)}")
-        os.unlink(path)
+        sql = f"INSERT INTO {table} SELECT {', '.join(values)} FROM (SELECT unnest(CAST(? AS JSON[])) AS row)"
+        rest = iter(rows)
+        while some := list(islice(rest, _ROWS_PER_INSERT)):
+            with _translate_errors():
+                self.connection.execute(sql, [json.dumps(some)])
 
     def close(self) -> None:
         """Delete the database."""
@@ -318,11 +318,3 @@ def _type(kind: Any) -> str:
 
 def _query(database: DuckDatabase, sql: str) -> list[Any]:
     return list(database.query(sql))
-
-
-def _lines(path: str) -> str:
-    """Return a table function that yields the lines of a file in the column `line`."""
-    return (
-        f"read_csv({quote(path)}, columns = {{'line': 'VARCHAR'}}, header = false, auto_detect = false, delim = {quote(_NO_DELIMITER)},"
-        f" quote = '', escape = '', max_line_size = {_MAX_LINE_BYTES}, buffer_size = {2 * _MAX_LINE_BYTES})"
-    )
