@@ -116,8 +116,22 @@ def suggest_clusters(layout: Layout) -> Suggestion:
 
 
 def render_cluster(name: str, paths: Iterable[str], header: str = "cluster") -> str:
-    """Return a table `[[cluster]]` in TOML. JSON strings are also TOML strings."""
-    return f"[[{header}]]\nname = {json.dumps(name)}\npaths = {json.dumps([*paths])}\n"
+    """Return a table `[[cluster]]` in TOML. The paths are valid Unicode (`is_unicode`)."""
+    return f"[[{header}]]\nname = {_write_string(name)}\npaths = [{', '.join(map(_write_string, paths))}]\n"
+
+
+def _write_string(text: str) -> str:
+    """Return a string of TOML in printable ASCII, without a CI command.
+
+    JSON has the same escapes, except that it writes characters beyond U+FFFF as surrogates (TOML 1.0.0, "String").
+    """
+    chars = (json.dumps(char)[1:-1] if char <= "\uffff" else f"\\U{ord(char):08x}" for char in text)
+    return f'"{"".join(chars)}"'.replace("##", "#\\u0023")
+
+
+def is_unicode(path: str) -> bool:
+    """Return whether settings can contain a path. Bytes that are not UTF-8 are lone surrogates, which TOML cannot express."""
+    return not any("\ud800" <= char <= "\udfff" for char in path)
 
 
 def name_directory(directory: str, others: Iterable[str] = ()) -> str:

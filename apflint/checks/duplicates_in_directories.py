@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_DIRECTORY_PAIRS
-from apflint.cluster_layout import find_sibling_directories, list_parents, name_directory, render_cluster
+from apflint.cluster_layout import find_sibling_directories, is_unicode, list_parents, name_directory, render_cluster
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Path, Place
 from apflint.wording import pluralize, quote
@@ -71,11 +73,16 @@ def find_problems(pairs: DirectoryPairs) -> Iterator[Problem]:
             notes.append(f"{more} of directories define the same objects.")
         yield Problem(
             Place(document, _NAME),
-            f"{first} and {second} {what}",
+            f"{_show(first)} and {_show(second)} {what}",
             related=(Elsewhere(Place(earlier, _NAME), "the first definition"),),
             notes=tuple(notes),
             help=_suggest((first, second), directories),
         )
+
+
+def _show(path: str) -> str:
+    """Return a path for the start of a message, where formats drop spaces and CI systems read commands: quoted unless plain."""
+    return path if re.fullmatch(r"[\w./-]+", path) else json.dumps(path, ensure_ascii=False)
 
 
 def _suggest(pair: tuple[str, str], directories: Collection[str] | None) -> str:
@@ -83,7 +90,7 @@ def _suggest(pair: tuple[str, str], directories: Collection[str] | None) -> str:
     question = "do they configure different clusters? Then add"
     if (
         directories is None
-        or any(path.startswith(("/", "..")) for path in pair)
+        or any(path.startswith(("/", "..")) or not is_unicode(path) for path in pair)
         or any(parent in directories for path in directories for parent in list_parents(path))
     ):
         return f"{question} the output of `{_COMMAND}` to apflint.toml"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_CLUSTERS
 from apflint.cli.error_reporting import print_note
-from apflint.cluster_layout import SuggestedCluster, Suggestion, render_cluster, suggest_clusters
+from apflint.cluster_layout import SuggestedCluster, Suggestion, is_unicode, render_cluster, suggest_clusters
 from apflint.errors import UserError
 from apflint.inputs.cluster_layout import read_layout
 from apflint.output.json_text import to_json
@@ -42,6 +42,7 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
             f"{len(suggestion.clusters):,} directories look like clusters, but settings define at most {MAX_CLUSTERS:,}."
         )
     new = _remove_known(suggestion.clusters, settings.cluster, os.path.dirname(os.path.abspath(file)))
+    new = [cluster for cluster in new if not _report_other_encoding(cluster)]
     if output_format == "json":
         clusters = [{"name": cluster.name, "paths": [*cluster.paths]} for cluster in new]
         sys.stdout.write(to_json({"schema": 1, "clusters": clusters, "shared": [*suggestion.shared]}, 2))
@@ -52,6 +53,14 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
         names = join_some([quote(cluster.name) for cluster in settings.cluster], _MAX_NAMES)
         print_note(f"{sanitize(file)} already defines {pluralize(len(settings.cluster), 'cluster')}: {names}")
     print_note(_describe(new, suggestion, len(layout.objects), file))
+
+
+def _report_other_encoding(cluster: SuggestedCluster) -> bool:
+    """Return whether a path of a cluster is not UTF-8. If so, print a note."""
+    others = [path for path in cluster.paths if not is_unicode(path)]
+    if others:
+        print_note(f"no table for {quote(others[0])}, because settings cannot contain a path that is not UTF-8")
+    return bool(others)
 
 
 def _describe(new: list[SuggestedCluster], suggestion: Suggestion, files: int, file: str) -> str:
@@ -96,12 +105,12 @@ def _render(clusters: Iterable[SuggestedCluster], shared: tuple[str, ...], heade
     blocks = []
     for cluster in clusters:
         comment = "".join(
-            f"# Kustomize changes objects in {quote(path)}, and apflint reads the files as they are. To check the result:\n"
+            f"# Kustomize changes objects in {sanitize(quote(path))}, and apflint reads the files as they are. To check the result:\n"
             f"# apflint check -k {sanitize(shlex.quote(path))}\n"
             for path in cluster.rendered
         )
         blocks.append(comment + render_cluster(cluster.name, cluster.paths, header))
     if shared:
-        names = join_some([quote(path) for path in shared], _MAX_NAMES)
+        names = sanitize(join_some([quote(path) for path in shared], _MAX_NAMES))
         blocks.append(f"# No cluster contains {names}. Add shared paths to the clusters that use them.\n")
     return "\n".join(blocks)

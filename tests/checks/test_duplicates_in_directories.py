@@ -84,6 +84,8 @@ def test_one_object_is_named() -> None:
         (("apps/x/overlays/prod/a/x.yaml", "apps/y/b/x.yaml"), ["apps/x/overlays/prod and apps/y"]),
         (("/w/a/x.yaml", "/w/b/x.yaml"), ["/w/a and /w/b"]),
         (("../a/x.yaml", "b/x.yaml"), ["../a and b"]),
+        ((" a/x.yaml", "::b/x.yaml"), ['" a" and "::b"']),
+        (("a and b/x.yaml", "é/x.yaml"), ['"a and b" and é']),
     ],
 )
 def test_pairs_of_directories(names: tuple[str, ...], pairs: list[str]) -> None:

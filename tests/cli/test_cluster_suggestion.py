@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
 from support.builders import flow_schema
+from support.hostile_manifests import ODD_DIRECTORIES
 
 from apflint.cli.app import run
 from apflint.settings.resolution import resolve_settings
@@ -199,6 +201,25 @@ def test_names_of_directories_cannot_add_lines(work: Path, capsys: pytest.Captur
     out, _ = suggest(capsys)
     assert set(tomllib.loads(out)) == {"cluster"}
     assert f"overlays/{name}" in next(iter(read_tables(out).values()))
+
+
+@pytest.mark.parametrize("name", ODD_DIRECTORIES)
+def test_output_is_toml_for_every_name_of_a_directory(
+    name: str, work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Check tables, and the comments on kustomizations and shared paths."""
+    write(
+        work, {"plain/a.yaml": json.dumps(flow_schema("a")), f"shared\x7f{name}/a.yaml": json.dumps(flow_schema("b"))}
+    )
+    write(work, {f"{name}/a.yaml": json.dumps(flow_schema("a")), f"{name}/kustomization.yaml": PATCHED})
+    out, err = suggest(capsys)
+    assert "##[" not in out
+    assert all(map(str.isprintable, out.split("\n")))
+    utf8 = os.fsencode(name) == name.encode("utf-8", "replace")
+    assert sorted(path for paths in read_tables(out).values() for path in paths) == sorted(["plain", *[name] * utf8])
+    (work / "apflint.toml").write_text(out, encoding="utf-8")
+    assert len(resolve_settings().cluster) == 1 + utf8
+    assert ("because settings cannot contain a path that is not UTF-8" in err) is not utf8
 
 
 def test_unreadable_files_are_named(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
