@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Derandomised: a run on one machine is the same run on another. No deadline: a busy machine is no defect of the code.
+# Derandomised: a run on one machine is the same run on another, if the same modules are loaded, because Hypothesis also
+# tries their constants. No deadline: a busy machine is no defect of the code.
 settings.register_profile(
     "ci",
     derandomize=True,

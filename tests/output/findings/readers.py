@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tomllib
 import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -54,10 +55,28 @@ def shown(text: str) -> str:
     return text
 
 
+def without_tables(help_: str, message: str) -> str:
+    """Return help without its tables for the settings, which formats with one text leave out: the message has their paths."""
+    text, colon, tables = help_.partition(":\n")
+    if not colon:
+        return help_
+    settings = tomllib.loads(tables)
+    assert set(settings) == {"cluster"}
+    paths = []
+    for table in settings["cluster"]:
+        assert set(table) == {"name", "paths"}
+        paths += [
+            path if re.fullmatch(r"[\w./-]+", path) else json.dumps(path, ensure_ascii=False) for path in table["paths"]
+        ]
+    assert message.startswith(f"{' and '.join(paths)} ")
+    return text
+
+
 def read_json(text: str) -> Iterator[Shown]:
     for found in json.loads(text)["findings"]:
         more = [note for note in found["notes"] if note.startswith("At least ") and note.endswith(" not reported.")]
-        message = f"{found['message']} (help: {found['help']})" if found["help"] else found["message"]
+        help_ = without_tables(found["help"] or "", found["message"])
+        message = f"{found['message']} (help: {help_})" if help_ else found["message"]
         yield Shown(
             f"{found['rule']} {found['name']}",
             found["severity"],

@@ -221,9 +221,9 @@ EVERY_HOSTILE_TEXT = CLEAN._replace(
 def describe_in_one_line(found: Finding) -> str:
     """Return message, help, clusters and the number of findings that are not reported, as formats with one text print them.
 
-    Of help with several lines, such as a table for the settings, the first line is printed.
+    Lines for copying that follow a colon, such as a table for the settings, are left out.
     """
-    help_ = (found.help or "").partition("\n")[0].removesuffix(":")
+    help_ = (found.help or "").partition(":\n")[0]
     text = f"{found.message} (help: {help_})" if help_ else found.message
     clusters = {0: "", 1: ". In cluster prod", 2: ". In 2 clusters: prod and staging"}[len(found.clusters)]
     more = (

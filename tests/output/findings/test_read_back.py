@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support.hostile_manifests import FILES, ODD_NAMES, texts
+from support.hostile_manifests import FILES, ODD_DIRECTORIES, ODD_NAMES, texts
 
 from apflint.cli.app import run
 from output.findings.readers import FORMATS, PEOPLE, compared, expected, read_command, read_json, read_markdown
@@ -67,6 +68,23 @@ def in_process(files: dict[str, bytes]) -> dict[str, str]:
 @LAWS
 def test_every_report_shows_the_same_findings(files: dict[str, bytes]) -> None:
     compared(in_process(files))
+
+
+@pytest.mark.parametrize("name", ODD_DIRECTORIES)
+def test_tables_for_directories_read_back(name: str) -> None:
+    """Check help with tables for the settings: formats with one text leave them out, and the message has their paths."""
+    level = b"{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: PriorityLevelConfiguration, metadata: {name: twice}}"
+    reports = in_process({f"{name}/a.yaml": level, "plain/a.yaml": level})
+    compared(reports)
+    (found,) = (one for one in json.loads(reports["json"])["findings"] if " both define " in one["message"])
+    tables = tomllib.loads(found["help"].partition(":\n")[2])
+    if os.fsencode(name) == name.encode("utf-8", "replace"):
+        assert {path for table in tables["cluster"] for path in table["paths"]} == {name, "plain"}
+        lines = {line.strip() for line in reports["text"].split("\n")}
+        assert lines >= set(found["help"].split("\n")[1:])
+    else:  # TOML is UTF-8
+        assert not tables
+        assert found["help"].endswith("add the output of `apflint config --suggest-clusters` to apflint.toml")
 
 
 ODD = {
