@@ -63,6 +63,8 @@ _TIME = "2___-__-__T__:__:__.______Z"
 _ROWS_PER_INSERT = 10_000
 _PROGRESS_SECONDS = 0.5
 """Time between two looks at the progress."""
+_MAX_BATCH_BYTES = 500_000_000
+"""Maximum size of several files that are read with one query. If the user interrupts the query, nothing of them counts."""
 _MAX_LINE_BYTES = 8 * 1024 * 1024
 """Maximum number of bytes in a line that DuckDB reads. Files with longer lines are read by Python."""
 
@@ -82,6 +84,7 @@ class DuckDatabase:
             raise UserError(f'--memory: "{memory}" is not a size such as 256MB or 4GB') from None
         self.query(f"SET temp_directory = {quote(self._directory.name)}")
         self.query("SET preserve_insertion_order = false")
+        self.query("SET checkpoint_threshold = '1TB'")  # without a file, checkpoints are of no use, and take time
         self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")  # the name in Spark
         self.query("SET enable_progress_bar = true")  # measures the progress
         self.query("SET enable_progress_bar_print = false")
@@ -94,10 +97,10 @@ class DuckDatabase:
         """The temporary directory of the database."""
         return self._directory.name
 
-    def query(self, sql: str) -> list[tuple[object, ...]]:
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows. Raises KeyboardInterrupt if the user interrupts it, and UserError without memory."""
         with _translate_errors():
-            return self.connection.execute(sql).fetchall()
+            return self.connection.execute(sql, parameters).fetchall()
 
     def stream(self, sql: str) -> Iterator[tuple[object, ...]]:
         """Run a statement, and yield its rows. Raises exceptions as `query` does."""
@@ -118,8 +121,7 @@ class DuckDatabase:
         sql = f"INSERT INTO {table} SELECT {', '.join(values)} FROM (SELECT unnest(CAST(? AS JSON[])) AS row)"
         rest = iter(rows)
         while some := list(islice(rest, _ROWS_PER_INSERT)):
-            with _translate_errors():
-                self.connection.execute(sql, [json.dumps(some)])
+            self.query(sql, [json.dumps(some)])
 
     def close(self) -> None:
         """Delete the database."""
@@ -150,7 +152,7 @@ def read_log(
 ) -> Log:
     """Read files into DuckDB. If the user interrupts, the result has the files that were read completely before.
 
-    A file is one statement: DuckDB cannot read a part of a file.
+    A statement reads one or several files: DuckDB cannot read a part of a file.
 
     Raises UserError if `memory` is not a size.
     """
@@ -170,12 +172,12 @@ def _read_log(
     report: Callable[[int], object],
 ) -> Log:
     create_log_tables(database)
+    database.query("CREATE TABLE key (key TEXT, tuple INTEGER)")
     reader = EventReader(wanted, namespaces, database.insert, hash_id=str)
     try:
-        for number, file in enumerate(files):
-            with _report_progress(database, file.size, report):
-                if not _read_file(database, reader, file, number, wanted):
-                    reader.read_file(file)
+        for batch in _group_rotated(files):
+            with _report_progress(database, sum(file.size for file in batch), report):
+                _read_batch(database, reader, batch, wanted)
     except KeyboardInterrupt:
         reader.coverage.interrupted = True
         reader.flush()
@@ -206,71 +208,117 @@ def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], 
     report(size - reported)
 
 
-def _read_file(database: DuckDatabase, reader: EventReader, file: AuditLogFile, number: int, wanted: Wanted) -> bool:
-    """Read a file with DuckDB. Return False if it needs Python."""
-    try:
-        path = locate(file)
-        with open(path, "rb") as stream:
-            compression = find_compression(stream)
-            if compression == "zstd" and not is_complete_zstandard(stream):
-                return False  # DuckDB would silently omit the end
-        if glob.has_magic(path):  # DuckDB would read other files, too
-            link = os.path.join(database.directory, f"{number}.log")
-            os.symlink(os.path.abspath(path), link)
-            path = link
-    except (OSError, UserError):
-        return False  # Python reports the problem
-    server, typed = reader.server_number(file.server), _read_typed(path, compression, wanted)
+def _group_rotated(files: Iterable[AuditLogFile]) -> Iterator[list[AuditLogFile]]:
+    """Group files of one server, to read them with one query: DuckDB plans it in the time that it needs for 5 MB."""
+    batch: list[AuditLogFile] = []
+    size = 0
+    for file in files:
+        # The size of a compressed file is not the size of its text, so it is read alone.
+        added = _MAX_BATCH_BYTES if file.path.endswith((".gz", ".zst")) else file.size
+        if batch and (size + added >= _MAX_BATCH_BYTES or file.server != batch[0].server):
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += added
+    if batch:
+        yield batch
+
+
+def _read_batch(database: DuckDatabase, reader: EventReader, batch: Sequence[AuditLogFile], wanted: Wanted) -> None:
+    """Read files of one server: with DuckDB all of them, or each, or with Python."""
+    if _read_files(database, reader, batch, wanted):
+        return
+    for file in batch:
+        if len(batch) == 1 or not _read_files(database, reader, [file], wanted):
+            reader.read_file(file)
+
+
+def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> bool:
+    """Read files of one server with DuckDB. Return False if one needs Python, or if they are compressed differently."""
+    paths = [_locate(file) for file in files]
+    compressions = {None if path is None else _find_compression(path) for path in paths}
+    compression = compressions.pop()
+    if compressions or compression is None:
+        return False
+    links = [_link(database, path) for path in paths if path is not None]
+    server, typed = reader.server_number(files[0].server), _read_typed(links, compression, wanted)
     event = f"SELECT *, {server} AS server, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({typed})"
     database.query("BEGIN")
     try:
         database.query(f"CREATE TABLE raw AS {reduce_events(event, 'epoch_us', wanted, reader.namespaces)}")
         counts = dict(_query(database, "SELECT class, count(*) FROM raw GROUP BY class"))
-        attributes = None if ODD in counts else _list_tuples(database)
+        attributes = None if ODD in counts else _list_new_tuples(database)
     except KeyboardInterrupt:
         database.query("ROLLBACK")
         raise
     except duckdb.Error:
         database.query("ROLLBACK")
         return False  # a line that is not an event, damaged data, a line that is too long, or not UTF-8
-    if attributes is None:
+    if attributes is None or [_locate(file) for file in files] != paths:  # log rotation has moved a file meanwhile
         database.query("ROLLBACK")
         return False
     with defer_interrupt():
-        _store_requests(database, map(reader.number_attributes, attributes))
+        _store_requests(database, list(map(reader.number_attributes, attributes)))
         database.query("COMMIT")
-        reader.coverage.files += 1
+        reader.coverage.files += len(files)
         reader.coverage.stages.update({stage: counts[at] for at, stage in enumerate(STAGES) if at in counts})
     return True
 
 
-def _list_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
-    """Create the table `key` with the distinct attribute tuples of `raw`. Return these, or None if one needs Python."""
+def _locate(file: AuditLogFile) -> str | None:
+    """Return the present path of a file, or None if it was removed."""
+    try:
+        return locate(file)
+    except UserError:
+        return None
+
+
+def _find_compression(path: str) -> str | None:
+    """Return the compression of a file, or None if it cannot be read completely. Python reports the problem."""
+    try:
+        with open(path, "rb") as stream:
+            compression = find_compression(stream)
+            # DuckDB would silently omit the end.
+            return None if compression == "zstd" and not is_complete_zstandard(stream) else compression
+    except OSError:
+        return None
+
+
+def _link(database: DuckDatabase, path: str) -> str:
+    """Return a path without the characters of patterns: DuckDB would read other files, too."""
+    if not glob.has_magic(path):
+        return path
+    link = os.path.join(tempfile.mkdtemp(dir=database.directory), "audit.log")
+    os.symlink(os.path.abspath(path), link)
+    return link
+
+
+def _list_new_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
+    """Create the table `new_key` with the keys of `raw` that `key` does not have. Return their tuples, or None if one needs Python."""
+    keys = f"SELECT DISTINCT key FROM raw WHERE {IS_REQUEST}"
     database.query(
-        "CREATE TABLE key AS SELECT CAST(row_number() OVER (ORDER BY key) - 1 AS INTEGER) AS position, key"
-        f" FROM (SELECT DISTINCT key FROM raw WHERE {IS_REQUEST})"
+        "CREATE TABLE new_key AS SELECT row_number() OVER (ORDER BY key) AS position, key"
+        f" FROM ({keys}) WHERE key NOT IN (SELECT key FROM key)"
     )
     try:
-        return [read_key(key) for (key,) in _query(database, "SELECT key FROM key ORDER BY position")]
+        return [read_key(key) for (key,) in _query(database, "SELECT key FROM new_key ORDER BY position")]
     except ValueError:
         return None
 
 
-def _store_requests(database: DuckDatabase, numbers: Iterable[int]) -> None:
-    """Move the requests of `raw` to `request`. `numbers` are the indices of the tuples in `key`."""
-    database.query("CREATE TABLE numbered (position INTEGER, tuple INTEGER)")
-    database.insert("numbered", enumerate(numbers))
+def _store_requests(database: DuckDatabase, numbers: list[int]) -> None:
+    """Move the requests of `raw` to `request`. `numbers` are the indices of the tuples in `new_key`."""
+    database.query("INSERT INTO key SELECT key, CAST(? AS INTEGER[])[position] FROM new_key", [numbers])
     database.query(
-        f"INSERT INTO request SELECT tuple, server, {REQUEST_NAMES} FROM raw JOIN key ON raw.key = key.key"
-        f" JOIN numbered ON key.position = numbered.position WHERE {IS_REQUEST}"
+        f"INSERT INTO request SELECT tuple, server, {REQUEST_NAMES} FROM raw JOIN key ON raw.key = key.key WHERE {IS_REQUEST}"
     )
     database.query(f"INSERT INTO received SELECT id FROM raw WHERE class = {STAGES.index(RECEIVED)} AND id IS NOT NULL")
-    for table in ("raw", "key", "numbered"):
-        database.query(f"DROP TABLE {table}")
+    database.query("DROP TABLE raw")
+    database.query("DROP TABLE new_key")
 
 
-def _read_typed(path: str, compression: str, wanted: Wanted) -> str:
-    """Return a query for the relation `event` of a file that has only plain events. Other files may raise an error."""
+def _read_typed(paths: Iterable[str], compression: str, wanted: Wanted) -> str:
+    """Return a query for the relation `event` of files that have only plain events. Other files may raise an error."""
     columns = ", ".join(f"{quote(name)}: {quote(_type(kind))}" for name, kind in _FIELDS.items())
     name = f"CASE WHEN verb IN ({', '.join(map(quote, LIST_VERBS))}) THEN objectRef.name END"
     texts = [
@@ -287,7 +335,7 @@ def _read_typed(path: str, compression: str, wanted: Wanted) -> str:
             AND coalesce(CAST({_CODE} AS TEXT), '') = coalesce(CAST(responseStatus.code AS TEXT), '') END
     """
     source = (
-        f"read_json({quote(path)}, columns = {{{columns}}}, format = 'newline_delimited', auto_detect = false,"
+        f"read_json([{', '.join(map(quote, paths))}], columns = {{{columns}}}, format = 'newline_delimited', auto_detect = false,"
         f" maximum_object_size = {_MAX_LINE_BYTES}, compression = {quote(compression)})"
     )
     return f"SELECT CAST(NULL AS TEXT) AS line, {is_plain} AS is_plain, {_EVENT} FROM {source}"

@@ -362,16 +362,13 @@ def _count_over_time(
     return requests, rejected
 
 
-_MAX_SORTED_CHANGES = 2_000_000
-"""Number of changes that one query sorts, if they are evenly distributed. DuckDB would write more of them to a file."""
 _CHANGES = """
-    SELECT level, server, ended - busy AS time, seats AS change FROM apf
-        WHERE busy IS NOT NULL AND ended - busy BETWEEN {first} AND {last}
-    UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL AND ended BETWEEN {first} AND {last}
+    SELECT level, server, ended - busy AS time, seats AS change FROM apf WHERE busy IS NOT NULL
+    UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL
 """
-# For each interval in which seats in use change: the highest sum of all changes before, when it first was, and the change until
-# the end of the interval. Requests that end at the time at which others start free their seats first. One sum over all
-# levels takes half of the time of a sum for each. DuckDB adds the rows in the order of the subquery:
+# For each interval in which seats in use change: the most seats in use, when they first were, and the change until the end of
+# the interval. Requests that end at the time at which others start free their seats first. One sum is enough for all levels,
+# because it is 0 when all requests of a level have ended. DuckDB adds the rows in the order of the subquery:
 # https://duckdb.org/docs/stable/sql/dialect/order_preservation
 _PEAKS = f"""
     SELECT level, server, part, max(taken), arg_max(time, taken), sum(net) FROM (
@@ -385,9 +382,9 @@ _STARTS = "SELECT level, server, ended - busy AS start, ended, seats FROM apf WH
 
 
 def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[Any]]:
-    """Return the rows of `_PEAKS`, with the seats in use of each level. Window functions of SQLite are slower than Python."""
+    """Return the rows of `_PEAKS`. Window functions of SQLite are slower than Python."""
     if database.has_fast_windows:
-        return _query_peaks(database, intervals)
+        return _query(database, _PEAKS.format(interval=_interval("time", intervals)))
     sweeps: dict[tuple[int, int], _Sweep] = {}
     rows: Iterator[Any] = database.stream(_STARTS)
     for level, server, start, end, seats in rows:
@@ -396,23 +393,6 @@ def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[A
             sweep = sweeps[level, server] = _Sweep(intervals)
         sweep.add(start, end, seats)
     return [(*key, *row) for key, sweep in sweeps.items() for row in sweep.finish()]
-
-
-def _query_peaks(database: Database, intervals: Intervals) -> Iterator[Sequence[Any]]:
-    """Yield the rows of `_PEAKS`, with the seats in use instead of the sum. Many requests need several queries."""
-    ((requests,),) = _query(database, "SELECT count(busy) FROM apf")
-    step = max(1, intervals.number * _MAX_SORTED_CHANGES // max(1, 2 * requests))
-    in_use: Counter[tuple[int, int]] = Counter()
-    for begin in range(0, intervals.number, step):
-        first = intervals.start + begin * intervals.size
-        sql = _PEAKS.format(interval=_interval("time", intervals), first=first, last=first + step * intervals.size - 1)
-        before, others, total, former = in_use.copy(), 0, 0, None
-        for level, server, part, taken, time, net in _query(database, sql):
-            if (level, server) != former:
-                former, others = (level, server), total
-            yield level, server, part, before[former] + int(taken) - others, time, net
-            in_use[former] += int(net)
-            total += int(net)
 
 
 class _Sweep:

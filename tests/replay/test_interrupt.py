@@ -108,14 +108,14 @@ def test_duckdb_prints_the_files_that_it_read(
     log = recorded_log()
     (tmp_path / "a.log").write_bytes(log)
     (tmp_path / "b.log").write_bytes(log * 150)
-    read_file = duckdb_engine._read_file
+    read_files = duckdb_engine._read_files
 
-    def read(database: Any, reader: Any, file: Any, *others: Any) -> bool:
-        if file.name.endswith("b.log"):
-            Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-        return read_file(database, reader, file, *others)
+    def read(database: Any, reader: Any, files: Any, *others: Any) -> bool:
+        if files[0].name.endswith("b.log"):
+            Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return read_files(database, reader, files, *others)
 
-    monkeypatch.setattr(duckdb_engine, "_read_file", read)
+    monkeypatch.setattr(duckdb_engine, "_read_files", read)
     paths = [str(tmp_path / name) for name in files]
     assert run(["replay", "--isolated", "--engine", "duckdb", *paths]) == 130
     printed = capsys.readouterr()

@@ -1,0 +1,79 @@
+"""Rotated files, which DuckDB reads several at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.audit_logs import event, needs_duckdb, replay_json, write_log
+
+from apflint.inputs.audit_logs import AuditLogFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = needs_duckdb
+
+
+def write_rotated(folder: Path) -> list[Path]:
+    """Write three files of two events each."""
+    names = ("audit.log", "audit.log.1", "audit.log.2")
+    return [write_log(folder / name, [event(auditID=f"{name} {number}") for number in range(2)]) for name in names]
+
+
+def test_files_of_one_server_are_read_together() -> None:
+    from apflint.replay.duckdb_engine import _MAX_BATCH_BYTES, _group_rotated
+
+    sizes = {
+        "a/audit.log": 1,
+        "a/audit.log.1": _MAX_BATCH_BYTES - 2,
+        "a/audit.log.2": 1,
+        "a/audit.log.3.gz": 0,
+        "a/audit.log.4": 0,
+        "b/audit.log": 2 * _MAX_BATCH_BYTES,
+        "b/audit.log.1": 0,
+    }
+    batches = _group_rotated(AuditLogFile(name, name, None, size) for name, size in sizes.items())
+    assert [[file.name for file in batch] for batch in batches] == [
+        ["a/audit.log", "a/audit.log.1"],
+        ["a/audit.log.2"],
+        ["a/audit.log.3.gz"],
+        ["a/audit.log.4"],
+        ["b/audit.log"],
+        ["b/audit.log.1"],
+    ]
+
+
+@pytest.mark.parametrize("bad", ["audit.log", "audit.log.1", "audit.log.2"])
+def test_unreadable_line_in_one_of_several_files(bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = write_rotated(tmp_path)
+    with (tmp_path / bad).open("ab") as file:
+        file.write(b'\n{"kind":"Event","stage":')
+    expected, found = (replay_json(capsys, *files, "--engine", engine) for engine in ("python", "duckdb"))
+    assert {**found, "engine": "python"} == expected
+    assert (found["files"], found["events"], found["unreadable"]) == (3, 6, 1)
+    assert found["firstUnreadable"]["file"] == str(tmp_path / bad)
+
+
+def test_rotation_while_files_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from apflint.replay import duckdb_engine
+
+    files = write_rotated(tmp_path)
+    find_compression = duckdb_engine._find_compression
+    rotated: list[str] = []
+
+    def rotate(path: str) -> Any:
+        """Rotate the files before DuckDB opens them, once."""
+        if not rotated:
+            rotated.append(path)
+            for file in reversed(files):
+                file.rename(file.with_name(f"audit.log.{int(file.name.partition('.log.')[2] or 0) + 1}"))
+            write_log(files[0], [event(auditID="new")])
+        return find_compression(path)
+
+    monkeypatch.setattr(duckdb_engine, "_find_compression", rotate)
+    found = replay_json(capsys, *files, "--engine", "duckdb")
+    assert rotated
+    assert (found["files"], found["events"], found["duplicateEvents"]) == (3, 6, 0)
