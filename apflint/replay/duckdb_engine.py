@@ -312,7 +312,9 @@ def _store_requests(database: DuckDatabase, numbers: list[int]) -> None:
     database.query(
         f"INSERT INTO request SELECT tuple, server, {REQUEST_NAMES} FROM raw JOIN key ON raw.key = key.key WHERE {IS_REQUEST}"
     )
-    database.query(f"INSERT INTO received SELECT id FROM raw WHERE class = {STAGES.index(RECEIVED)} AND id IS NOT NULL")
+    answered = f"SELECT id FROM raw WHERE {IS_REQUEST} AND id IS NOT NULL"
+    is_unanswered = f"class = {STAGES.index(RECEIVED)} AND id IS NOT NULL AND id NOT IN ({answered})"
+    database.query(f"INSERT INTO received SELECT id FROM raw WHERE {is_unanswered}")
     database.query("DROP TABLE raw")
     database.query("DROP TABLE new_key")
 

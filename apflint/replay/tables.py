@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     Row = Sequence[object]
 
 REQUEST_COLUMNS = """
-    tuple INTEGER, server INTEGER, id BIGINT, started INTEGER, received BIGINT, ended BIGINT, code INTEGER,
-    decided INTEGER, wait BIGINT, namespace TEXT, agent TEXT, audit_id TEXT
+    tuple INTEGER, server INTEGER, id BIGINT, started TINYINT, received BIGINT, ended BIGINT, code SMALLINT,
+    decided TINYINT, wait BIGINT, namespace TEXT, agent TEXT, audit_id TEXT
 """
 """Columns of `request`: indices of the attribute tuple and the server, a hash of the audit ID, whether the event is
 `ResponseStarted`, times and the queue wait in microseconds, the HTTP status, whether authorization decided, and texts that
 only some reports need."""
 _RECEIVED_COLUMNS = "id BIGINT"
-"""Columns of `received`: hashes of the audit IDs of `RequestReceived` events, without those that precede a later event closely."""
+"""Columns of `received`: hashes of the audit IDs of `RequestReceived` events, without most of those that a later event follows."""
 _REQUEST_NAMES = ", ".join(column.split()[0] for column in REQUEST_COLUMNS.split(","))
 
 _ATTRIBUTE_COLUMNS = """
-    tuple INTEGER PRIMARY KEY, "user" TEXT, verb TEXT, resource TEXT, short_resource TEXT, outcome TEXT, flow_schema TEXT, priority_level TEXT, level INTEGER,
+    tuple INTEGER PRIMARY KEY, "user" TEXT, verb TEXT, resource TEXT, short_resource TEXT, outcome TEXT, flow_schema TEXT, priority_level TEXT, level SMALLINT,
     distinguished_by TEXT, seats INTEGER, holds INTEGER
 """
 
@@ -117,8 +117,9 @@ def create_log_tables(database: Database) -> None:
 
 def count_unanswered(database: Database) -> int:
     """Return the number of requests that have only the event `RequestReceived`."""
-    ids = "SELECT id FROM received EXCEPT SELECT id FROM request"  # EXCEPT removes duplicates, too
-    ((number,),) = database.query(f"SELECT count(*) FROM ({ids}) AS ids")
+    # The last condition spares databases a set of the IDs of all requests.
+    answered = "SELECT id FROM request WHERE id IN (SELECT id FROM received)"
+    ((number,),) = database.query(f"SELECT count(DISTINCT id) FROM received WHERE id NOT IN ({answered})")
     return int(str(number))
 
 
