@@ -120,7 +120,10 @@ def test_duckdb_prints_the_files_that_it_read(
     assert run(["replay", "--isolated", "--engine", "duckdb", *paths]) == 130
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
-    nothing = " No file was read completely, and DuckDB counts only complete files."
+    nothing = (
+        " No file was read completely, and DuckDB counts only complete files. To replay the beginning of a file:"
+        " head -n 500000 FILE | apflint replay -"
+    )
     assert lines[0] == f"PARTIAL RESULT: reading was interrupted.{nothing if len(files) == 1 else ''}"
     assert ("883 events" if len(files) == 2 else "0 events") in lines[1]
     assert printed.err == "apflint: interrupted: the result is partial\n"

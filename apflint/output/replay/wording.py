@@ -108,7 +108,12 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
     requests, events = sum(report.outcomes.values()), sum(coverage.stages.values())
     selected = list(_describe_filter(report.filter))
     if coverage.interrupted:
-        nothing = "" if coverage.files else " No file was read completely, and DuckDB counts only complete files."
+        nothing = (
+            ""
+            if coverage.files
+            else " No file was read completely, and DuckDB counts only complete files. To replay the beginning of a file:"
+            " head -n 500000 FILE | apflint replay -"
+        )
         yield f"PARTIAL RESULT: reading was interrupted.{nothing}"
     yield (
         f"{pluralize(coverage.files, 'file')}, {pluralize(len(report.servers), 'API server')}: {count_noun(events, 'event')} of"
