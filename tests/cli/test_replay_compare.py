@@ -202,7 +202,6 @@ def test_cluster_of_the_settings(
         (["--compare", "cluster:nowhere"], "nowhere"),
         (["--compare", "git:nowhere"], "nowhere"),
         (["--compare", "defaults:1.36", "--each"], "cannot be combined"),
-        (["--compare", "defaults:1.36", "--format", "html"], "cannot be combined"),
         (["--compare", "defaults:1.36", "--by", "user"], "cannot be combined"),
         (["--compare", "-", "-f", "-"], "standard input cannot be both the manifests and the other side"),
         (["--compare", "defaults:1.36", "-f", "-"], "standard input cannot be both the manifests and the other side"),

@@ -144,9 +144,7 @@ def replay(
         {"--each": each},
         {"--by": by is not None, "--top": top is not None, f"--format {output_format}": is_document},
     )
-    options.reject_combinations(
-        {"--compare": compared}, {"--each": each, "--by": by is not None, "--format html": output_format == "html"}
-    )
+    options.reject_combinations({"--compare": compared}, {"--each": each, "--by": by is not None})
     if top is not None and top < 1:
         raise UserError("--top must be at least 1")
     conditions = tuple(map(parse_condition, where or ()))
@@ -213,6 +211,10 @@ def _render_comparison(comparison: ReplayComparison, sides: Sides, output_format
         return to_json(comparison_json(comparison, sides), 2)
     if output_format == "markdown":
         return render_markdown(comparison, sides)
+    if output_format == "html":
+        from apflint.output.replay import html
+
+        return html.render_comparison(comparison, sides)
     return render_comparison(comparison, sides, how)
 
 

@@ -1,4 +1,4 @@
-"""The comparison of two configurations on a log, as text, Markdown and JSON."""
+"""The comparison of two configurations on a log, as text, Markdown and JSON, and in words for an HTML page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from apflint.replay.statistics import LevelTraffic, ReplayReport
 
 MAX_MOVES = 20
-"""Maximum number of moves in text and Markdown. Further moves are only counted. JSON has all moves."""
+"""Maximum number of moves in text, Markdown and HTML. Further moves are only counted. JSON has all moves."""
+TITLE = "Replay under two configurations"
+"""Title of the documents."""
 _TITLES: dict[MoveType, str] = {
     "classification": "only one release classifies the requests",
     "priorityLevel": "another priority level",
@@ -63,20 +65,21 @@ def render_comparison(comparison: ReplayComparison, sides: Sides, style: Style) 
     """Render the comparison for people: which requests move, and tables of the priority levels."""
     moves = comparison.moves[:MAX_MOVES]
     parts = [
-        render_prose(style, _summarize(comparison), color="bold")
+        render_prose(style, summarize(comparison), color="bold")
         + render_prose(style, f"{sides.old} -> {sides.new}, {_describe_releases(comparison)}", color="dim"),
         render_prose(style, *describe_coverage(comparison.old, has_configuration=False)),
         *("".join(f"{line}\n" for line in _move_lines(move, comparison, style)) for move in moves),
     ]
-    if others := len(comparison.moves) - len(moves):
-        parts.append(f"And {others} more: see --format json.\n")
+    if more := describe_more_moves(comparison):
+        parts.append(f"{more}\n")
     if comparison.levels:
         parts.append(_level_table(comparison, style))
-    parts.append(render_prose(style, *_describe_limits(comparison), color="dim"))
+    parts.append(render_prose(style, *describe_limits(comparison), color="dim"))
     return "\n".join(filter(None, parts))
 
 
-def _summarize(comparison: ReplayComparison) -> str:
+def summarize(comparison: ReplayComparison) -> str:
+    """Return a sentence with the numbers of requests that move."""
     moved = sum(move.requests for move in comparison.moves)
     total = comparison.classified
     requests = f"{format_count(total)} {'request' if total == 1 else 'requests'}"
@@ -147,7 +150,7 @@ def _describe_request(request: MovedRequest) -> str:
 
 def _level_table(comparison: ReplayComparison, style: Style) -> str:
     rows: list[tuple[str | Text, ...]] = []
-    for name, row in zip(comparison.levels, _list_levels(comparison), strict=True):
+    for name, row in zip(comparison.levels, list_levels(comparison), strict=True):
         traffic = _find(comparison.new, name)
         color = "bold red" if traffic is not None and is_overloaded(traffic) else ""
         rows.append(
@@ -162,7 +165,7 @@ def _level_table(comparison: ReplayComparison, style: Style) -> str:
 _LEVEL_TITLES = ("Priority level", "Requests", "Seat-seconds", "Peak", "Nominal", "Attainable")
 
 
-def _list_levels(comparison: ReplayComparison) -> Iterator[dict[str, str]]:
+def list_levels(comparison: ReplayComparison) -> Iterator[dict[str, str]]:
     """Yield the numbers of each level on both sides, by title."""
     for name in comparison.levels:
         cells = [_level_cells(report, name) for report in (comparison.old, comparison.new)]
@@ -193,7 +196,7 @@ def _find(report: ReplayReport, name: str) -> LevelTraffic | None:
     return next((level for level in report.levels if level.name == name), None)
 
 
-def _describe_limits(comparison: ReplayComparison) -> Iterator[str]:
+def describe_limits(comparison: ReplayComparison) -> Iterator[str]:
     """Yield what the numbers mean. The sentences of both sides differ in numbers only."""
     yield "The durations are those of the log: with other seats, requests would wait less or longer, or be rejected."
     yield from describe_limits_of_log(comparison.new)
@@ -201,13 +204,28 @@ def _describe_limits(comparison: ReplayComparison) -> Iterator[str]:
 
 def render_markdown(comparison: ReplayComparison, sides: Sides) -> str:
     """Render the comparison for a pull request or an issue. Names become code spans."""
-    moves = comparison.moves[:MAX_MOVES]
-    facts = (
-        f"{sides.old} -> {sides.new}, {_describe_releases(comparison)}",
-        *describe_coverage(comparison.old, has_configuration=False),
-    )
-    rows = (
-        {
+    parts = [
+        f"### {TITLE}",
+        f"**{summarize(comparison)}**",
+        "\n".join(f"- {format_prose(fact)}" for fact in describe_sides(comparison, sides)),
+        markdown.render_table(list_moves(comparison), ("Before", "After", "Users", "First request")),
+        describe_more_moves(comparison),
+        markdown.render_table(list_levels(comparison), _LEVEL_TITLES[:1]),
+        "\n".join(f"- {format_prose(sentence)}" for sentence in describe_limits(comparison)),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def describe_sides(comparison: ReplayComparison, sides: Sides) -> Iterator[str]:
+    """Yield sentences about both configurations and the log, for a document."""
+    yield f"{sides.old} -> {sides.new}, {_describe_releases(comparison)}"
+    yield from describe_coverage(comparison.old, has_configuration=False)
+
+
+def list_moves(comparison: ReplayComparison) -> Iterator[dict[str, str]]:
+    """Yield the first moves, by title, for a document."""
+    for move in comparison.moves[:MAX_MOVES]:
+        yield {
             "Before": _describe_destination(move.old),
             "After": _describe_destination(move.new),
             "Requests": format_count(move.requests),
@@ -215,19 +233,12 @@ def render_markdown(comparison: ReplayComparison, sides: Sides) -> str:
             "Users": _list_users(move),
             "First request": _describe_request(move.first),
         }
-        for move in moves
-    )
-    parts = [
-        "### Replay under two configurations",
-        f"**{_summarize(comparison)}**",
-        "\n".join(f"- {format_prose(fact)}" for fact in facts),
-        markdown.render_table(rows, ("Before", "After", "Users", "First request")),
-    ]
-    if others := len(comparison.moves) - len(moves):
-        parts.append(f"And {others} more.")
-    parts.append(markdown.render_table(_list_levels(comparison), _LEVEL_TITLES[:1]))
-    parts.append("\n".join(f"- {format_prose(sentence)}" for sentence in _describe_limits(comparison)))
-    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def describe_more_moves(comparison: ReplayComparison) -> str:
+    """Return a sentence about the moves that a document does not list, or nothing."""
+    others = len(comparison.moves) - MAX_MOVES
+    return f"And {others} more: see --format json." if others > 0 else ""
 
 
 def comparison_json(comparison: ReplayComparison, sides: Sides) -> dict[str, object]:

@@ -1,10 +1,11 @@
-"""The report of a replay as an HTML page: a summary, a plot of each priority level, and all numbers as tables."""
+"""The report of a replay, or the comparison of two, as an HTML page: a summary, plots of the priority levels, and tables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from apflint.output.html_page import render_page, render_table
+from apflint.output.replay import comparison as compared
 from apflint.output.replay.plot import STYLE, render_plot
 from apflint.output.replay.wording import (
     describe_coverage,
@@ -25,6 +26,8 @@ from apflint.wording import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from apflint.output.replay.comparison import Sides
+    from apflint.replay.comparison import ReplayComparison
     from apflint.replay.statistics import Intervals, ReplayReport
 
 _TITLE = "Replay of audit logs"
@@ -48,6 +51,49 @@ def render(report: ReplayReport) -> str:
     return render_page(_TITLE, f"<main>\n{''.join(_parts(report))}</main>\n", _STYLE + STYLE)
 
 
+def render_comparison(comparison: ReplayComparison, sides: Sides) -> str:
+    """Render a self-contained page with the plots of both sides."""
+    body = "".join(_comparison_parts(comparison, sides))
+    return render_page(compared.TITLE, f"<main>\n{body}</main>\n", _STYLE + STYLE)
+
+
+def _comparison_parts(comparison: ReplayComparison, sides: Sides) -> Iterator[str]:
+    yield f"<h1>{compared.TITLE}</h1>\n"
+    yield f'<p class="summary">{escape_xml(compared.summarize(comparison))}</p>\n'
+    yield _list(compared.describe_sides(comparison, sides))
+    if comparison.moves:
+        yield _table("Requests that move", compared.list_moves(comparison))
+        yield f"<p>{compared.describe_more_moves(comparison)}</p>\n"
+    if comparison.levels:
+        yield _table("Priority levels", compared.list_levels(comparison))
+        yield "<h2>Seats in use over time</h2>\n"
+        if (intervals := comparison.old.intervals or comparison.new.intervals) is not None:
+            yield f'<p class="note">{escape_xml(_describe_plots(comparison.old, intervals))}</p>\n'
+        for number, name in enumerate(comparison.levels):
+            yield f"<h3><code>{escape_xml(sanitize(name))}</code></h3>\n"
+            yield from _side_plots(comparison, sides, name, 2 * number)
+    yield f"<h2>What the numbers mean</h2>\n{_list(compared.describe_limits(comparison))}"
+
+
+def _side_plots(comparison: ReplayComparison, sides: Sides, name: str, number: int) -> Iterator[str]:
+    """Yield the plots of a priority level on both sides, or one plot if they are equal."""
+    old, new = (_plot(report, name, number) for report in (comparison.old, comparison.new))
+    if old == new:
+        plots = [("Both sides", old)]
+    else:
+        plots = [(sides.old, old), (sides.new, _plot(comparison.new, name, number + 1))]
+    for side, plot in plots:
+        yield f'<p class="note">{escape_xml(sanitize(side))}{"" if plot else ": no requests"}</p>\n{plot}'
+
+
+def _plot(report: ReplayReport, name: str, number: int) -> str:
+    """Render the plot of a priority level, or nothing if it has no requests."""
+    level = next((level for level in report.levels if level.name == name), None)
+    if level is None or report.intervals is None:
+        return ""
+    return f'<div class="drawing">\n{render_plot(level, report.intervals, number)}</div>\n'
+
+
 def _parts(report: ReplayReport) -> Iterator[str]:
     yield f"<h1>{_TITLE}</h1>\n"
     if report.levels:
@@ -64,8 +110,7 @@ def _parts(report: ReplayReport) -> Iterator[str]:
         yield "<h2>Seats in use over time</h2>\n"
         yield f'<p class="note">{escape_xml(_describe_plots(report, report.intervals))}</p>\n'
         for number, level in enumerate(report.levels):
-            yield f'<h3><code>{escape_xml(sanitize(level.name))}</code></h3>\n<div class="drawing">\n'
-            yield f"{render_plot(level, report.intervals, number)}</div>\n"
+            yield f"<h3><code>{escape_xml(sanitize(level.name))}</code></h3>\n{_plot(report, level.name, number)}"
         yield f"<details>\n<summary>The same as tables</summary>\n{_series(report, report.intervals)}</details>\n"
     yield f"<h2>What the numbers mean</h2>\n{_list(describe_limits_of_log(report))}"
 

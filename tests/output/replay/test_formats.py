@@ -125,6 +125,40 @@ def test_plots_show_all_limits() -> None:
     assert 0 < above_scale < len(plots)
 
 
+def test_page_of_a_comparison(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.chdir(LIVE)
+    levels = [part for name in ("batch", "global-default", "slow") for part in ("--where", f"priorityLevel={name}")]
+    command = [*COMMAND, "--kubernetes", "1.36", "--compare", "objects-end.json", "--format", "html", *levels]
+    assert run(command) == 1
+    printed = capsys.readouterr().out
+    assert printed == snapshot
+    page = Page(printed)
+    assert printed.isascii()
+    assert page.tags.isdisjoint({"script", "img", "link", "iframe"})
+    headings = re.findall(r"<h3><code>(.*?)</code>", printed)
+    assert headings == ["batch", "global-default", "slow"]
+    # The requests of `batch` move to `global-default`. Those of `slow` remain.
+    parts = dict(zip(headings, printed.split("<h3>")[1:], strict=True))
+    assert [part.count("<svg") for part in parts.values()] == [1, 2, 1]
+    assert "objects-end.json: no requests" in parts["batch"]
+    assert "Both sides" in parts["slow"]
+
+
+def test_names_in_a_page_of_a_comparison_are_never_markup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = write_log(tmp_path / "audit.log", [event(user={"username": EVIL, "groups": ["system:authenticated"]})])
+    other = tmp_path / f"{EVIL.replace('/', '')}.json"
+    other.write_text((LIVE / "objects-end.json").read_text(encoding="utf-8"), encoding="utf-8")
+    command = ["replay", str(log), "--isolated", "--compare", str(other), "--exit-zero", "--format", "html"]
+    assert run(command) == 0
+    printed = capsys.readouterr().out
+    assert "script" not in Page(printed).tags
+    assert "alert(1)" in printed
+    assert "\x1b" not in printed
+    assert "##[" not in printed
+
+
 @pytest.mark.parametrize(("width", "lines"), [(80, 45), (120, 40), (200, 38)])
 def test_default_report_fits_on_a_screen(width: int, lines: int) -> None:
     printed = text.render(compute(LIVE / "audit.log.gz"), Style(width)).splitlines()
