@@ -55,12 +55,10 @@ class AuditLogFile(NamedTuple):
 class Block(NamedTuple):
     """Some complete lines of a file, or a problem."""
 
-    line: int
-    """Number of the first line, from 1."""
     data: bytes
     """The lines. The last line may have no newline."""
     problem: str = ""
-    """If not empty, a clause that says why the line is skipped, or why the file ends here."""
+    """If not empty, a clause that says why one line is skipped, or why the file ends here."""
     is_file_problem: bool = False
     """Whether the rest of the file is lost, not only a line."""
 
@@ -150,33 +148,32 @@ def read_blocks(file: AuditLogFile) -> Iterator[Block]:
 
     A line of more than `MAX_FILE_BYTES` is skipped.
     """
-    number, parts, size = 1, list[bytes](), 0
+    is_start, parts, size = True, list[bytes](), 0
     try:
         for piece in _decompress(read_pieces(locate(file))):
-            data = piece.removeprefix(b"\xef\xbb\xbf") if number == 1 and not parts else piece
+            data = piece.removeprefix(b"\xef\xbb\xbf") if is_start else piece
+            is_start = False
             end = data.rfind(b"\n") + 1
             if end:
                 first = data.index(b"\n") + 1
                 if size + first > MAX_FILE_BYTES:
-                    yield Block(number, b"", f"the line is longer than {MAX_FILE_BYTES >> 20} MiB")
-                    number += 1
+                    yield Block(b"", f"the line is longer than {MAX_FILE_BYTES >> 20} MiB")
                     complete = data[first:end]
                 else:
-                    complete = b"".join((*parts, data[:end]))
+                    complete = b"".join((*parts, memoryview(data)[:end]))
                 if complete:
-                    yield Block(number, complete)
-                    number += complete.count(b"\n")
+                    yield Block(complete)
                 parts, size, data = [], 0, data[end:]
             size += len(data)
             parts = [*parts, data] if size <= MAX_FILE_BYTES else [b""]
     except UserError as error:
-        yield Block(number, b"", str(error), is_file_problem=True)
+        yield Block(b"", str(error), is_file_problem=True)
     except OSError as error:
-        yield Block(number, b"", describe_failure(file.path, error), is_file_problem=True)
+        yield Block(b"", describe_failure(file.path, error), is_file_problem=True)
     if size > MAX_FILE_BYTES:
-        yield Block(number, b"", f"the line is longer than {MAX_FILE_BYTES >> 20} MiB")
+        yield Block(b"", f"the line is longer than {MAX_FILE_BYTES >> 20} MiB")
     elif rest := b"".join(parts):
-        yield Block(number, rest)
+        yield Block(rest)
 
 
 def read_text(file: AuditLogFile, max_bytes: int) -> bytes | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from apflint.inputs.discovery import FoundFile
 
-_CHUNK_BYTES = 1024 * 1024
+_CHUNK_BYTES = 512 * 1024  # larger chunks do not fit into caches of processors
 _OVERLAP_BYTES = 64  # more than the longest sign, so that a sign across two chunks is found
 
 _SIGNS = (b"flowcontrol", b"FlowSchema", b"PriorityLevelConfiguration")

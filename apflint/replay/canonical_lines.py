@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from apflint.errors import UserError
@@ -24,7 +25,7 @@ from apflint.replay.events import (
     parse_wait,
     read_attributes,
 )
-from apflint.replay.list_options import LIST_VERBS
+from apflint.replay.list_options import LIST_VERBS, reduce_list_options
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -47,27 +48,29 @@ _HEAD = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","aud
 _ID_START, _ID_END = len(_HEAD), len(_HEAD) + 36
 _IS_RECEIVED, _IS_STARTED, _IS_COMPLETE = (f'","stage":"{stage}",'.encode() for stage in (RECEIVED, STARTED, COMPLETE))
 _HEXADECIMAL = b"0123456789abcdef-"
+_OTHER_FIELDS = {"stage": COMPLETE, "stageTimestamp": "1970-01-01T00:00:00Z"}
+"""Fields that an event must have. Other code reads them."""
 _BODY_FIELDS = frozenset(
     ("requestURI", "verb", "user", "impersonatedUser", "authenticationMetadata", "sourceIPs", "userAgent", "objectRef")
 )
 _PLAIN = r"[ !#-\[\]-~]*"
 """Pattern for the content of a string without escapes, which is valid in JSON."""
 _REQUEST = re.compile(
-    rf'"requestURI":"{_PLAIN}(?:\\u0026{_PLAIN})*","verb":"(?!(?:{"|".join(LIST_VERBS)})")({_PLAIN}",.*,"objectRef":'
-    rf'\{{"resource":"{_PLAIN}")(?:,"namespace":"({_PLAIN})")?(?:,"name":"{_PLAIN}")?([^{{}}]*\}})'.encode()
+    rf'"requestURI":"({_PLAIN}(?:\\u0026{_PLAIN})*)",("verb":"({_PLAIN})",.*,"objectRef":'
+    rf'\{{"resource":"{_PLAIN}")(?:,"namespace":"({_PLAIN})")?(?:,"name":"({_PLAIN})")?([^{{}}]*\}})'.encode()
 )
-"""Pattern for the text from the URI to the object if the attributes follow from the groups, without the URI and the name.
-
-The second group is the namespace."""
-_VERB = b'"verb":'
+"""Pattern for the text from the URI to the object. If no key is repeated, the attributes follow from the groups: the URI, the text
+until the resource, the verb, the namespace, the name, and the rest."""
+_LIST_VERBS = frozenset(verb.encode() for verb in LIST_VERBS)
+_FIRST_KEYS = b'"requestURI":', b'"verb":'
 _RECEIVED_BODY, _STARTED_BODY, _COMPLETE_BODY = (
     _ID_END + len(stage) for stage in (_IS_RECEIVED, _IS_STARTED, _IS_COMPLETE)
 )
-_STARTED_COLUMN = 3
+_get_started = itemgetter(3)
 _STATUS = b',"responseStatus":'
-_TIMES = re.compile(rb',"requestReceivedTimestamp":"[0-9T:.-]{26}Z","stageTimestamp":"[0-9T:.-]{26}Z"}\n').match
-_TIMES_LENGTH = 106
-"""Length of a match of `_TIMES`."""
+_TIMES = b',"requestReceivedTimestamp":"0000-00-00T00:00:00.000000Z","stageTimestamp":"0000-00-00T00:00:00.000000Z"}\n'
+"""End of an event `RequestReceived`, with 0 for all digits."""
+_DIGITS_TO_0 = bytes.maketrans(b"123456789", b"000000000")
 _ANSWER = re.compile(
     # The first alternative is only faster.
     rb',"responseStatus":(\{"metadata":\{\},"code":[0-9]{3}\}|.*?)'
@@ -82,26 +85,29 @@ class CanonicalLines:
     def __init__(
         self,
         namespaces: Collection[str],
-        find_number: Callable[[bytes, Hashable], int],
+        find_number: Callable[[dict[str, Any], Hashable], int],
         hash_id: Callable[[str], object],
     ) -> None:
-        """Create a reader. `find_number` returns the index of a result of `read_attributes`, which it verifies in the line."""
+        """Create a reader. `find_number` returns the index of a result of `read_attributes`, which it verifies in the event."""
         self._namespaces = namespaces
         self._find_number = find_number
         self._hash_id = hash_id
         self._bodies: dict[bytes, int] = {}
         """Indices of attribute tuples by the text from the URI to the object."""
-        self._requests: dict[tuple[bytes, bytes | str | None, bytes] | None, int] = {}
-        """Indices of attribute tuples by the groups of `_REQUEST`."""
+        self._requests: dict[tuple[Hashable, ...] | None, int] = {}
+        """Indices of attribute tuples by what follows from the groups of `_REQUEST`."""
         self._codes: dict[bytes, int | None] = {}
         self._rests: dict[bytes, tuple[int, int | None]] = {}
         self._bytes = 0
         self._seconds: dict[bytes, int] = {}
 
-    def read(self, data: bytes, server: int, rows: list[Row], others: list[Row], stages: Counter[str]) -> list[int]:
+    def read(
+        self, data: bytes, server: int, rows: list[Row], others: list[Row], stages: Counter[str]
+    ) -> tuple[list[int], int]:
         """Append rows of the tables `request` and `received`, and count the stages of the events.
 
-        All lines of `data` must end with a newline. Return where the lines start that are left.
+        All lines of `data` must end with a newline. Return where the lines start that are left, and the number of all lines.
+        This loop takes most of the time of a replay.
         """
         received: dict[bytes, tuple[int, int]] = {}
         new_rows: list[Row] = []
@@ -130,7 +136,7 @@ class CanonicalLines:
         for audit_id, (start, end) in received.items():
             if (
                 _is_hexadecimal(audit_id)
-                and data[_locate_body(start, end)] in self._bodies
+                and data[start + _RECEIVED_BODY : end - len(_TIMES)] in self._bodies
                 and _is_received(data, start, end)
             ):
                 others.append((self._hash_id(audit_id.decode()),))
@@ -138,7 +144,7 @@ class CanonicalLines:
             else:
                 left.append(start)
         rows += new_rows
-        number_started = sum(row[_STARTED_COLUMN] == 1 for row in new_rows)
+        number_started = sum(map(_get_started, new_rows))
         for stage, number in (
             (RECEIVED, number_received),
             (STARTED, number_started),
@@ -146,7 +152,7 @@ class CanonicalLines:
         ):
             if number:
                 stages[stage] += number
-        return sorted(left)
+        return sorted(left), number_received + len(new_rows) + len(left)
 
     def _read_answer(
         self, data: bytes, start: int, audit_id: bytes, server: int, received: tuple[int, int] | None
@@ -164,50 +170,51 @@ class CanonicalLines:
             raise ValueError("another layout")
         body, is_pair = b"", False
         if received is not None:
-            body = data[_locate_body(*received)]
-            is_pair = data.startswith(body, body_start) and _is_received(data, *received)
+            first, last = received
+            body = data[first + _RECEIVED_BODY : last - len(_TIMES)]
+            is_pair = data.startswith(body, body_start) and _is_received(data, first, last)
         body_end = body_start + len(body) if is_pair else data.index(_STATUS, body_start)
         match = _ANSWER(data, body_end)
         if match is None:
             raise ValueError("another layout")
         if not is_pair:
             body = data[body_start:body_end]
-        number = self._bodies.get(body)
-        if number is None:
-            number = self._read_body(body, data[start : match.end()])
         text, begin_second, begin, end_second, end, rest = match.groups()
         code = self._codes.get(text, -1)
         if code == -1:
             code = self._read_code(text)
         decided, wait = self._rests.get(rest) or self._read_rest(rest)
-        row = (
-            number,
-            server,
-            self._hash_id(audit_id.decode()),
-            started,
-            (self._seconds.get(begin_second) or self._parse_second(begin_second)) + int(begin),
-            (self._seconds.get(end_second) or self._parse_second(end_second)) + int(end),
-            code,
-            decided,
-            wait,
+        received_at = (self._seconds.get(begin_second) or self._parse_second(begin_second)) + int(begin)
+        ended_at = (self._seconds.get(end_second) or self._parse_second(end_second)) + int(end)
+        # Last, because an event in another layout has no tuple.
+        number = self._bodies.get(body)
+        if number is None:
+            number = self._read_body(body)
+        audit_hash = self._hash_id(audit_id.decode())
+        return (
+            (number, server, audit_hash, started, received_at, ended_at, code, decided, wait),
+            match.end(),
+            is_pair,
         )
-        return row, match.end(), is_pair
 
-    def _read_body(self, text: bytes, line: bytes) -> int:
-        """Return the index of the attribute tuple of a line. `text` is the part from the URI to the object."""
-        key = None
+    def _read_body(self, text: bytes) -> int:
+        """Return the index of the attribute tuple of the text from the URI to the object."""
+        key: tuple[Hashable, ...] | None = None
         if match := _REQUEST.fullmatch(text):
-            start, namespace, rest = match.groups()
+            url, start, verb, namespace, name, rest = match.groups()
             is_other = namespace and namespace.decode() not in self._namespaces
             key = start, OTHER_NAMESPACE if is_other else namespace, rest
+            if verb in _LIST_VERBS:
+                key += bool(name), reduce_list_options(url.decode().replace("\\u0026", "&"), None)
         number = self._requests.get(key)
         if number is None:
             event = _parse(b"{%b}" % text)
             if not _BODY_FIELDS.issuperset(event):
                 raise ValueError(text)
-            number = self._find_number(line, read_attributes(event, self._namespaces))
-            if key is not None and text.count(_VERB) == 1 and self._can_remember(text):
-                self._requests[key] = number  # another verb may be a list, and its attributes follow from the URI
+            attributes = read_attributes(event, self._namespaces)
+            number = self._find_number({**event, **_OTHER_FIELDS}, attributes)
+            if key is not None and all(text.count(word) == 1 for word in _FIRST_KEYS) and self._can_remember(text):
+                self._requests[key] = number
         if self._can_remember(text):
             self._bodies[text] = number
         return number
@@ -258,14 +265,9 @@ class CanonicalLines:
         return second
 
 
-def _locate_body(start: int, end: int) -> slice:
-    """Return where the text from the URI to the object is in a line with an event `RequestReceived`."""
-    return slice(start + _RECEIVED_BODY, end - _TIMES_LENGTH)
-
-
 def _is_received(data: bytes, start: int, end: int) -> bool:
     """Return whether a line is an event `RequestReceived` if its audit ID and the text from the URI to the object are in order."""
-    return data.startswith(_HEAD, start) and _TIMES(data, end - _TIMES_LENGTH) is not None
+    return data.startswith(_HEAD, start) and data[end - len(_TIMES) : end].translate(_DIGITS_TO_0) == _TIMES
 
 
 def _is_hexadecimal(audit_id: bytes) -> bool:

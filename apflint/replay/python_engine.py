@@ -118,13 +118,15 @@ class EventReader:
         self.coverage.files += 1
         server = self.server_number(file.server)
         blocks = self._join_value(read_blocks(file), server)
+        number = 1
         for block in blocks:
             if block.is_file_problem:
-                self.coverage.damaged.append(Unreadable(file.name, block.line, block.problem))
+                self.coverage.damaged.append(Unreadable(file.name, number, block.problem))
             elif block.problem:
-                self.coverage.reject(file.name, block.line, block.problem)
+                self.coverage.reject(file.name, number, block.problem)
+                number += 1
             else:
-                self._read_lines(block, server)
+                number += self._read_lines(number, block.data, server)
                 report(len(block.data))
         self.flush()
 
@@ -173,19 +175,21 @@ class EventReader:
                 except (ValueError, RecursionError):
                     pass
                 else:
-                    self._line = head[0].line
+                    self._line = 1
                     self._read_value(value, server)
                     return
         yield from chain(head, blocks)
 
-    def _read_lines(self, block: Block, server: int) -> None:
-        """Read the events of complete lines. This loop takes most of the time of a replay."""
-        data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+    def _read_lines(self, number: int, data: bytes, server: int) -> int:
+        """Read the events of complete lines, and return the number of lines. `number` is the number of the first line."""
+        if not data.endswith(b"\n"):
+            data += b"\n"
         if self._wants_texts:  # texts of single requests are not worth remembering
-            starts: Iterable[int] = _find_lines(data)
+            starts = find_lines(data)
+            length = len(starts)
         else:
-            starts = self._canonical_lines.read(data, server, self._rows, self._received, self._counts)
-        number, position = block.line, 0
+            starts, length = self._canonical_lines.read(data, server, self._rows, self._received, self._counts)
+        position = 0
         for start in starts:
             line = data[start : data.index(b"\n", start)]
             try:
@@ -198,6 +202,7 @@ class EventReader:
             self._read_line(number, line, server)
         if max(len(self._rows), len(self._received)) >= _ROWS_PER_INSERT:
             self.flush()
+        return length
 
     def _read_plain(self, line: bytes, server: int) -> bool:
         """Read a line that is an event as most others of the log. Return whether the line is such an event."""
@@ -339,9 +344,9 @@ class EventReader:
         number = self._numbers[key] = self.number_attributes(make_attributes(key))
         return number
 
-    def _find_number(self, line: bytes, key: Hashable) -> int:
+    def _find_number(self, event: dict[str, Any], key: Hashable) -> int:
         number = self._numbers.get(key)
-        return self._number_tuple(json.loads(line), key) if number is None else number
+        return self._number_tuple(event, key) if number is None else number
 
     def number_attributes(self, attributes: AttributeTuple) -> int:
         """Return the index of an attribute tuple in `tuples`. Append the tuple if it is new."""
@@ -368,12 +373,13 @@ class EventReader:
         return time
 
 
-def _find_lines(data: bytes) -> Iterator[int]:
-    """Yield the start of each line. All lines must end with a newline."""
-    start = 0
+def find_lines(data: bytes) -> list[int]:
+    """Return the start of each line. All lines must end with a newline."""
+    starts, start = [], 0
     while start < len(data):
-        yield start
+        starts.append(start)
         start = data.index(b"\n", start) + 1
+    return starts
 
 
 def parse_line(line: str | bytes) -> tuple[object] | None:
@@ -404,10 +410,12 @@ def _parse_json(text: str) -> object:
 def find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> Unreadable | None:
     """Return the first line of a file that is a key of `reasons`, which contains why lines are unreadable."""
     texts = {line.encode(): reason for line, reason in reasons.items()}
+    first = 1
     for block in read_blocks(file) if texts else ():
-        for number, line in enumerate(block.data.split(b"\n"), block.line):
+        for number, line in enumerate(block.data.split(b"\n"), first):
             if line in texts:
                 return Unreadable(file.name, number, texts[line])
+        first += 1 if block.problem else block.data.count(b"\n")
     return None
 
 

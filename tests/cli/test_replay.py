@@ -17,7 +17,7 @@ from support.audit_logs import ENGINES, FIXTURES, event, needs_duckdb, replay_ea
 
 from apflint.budgets import MAX_FILE_BYTES
 from apflint.cli.app import run
-from apflint.inputs import audit_logs
+from apflint.inputs import audit_logs, reading
 from apflint.replay import python_engine
 
 if TYPE_CHECKING:
@@ -377,6 +377,20 @@ def test_very_long_line_is_skipped(engine: str, tmp_path: Path, capsys: pytest.C
     report = replay_json(capsys, "audit.log", "--engine", engine)
     assert (report["classified"], report["unreadable"]) == (2, 2)
     assert report["firstUnreadable"] == {"file": "audit.log", "line": 2, "reason": "the line is longer than 32 MiB"}
+
+
+@pytest.mark.parametrize("by", ["user", "namespace"])
+@pytest.mark.parametrize("number", [1, 2, 50, 99, 100])
+def test_number_of_an_unreadable_line_in_a_long_file(
+    number: int, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reading, "_CHUNK_BYTES", 2000)
+    lines = [GOOD if place % 2 else GOOD.replace("ResponseComplete", "RequestReceived") for place in range(99)]
+    lines.insert(number - 1, "{}")
+    (tmp_path / "audit.log").write_text("\n".join(lines), encoding="utf-8")
+    report = replay_json(capsys, "audit.log", "--by", by)
+    assert report["unreadable"] == 1
+    assert report["firstUnreadable"]["line"] == number
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -248,7 +248,7 @@ def test_endless_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_large_file_is_refused_only_if_it_may_hold_apf(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 2 * 1024 * 1024)
+    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 1024 * 1024)
     chunk = reading._CHUNK_BYTES
     put(tree, "other.yaml", data=b"x" * (3 * chunk))
     assert read_file(FoundFile("other.yaml", "other.yaml")) == b""
@@ -257,7 +257,7 @@ def test_large_file_is_refused_only_if_it_may_hold_apf(tree: Path, monkeypatch: 
         data[offset : offset + 11] = b"flowcontrol"
         put(tree, "large.yaml", data=bytes(data))
         assert reason("large.yaml") == (
-            "The file has 3 MB, but apflint reads at most 2 MiB. Split it, or use --exclude."
+            "The file has 2 MB, but apflint reads at most 1 MiB. Split it, or use --exclude."
         )
     wide = ("x" * (2 * chunk) + "FlowSchema").encode("utf-16")
     put(tree, "wide.yaml", data=wide)

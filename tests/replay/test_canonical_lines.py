@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.audit_logs import FIXTURES
 
-from apflint.inputs.audit_logs import Block
 from apflint.replay import canonical_lines
 from apflint.replay.log import Coverage, Wanted
-from apflint.replay.python_engine import EventReader, _find_lines
+from apflint.replay.python_engine import EventReader, find_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +31,8 @@ def read_lines(lines: Sequence[str], *, by_parts: bool) -> tuple[list[Any], Cove
     rows: list[Any] = []
     reader = EventReader(Wanted(), ("dev", "slow"), lambda table, new: rows.extend(new) if table == "request" else None)
     if not by_parts:
-        reader._canonical_lines.read = lambda data, *_: [*_find_lines(data)]  # type: ignore[method-assign]
-    reader._read_lines(Block(1, "\n".join(lines).encode()), 0)
+        reader._canonical_lines.read = lambda data, *_: (find_lines(data), len(find_lines(data)))  # type: ignore[method-assign]
+    assert reader._read_lines(1, "\n".join(lines).encode(), 0) == len(lines)
     reader.flush()
     return sorted(((reader.tuples[row[0]], *row[1:]) for row in rows), key=repr), reader.coverage
 
@@ -95,6 +94,29 @@ def test_attributes_of_similar_requests_differ(old: str, new: str) -> None:
     assert (rows, coverage) == read_lines(lines, by_parts=False)
 
 
+@pytest.mark.parametrize("verb", ["list", "watch", "get"])
+def test_attributes_of_lists_depend_on_the_url_and_the_name(verb: str) -> None:
+    line = next(line for line in recorded_lines() if '"ResponseComplete"' in line)
+    before, after = line.index('"requestURI"'), line.index(',"responseStatus"')
+    urls = (
+        "/x",
+        "/x?limit=5",
+        "/x?limit=6",
+        "/x?watch=1\\u0026limit=5",
+        "/x?fieldSelector=metadata.name%3Da",
+        "/é?limit=5",
+    )
+    lines = [
+        f'{line[:before]}"requestURI":"{url}","verb":"{verb}"{middle},"objectRef":{{"resource":"pods"{end}}}{line[after:]}'
+        for middle in ("", ',"verb":"list"', ',"requestURI":"/x?limit=7"', ',"requestURI":"/x"')
+        for end in ("", ',"name":"a"', ',"name":"b"', ',"name":""', ',"name":"","name":"a"', ',"name":"a","name":""')
+        for url in urls
+    ]
+    rows, coverage = read_lines(lines, by_parts=True)
+    assert len(rows) == len(lines)
+    assert (rows, coverage) == read_lines(lines, by_parts=False)
+
+
 def test_most_recorded_lines_are_read_by_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = recorded_lines()
     parsed: list[str] = []
@@ -117,8 +139,8 @@ def test_remembered_text_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = EventReader(Wanted(), (), lambda _, new: rows.extend(new))
     parts = reader._canonical_lines
     for start in range(0, len(lines), 10):
-        reader._read_lines(Block(start + 1, "\n".join(lines[start : start + 10]).encode()), 0)
-        requests = (start + rest for start, _, rest in filter(None, parts._requests))
+        reader._read_lines(start + 1, "\n".join(lines[start : start + 10]).encode(), 0)
+        requests = (f"{key[0]!s}{key[2]!s}" for key in filter(None, parts._requests))
         remembered = (*parts._bodies, *requests, *parts._codes, *parts._rests)
         assert sum(map(len, remembered)) <= 10_000
     assert reader.coverage.stages.total() == len(lines)
