@@ -466,18 +466,20 @@ def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int,
 def _distributions(database: Database, value: str, condition: str) -> dict[int, Distribution]:
     """Return the distribution of an SQL expression by the index of the level.
 
-    Without fast window functions, this takes 8 bytes for each value.
+    Without fast window functions, this takes 8 bytes for each value, and 40 bytes for each value of one level.
     """
     if database.has_fast_windows:
         return _query_distributions(database, value, condition)
     values: defaultdict[int, array[int]] = defaultdict(lambda: array("q"))
-    stream: Iterator[Any] = database.stream(f"SELECT level, {value} AS value FROM apf WHERE {condition} ORDER BY value")
+    stream: Iterator[Any] = database.stream(f"SELECT level, {value} FROM apf WHERE {condition}")
     for level, number in stream:
         values[level].append(number)
-    return {
-        level: Distribution(len(ranked), *(ranked[rank] for rank in _rank_percentiles(len(ranked))))
-        for level, ranked in values.items()
-    }
+    return {level: _describe(numbers) for level, numbers in values.items()}
+
+
+def _describe(values: Iterable[int]) -> Distribution:
+    ranked = sorted(values)
+    return Distribution(len(ranked), *(ranked[rank] for rank in _rank_percentiles(len(ranked))))
 
 
 def _query_distributions(database: Database, value: str, condition: str) -> dict[int, Distribution]:

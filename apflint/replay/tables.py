@@ -35,13 +35,14 @@ _ATTRIBUTE_COLUMNS = """
     distinguished_by TEXT, seats INTEGER, holds INTEGER
 """
 
+# Rows are almost sorted by the first expression of GROUP BY, so SQLite sorts them in less than half of the time.
 _DROP_COPIES = """
     DELETE FROM request WHERE id IS NOT NULL AND rowid NOT IN (
-        SELECT min(rowid) FROM request WHERE id IS NOT NULL GROUP BY id, started, received, ended)
+        SELECT min(rowid) FROM request WHERE id IS NOT NULL GROUP BY ended, id, started, received)
 """
 _COUNT_COPIES = """
     SELECT coalesce(sum(number - 1), 0) FROM (
-        SELECT count(*) AS number FROM request WHERE id IS NOT NULL GROUP BY id, started, received, ended HAVING count(*) > 1) AS events
+        SELECT count(*) AS number FROM request WHERE id IS NOT NULL GROUP BY ended, id, started, received HAVING count(*) > 1) AS events
 """
 # The last condition spares SQLite an index of the IDs of all requests.
 _DROP_STARTED = """
