@@ -58,6 +58,7 @@ class SqliteDatabase:
         self.query("PRAGMA synchronous = OFF")
         self.query("PRAGMA journal_mode = OFF")
         self.query("PRAGMA case_sensitive_like = ON")  # as in other databases
+        self.query("BEGIN")  # and no COMMIT, which takes time for each page in the cache
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows."""
@@ -75,11 +76,9 @@ class SqliteDatabase:
             width = len(rows[0])
             insert, row = f"INSERT INTO {table} ({', '.join(names[:width])}) VALUES ", f"({', '.join('?' * width)})"
             step = _VALUES_PER_STATEMENT // width
-            self._connection.execute("BEGIN")
             for start in range(0, len(rows), step):
                 some = rows[start : start + step]
                 self._connection.execute(insert + ", ".join([row] * len(some)), [*chain.from_iterable(some)])
-            self._connection.execute("COMMIT")
 
     def close(self) -> None:
         """Delete the database."""
