@@ -399,38 +399,54 @@ class _Sweep:
     """Follows the seats in use at one priority level of one API server over time. Only running requests are in memory."""
 
     def __init__(self, intervals: Intervals) -> None:
-        self._start, self._size = intervals.start, intervals.size
+        self._intervals = intervals
         self._running: list[tuple[int, int]] = []
         """A heap of the ends of running requests, and their seats."""
         self._in_use = 0
-        self._peaks: dict[int, tuple[int, int]] = {}
-        """For each interval in which a request starts, the most seats in use, and when they first were."""
-        self._changes: dict[int, int] = {}
-        """The change of the seats in use in each interval."""
+        self._part_end = intervals.start
+        """End of the current interval."""
+        self._before = 0
+        """Seats in use at the start of the current interval."""
+        self._peak: tuple[int, int] | None = None
+        """The most seats in use after a start in the current interval, and when they first were."""
+        self._rows: list[tuple[int, int, int, int]] = []
 
     def add(self, time: int, end: int, seats: int) -> None:
         """Add a request. Requests must be added in the order of their starts."""
-        running, changes = self._running, self._changes
+        running = self._running
         while running and running[0][0] <= time:
             self._end(*heappop(running))
+        if time >= self._part_end:
+            self._enter(time)
         heappush(running, (end, seats))
-        self._in_use += seats
-        part = (time - self._start) // self._size
-        changes[part] = changes.get(part, 0) + seats
-        if part not in self._peaks or self._in_use > self._peaks[part][0]:
-            self._peaks[part] = self._in_use, time
+        in_use = self._in_use = self._in_use + seats
+        if self._peak is None or in_use > self._peak[0]:
+            self._peak = in_use, time
 
-    def finish(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the interval, the most seats in use after a start, the time, and the change until the end of the interval."""
-        for request in self._running:
-            self._end(*request)
-        for part, change in self._changes.items():
-            yield part, *self._peaks.get(part, (0, 0)), change
+    def finish(self) -> list[tuple[int, int, int, int]]:
+        """Return the intervals with changes: the most seats in use after a start, the time, and the change until their end."""
+        while self._running:
+            self._end(*heappop(self._running))
+        self._leave()
+        return self._rows
 
     def _end(self, time: int, seats: int) -> None:
+        if time >= self._part_end:
+            self._enter(time)
         self._in_use -= seats
-        part = (time - self._start) // self._size
-        self._changes[part] = self._changes.get(part, 0) - seats
+
+    def _enter(self, time: int) -> None:
+        """Begin the interval of a time."""
+        start, size, _ = self._intervals
+        self._leave()
+        self._part_end = time - (time - start) % size + size
+        self._before, self._peak = self._in_use, None
+
+    def _leave(self) -> None:
+        start, size, _ = self._intervals
+        if self._part_end > start:
+            seats, time = self._peak or (0, 0)
+            self._rows.append(((self._part_end - start) // size - 1, seats, time, self._in_use - self._before))
 
 
 def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, dict[int, tuple[Peak, tuple[int, ...]]]]:
