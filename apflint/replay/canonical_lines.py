@@ -70,6 +70,7 @@ _get_started = itemgetter(3)
 _STATUS = b',"responseStatus":'
 _TIMES = b',"requestReceivedTimestamp":"0000-00-00T00:00:00.000000Z","stageTimestamp":"0000-00-00T00:00:00.000000Z"}\n'
 """End of an event `RequestReceived`, with 0 for all digits."""
+_TIMES_LENGTH = len(_TIMES)
 _DIGITS_TO_0 = bytes.maketrans(b"123456789", b"000000000")
 _ANSWER = re.compile(
     # The first alternative is only faster.
@@ -109,18 +110,26 @@ class CanonicalLines:
         All lines of `data` must end with a newline. Return where the lines start that are left, and the number of all lines.
         This loop takes most of the time of a replay.
         """
-        received: dict[bytes, tuple[int, int]] = {}
+        # Lines with an event `RequestReceived` that is in order if its text from the URI to the object is. The later event of the
+        # request mostly has the same text, so it is parsed once.
+        received: dict[bytes, tuple[int, bytes]] = {}
         new_rows: list[Row] = []
         left = []
         number_received, start, size = 0, 0, len(data)
         while start < size:
             audit_id = data[start + _ID_START : start + _ID_END]
             if data.startswith(_IS_RECEIVED, start + _ID_END):
-                # The event is in order if the later event of the request has the same body. So it is not parsed.
-                place = start, data.index(b"\n", start) + 1
-                if received.setdefault(audit_id, place) is not place:
+                end = data.index(b"\n", start) + 1
+                body_end = end - _TIMES_LENGTH
+                event = start, data[start + _RECEIVED_BODY : body_end]
+                if (
+                    not data.startswith(_HEAD, start)
+                    or not _is_hexadecimal(audit_id)
+                    or data[body_end:end].translate(_DIGITS_TO_0) != _TIMES
+                    or received.setdefault(audit_id, event) is not event
+                ):
                     left.append(start)
-                start = place[1]
+                start = end
                 continue
             try:
                 row, end, is_pair = self._read_answer(data, start, audit_id, server, received.get(audit_id))
@@ -133,12 +142,8 @@ class CanonicalLines:
                 del received[audit_id]
                 number_received += 1
             start = end
-        for audit_id, (start, end) in received.items():
-            if (
-                _is_hexadecimal(audit_id)
-                and data[start + _RECEIVED_BODY : end - len(_TIMES)] in self._bodies
-                and _is_received(data, start, end)
-            ):
+        for audit_id, (start, body) in received.items():
+            if body in self._bodies:
                 others.append((self._hash_id(audit_id.decode()),))
                 number_received += 1
             else:
@@ -155,9 +160,9 @@ class CanonicalLines:
         return sorted(left), number_received + len(new_rows) + len(left)
 
     def _read_answer(
-        self, data: bytes, start: int, audit_id: bytes, server: int, received: tuple[int, int] | None
+        self, data: bytes, start: int, audit_id: bytes, server: int, received: tuple[int, bytes] | None
     ) -> tuple[Row, int, bool]:
-        """Return the row of a later event, where its line ends, and whether the event at `received` is the first one of the request.
+        """Return the row of a later event, where its line ends, and whether `received` is the first event of the request.
 
         Raises one of `_EXPECTED` for other lines.
         """
@@ -166,19 +171,13 @@ class CanonicalLines:
             body_start, started = start + _STARTED_BODY, 1
             if not data.startswith(_IS_STARTED, start + _ID_END):
                 raise ValueError("another stage")
-        if not (data.startswith(_HEAD, start) and _is_hexadecimal(audit_id)):
-            raise ValueError("another layout")
-        body, is_pair = b"", False
-        if received is not None:
-            first, last = received
-            body = data[first + _RECEIVED_BODY : last - len(_TIMES)]
-            is_pair = data.startswith(body, body_start) and _is_received(data, first, last)
-        body_end = body_start + len(body) if is_pair else data.index(_STATUS, body_start)
-        match = _ANSWER(data, body_end)
-        if match is None:
-            raise ValueError("another layout")
+        _, body = received or (0, b"")
+        is_pair = received is not None and data.startswith(body, body_start)  # then the audit ID is in order, too
         if not is_pair:
-            body = data[body_start:body_end]
+            body = data[body_start : data.index(_STATUS, body_start)]
+        match = _ANSWER(data, body_start + len(body))
+        if match is None or not data.startswith(_HEAD, start) or not (is_pair or _is_hexadecimal(audit_id)):
+            raise ValueError("another layout")
         text, begin_second, begin, end_second, end, rest = match.groups()
         code = self._codes.get(text, -1)
         if code == -1:
@@ -263,11 +262,6 @@ class CanonicalLines:
             self._seconds.clear()
         self._seconds[text] = second
         return second
-
-
-def _is_received(data: bytes, start: int, end: int) -> bool:
-    """Return whether a line is an event `RequestReceived` if its audit ID and the text from the URI to the object are in order."""
-    return data.startswith(_HEAD, start) and data[end - len(_TIMES) : end].translate(_DIGITS_TO_0) == _TIMES
 
 
 def _is_hexadecimal(audit_id: bytes) -> bool:

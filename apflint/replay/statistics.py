@@ -230,6 +230,8 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
 
 def _list_servers(log: Log) -> tuple[str, ...]:
     """Return the API servers with requests. A file without requests does not stand for a server, unless all are such."""
+    if len(log.servers) == 1:
+        return tuple(log.servers)
     rows = _query(log.database, "SELECT DISTINCT server FROM request ORDER BY 1")
     return tuple(log.servers[number] for (number,) in rows) or tuple(log.servers)
 
