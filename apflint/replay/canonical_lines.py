@@ -88,11 +88,14 @@ class CanonicalLines:
         namespaces: Collection[str],
         find_number: Callable[[dict[str, Any], Hashable], int],
         hash_id: Callable[[str], object],
+        *,
+        has_options: bool,
     ) -> None:
         """Create a reader. `find_number` returns the index of a result of `read_attributes`, which it verifies in the event."""
         self._namespaces = namespaces
         self._find_number = find_number
         self._hash_id = hash_id
+        self._has_options = has_options
         self._bodies: dict[bytes, int] = {}
         """Indices of attribute tuples by the text from the URI to the object."""
         self._requests: dict[tuple[Hashable, ...] | None, int] = {}
@@ -204,13 +207,14 @@ class CanonicalLines:
             is_other = namespace and namespace.decode() not in self._namespaces
             key = start, OTHER_NAMESPACE if is_other else namespace, rest
             if verb in _LIST_VERBS:
-                key += bool(name), reduce_list_options(url.decode().replace("\\u0026", "&"), None)
+                options = reduce_list_options(url.decode().replace("\\u0026", "&"), None) if self._has_options else ""
+                key += bool(name), options
         number = self._requests.get(key)
         if number is None:
             event = _parse(b"{%b}" % text)
             if not _BODY_FIELDS.issuperset(event):
                 raise ValueError(text)
-            attributes = read_attributes(event, self._namespaces)
+            attributes = read_attributes(event, self._namespaces, has_options=self._has_options)
             number = self._find_number({**event, **_OTHER_FIELDS}, attributes)
             if key is not None and all(text.count(word) == 1 for word in _FIRST_KEYS) and self._can_remember(text):
                 self._requests[key] = number

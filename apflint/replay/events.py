@@ -64,15 +64,19 @@ class AttributeTuple(NamedTuple):
 
     Recorded: events of resource requests have an `objectRef`, even if the resource is empty, as in `/api/v1//pods`."""
     list_options: str = ""
-    """What the options of a list or watch say about its seats, such as `limit=500&resourceVersion=0` (`list_options`)."""
+    """What the options of a list or watch say about its seats, such as `limit=500&resourceVersion=0` (`list_options`).
+
+    Only whether it is for a single object, if the log was read without `Wanted.list_options`."""
 
 
 OTHER_NAMESPACE = "\x00"
 """Stands for all namespaces that the configuration does not name. FlowSchemas cannot tell these namespaces apart."""
 
 
-def read_attributes(event: object, namespaces: Collection[str]) -> Hashable:
+def read_attributes(event: object, namespaces: Collection[str], *, has_options: bool) -> Hashable:
     """Return the values of the fields of `AttributeTuple` in an event. Namespaces that are not in `namespaces` become equal.
+
+    Without `has_options`, the options of lists and watches in the URL are omitted.
 
     Raises AttributeError or TypeError if the event does not have the types of an audit event. `find_problem` then returns
     the reason. Strings are not checked here, because this function runs for every event.
@@ -95,7 +99,7 @@ def read_attributes(event: object, namespaces: Collection[str]) -> Hashable:
         reference.get("subresource"),
         namespace,
         None if reference else fields["requestURI"].partition("?")[0],
-        reduce_list_options(fields.get("requestURI") or "", reference.get("name"))
+        reduce_list_options((fields.get("requestURI") or "") if has_options else "", reference.get("name"))
         if reference and verb in LIST_VERBS
         else None,
     )

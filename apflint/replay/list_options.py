@@ -88,12 +88,14 @@ def reduce_list_options(url: str, name: object) -> str:
     return reduced
 
 
-def make_sql(query: str, name: str) -> str:
+def make_sql(query: str | None, name: str) -> str:
     """Return `reduce_list_options` as an SQL expression.
 
-    `query` is an SQL expression for the URL from the first `?`, or NULL, and `name` a condition.
+    `query` is an SQL expression for the URL from the first `?`, or None to omit it, and `name` a condition.
     """
     parts = [f"CASE WHEN {name} THEN '&{SINGLE_OBJECT}' ELSE '' END"]
+    if query is None:
+        return parts[0]
     for word, cases in _OPTIONS:
         choices = " ".join(
             f"WHEN regexp_like({query}, '{pattern}') THEN "

@@ -17,11 +17,18 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """Texts of each request that a report needs. They take most of the memory, so they are omitted if possible."""
+    """What a report needs, besides what all reports need. Texts of each request take most of the memory."""
 
     namespace: bool = False
     agent: bool = False
     audit_id: bool = False
+    list_options: bool = False
+    """Whether the options of lists and watches are read from the URL."""
+
+    @property
+    def texts(self) -> tuple[bool, ...]:
+        """Whether a text of each request is wanted: its namespace, user agent and audit ID."""
+        return self.namespace, self.agent, self.audit_id
 
 
 class Unreadable(NamedTuple):

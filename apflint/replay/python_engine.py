@@ -100,7 +100,7 @@ class EventReader:
         self.tuples: list[AttributeTuple] = []
         self.servers: list[str] = []
         self._wanted = wanted
-        self._wants_texts = any(wanted)
+        self._wants_texts = any(wanted.texts)
         self._counts = self.coverage.stages
         self.namespaces = namespaces
         self._hash_id = hash_id
@@ -109,7 +109,7 @@ class EventReader:
         self._received: list[Row] = []
         self._numbers: dict[Hashable, int] = {}
         """Index in `tuples` for each result of `read_attributes`."""
-        self._canonical_lines = CanonicalLines(namespaces, self._find_number, hash_id)
+        self._canonical_lines = CanonicalLines(namespaces, self._find_number, hash_id, has_options=wanted.list_options)
         self._known_tuples: dict[AttributeTuple, int] = {}
         self._server_numbers: dict[str, int] = {}
         self._seconds: dict[str, int] = {}
@@ -287,7 +287,7 @@ class EventReader:
         This method runs for every event, so it does without calls where it can.
         """
         get = event.get
-        key = read_attributes(event, self.namespaces)
+        key = read_attributes(event, self.namespaces, has_options=self._wanted.list_options)
         number = self._numbers.get(key)
         if number is None:
             number = self._number_tuple(event, key)
@@ -338,7 +338,7 @@ class EventReader:
         texts = reference.get("namespace"), event.get("userAgent"), event.get("auditID")
         return [
             text if is_wanted and isinstance(text, str) else None
-            for text, is_wanted in zip(texts, self._wanted, strict=True)
+            for text, is_wanted in zip(texts, self._wanted.texts, strict=True)
         ]
 
     def _number_tuple(self, event: dict[str, Any], key: Hashable) -> int:

@@ -80,11 +80,11 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
     is_self = "impersonated IS NULL"
     named = ", ".join(map(quote, sorted(namespaces))) or "NULL"
     lists = ", ".join(map(quote, LIST_VERBS))
-    options = make_sql("query", "coalesce(reference.name, '') <> ''")
+    options = make_sql("query" if wanted.list_options else None, "coalesce(reference.name, '') <> ''")
     # A separate column, because databases would compute it in each place that uses it.
     query = f"""
         CASE WHEN stage <> '{RECEIVED}' AND verb IN ({lists}) AND reference IS NOT NULL AND instr(uri, '?') > 0
-             THEN substr(uri, instr(uri, '?')) END
+             THEN substr(uri, instr(uri, '?')) END AS query
     """
     separator = f"chr({ord(_SEPARATOR)})"
     namespace = f"CASE WHEN reference.namespace IN ('', {named}) THEN reference.namespace"
@@ -121,7 +121,7 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
     )
     return f"""
         SELECT class, CASE WHEN class = {ODD} THEN line END AS line, server, {values}
-        FROM (SELECT *, {_CLASS} AS class, {query} AS query FROM ({event}) AS event) AS classified
+        FROM (SELECT *, {_CLASS} AS class{f", {query}" if wanted.list_options else ""} FROM ({event}) AS event) AS classified
     """
 
 

@@ -126,6 +126,7 @@ def _read_log(
         namespace=has_examples or not dimensions.isdisjoint({"namespace", "flow"}),
         agent="userAgent" in dimensions,
         audit_id=has_examples,
+        list_options=options.counts is not None,
     )
     if options.engine == "spark":
         from apflint.replay import spark_engine

@@ -93,7 +93,7 @@ def test_engines_read_the_same_options(
     ]
     write_log(path, events)
     files = find_audit_logs([str(path)])
-    wanted = Wanted(audit_id=True)
+    wanted = Wanted(audit_id=True, list_options=True)
     found: list[Any] = []
     for log in (
         python_engine.read_log(files, wanted, ()),
@@ -121,7 +121,7 @@ def test_number_of_tuples_is_bounded(tmp_path: Path) -> None:
             for number in range(20)
         ],
     )
-    log = python_engine.read_log(find_audit_logs([str(path)]), Wanted(), ())
+    log = python_engine.read_log(find_audit_logs([str(path)]), Wanted(list_options=True), ())
     assert [attributes.list_options for attributes in log.tuples] == ["name&limit=500&resourceVersion=other&continue"]
     log.database.close()
 
