@@ -39,8 +39,8 @@ class ReplayOptions(NamedTuple):
     """Options of a replay."""
 
     engine: Engine = "auto"
-    memory: str = "256MB"
-    """Memory that DuckDB may use. The process needs about 100 MB more."""
+    memory: str = "224MB"
+    """Memory that DuckDB may use. The process needs up to 170 MB more."""
     by: tuple[str, ...] = ()
     filter: Filter = Filter()
     counts: ObjectCounts | None = None

@@ -21,6 +21,25 @@ def write_rotated(folder: Path) -> list[Path]:
     return [write_log(folder / name, [event(auditID=f"{name} {number}") for number in range(2)]) for name in names]
 
 
+@pytest.mark.parametrize(
+    ("memory", "cores", "threads"),
+    [("64MB", 64, 1), ("224MB", 64, 3), ("224MB", 2, 2), ("1GB", 64, 19), ("-1", 64, 64)],
+)
+def test_memory_has_a_buffer_for_each_thread(
+    memory: str, cores: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb
+
+    from apflint.replay.duckdb_engine import DuckDatabase
+
+    connect = duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda: connect(config={"threads": cores}))
+    database = DuckDatabase(memory)
+    found = database.query("SELECT current_setting('threads')")
+    database.close()
+    assert found == [(threads,)]
+
+
 def test_files_of_one_server_are_read_together() -> None:
     from apflint.replay.duckdb_engine import _MAX_BATCH_BYTES, _group_rotated
 

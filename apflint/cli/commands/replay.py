@@ -113,7 +113,7 @@ def replay(
     ] = None,
     memory: Annotated[
         str, option(ENGINE, "Memory for DuckDB. Further data is kept in temporary files.", metavar="SIZE")
-    ] = "256MB",
+    ] = "224MB",
     by: Annotated[str | None, option(OUTPUT, _BY_HELP, metavar="NAMES")] = None,
     top: Annotated[
         int | None,
