@@ -31,7 +31,7 @@ def measure_in_turn(
     runs: int,
     of: Callable[[Sequence[float]], float] = statistics.median,
 ) -> dict[str, Cost]:
-    """Return the cost of each command: the median of its runs, or what `of` returns for them.
+    """Return the cost of each command: the median of its runs, or what `of` returns for them. Of the memory, the maximum.
 
     Runs each command once without measuring it, then all of them in turn, `runs` times. Discards their output. Raises SystemExit
     if an exit code is not 0 or 1 (findings).
@@ -47,7 +47,7 @@ def measure_in_turn(
 
 def _combine(costs: Sequence[Cost], of: Callable[[Sequence[float]], float]) -> Cost:
     seconds, cpu, memory = zip(*costs, strict=True)
-    return Cost(of(seconds), of(cpu), round(of(memory)))
+    return Cost(of(seconds), of(cpu), max(memory))
 
 
 def _measure(command: Sequence[str], folder: Path) -> Cost:
