@@ -70,6 +70,8 @@ _BASE_BYTES, _THREAD_BYTES = 64_000_000, 48_000_000
 fail with 256 MB, 5 do not."""
 _MAX_BATCH_BYTES = 500_000_000
 """Maximum size of several files that are read with one query. If the user interrupts the query, nothing of them counts."""
+BEGINNING_BYTES = 50_000_000
+"""Size of the part of a file that is read after an interrupt: about half a second."""
 _MAX_LINE_BYTES = 8 * 1024 * 1024
 """Maximum number of bytes in a line that DuckDB reads. Files with longer lines are read by Python."""
 
@@ -171,7 +173,8 @@ def read_log(
 ) -> Log:
     """Read files into DuckDB. If the user interrupts, the result has the files that were read completely before.
 
-    A statement reads one or several files: DuckDB cannot read a part of a file.
+    A statement reads one or several files, and DuckDB drops what an interrupted statement has read. So if there is no complete
+    file, Python reads the beginning of the first one.
 
     Raises UserError if `memory` is not a size.
     """
@@ -200,6 +203,8 @@ def _read_log(
     except KeyboardInterrupt:
         reader.coverage.interrupted = True
         reader.flush()
+        if reader.coverage.files == 0:
+            reader.read_file(files[0], max_bytes=BEGINNING_BYTES)
     return Log(database, reader.tuples, reader.servers, reader.coverage, "duckdb")
 
 

@@ -55,6 +55,8 @@ class Coverage:
     """Files of which only the lines before a place were read, or nothing."""
     interrupted: bool = False
     """Whether the user interrupted reading, so that only a part was read."""
+    beginning_of: str = ""
+    """Name of a file of which only the beginning was read after an interrupt."""
 
     def reject(self, file: str, line: int, reason: str) -> None:
         """Count an unreadable line, and keep the first one."""

@@ -117,9 +117,15 @@ class EventReader:
         """Values of `kind` and `apiVersion` that events may have."""
         self._file, self._line = "", 0
 
-    def read_file(self, file: AuditLogFile, report: Callable[[int], object] = lambda _: None) -> None:
-        """Read the events of a file. `report` is called with the number of bytes read since the previous call."""
+    def read_file(
+        self, file: AuditLogFile, report: Callable[[int], object] = lambda _: None, *, max_bytes: int | None = None
+    ) -> None:
+        """Read the events of a file, or of its beginning with about `max_bytes`, without compression.
+
+        `report` is called with the number of bytes read since the previous call.
+        """
         self._file = file.name
+        size = 0
         self.coverage.files += 1
         server = self.server_number(file.server)
         blocks = self._join_value(read_blocks(file), server)
@@ -133,6 +139,10 @@ class EventReader:
             else:
                 number += self._read_lines(number, block.data, server)
                 report(len(block.data))
+                size += len(block.data)
+            if max_bytes is not None and size >= max_bytes:
+                self.coverage.beginning_of = file.name
+                break
         self.flush()
 
     def read_odd_lines(self, file: AuditLogFile, lines: Iterable[str]) -> None:

@@ -108,13 +108,8 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
     requests, events = sum(report.outcomes.values()), sum(coverage.stages.values())
     selected = list(_describe_filter(report.filter))
     if coverage.interrupted:
-        nothing = (
-            ""
-            if coverage.files
-            else " No file was read completely, and DuckDB counts only complete files. To replay the beginning of a file:"
-            " head -n 500000 FILE | apflint replay -"
-        )
-        yield f"PARTIAL RESULT: reading was interrupted.{nothing}"
+        part = f" Only the beginning of {coverage.beginning_of} was read." if coverage.beginning_of else ""
+        yield f"PARTIAL RESULT: reading was interrupted.{part}"
     yield (
         f"{pluralize(coverage.files, 'file')}, {pluralize(len(report.servers), 'API server')}: {count_noun(events, 'event')} of"
         f" {count_noun(report.extent.requests, 'request')}{'' if selected else _describe_period(report)}"
