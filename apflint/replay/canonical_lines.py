@@ -62,7 +62,6 @@ _REQUEST = re.compile(
 """Pattern for the text from the URI to the object. If no key is repeated, the attributes follow from the groups: the URI, the text
 until the resource, the verb, the namespace, the name, and the rest."""
 _LIST_VERBS = frozenset(verb.encode() for verb in LIST_VERBS)
-_FIRST_KEYS = b'"requestURI":', b'"verb":'
 _RECEIVED_BODY, _STARTED_BODY, _COMPLETE_BODY = (
     _ID_END + len(stage) for stage in (_IS_RECEIVED, _IS_STARTED, _IS_COMPLETE)
 )
@@ -86,7 +85,7 @@ class CanonicalLines:
     def __init__(
         self,
         namespaces: Collection[str],
-        find_number: Callable[[dict[str, Any], Hashable], int],
+        find_number: Callable[[dict[str, object], Hashable], int],
         hash_id: Callable[[str], object],
         *,
         has_options: bool,
@@ -202,12 +201,14 @@ class CanonicalLines:
     def _read_body(self, text: bytes) -> int:
         """Return the index of the attribute tuple of the text from the URI to the object."""
         key: tuple[Hashable, ...] | None = None
+        named = {}
         if match := _REQUEST.fullmatch(text):
             url, start, verb, namespace, name, rest = match.groups()
+            named = {"requestURI": url.decode().replace("\\u0026", "&"), "verb": verb.decode()}
             is_other = namespace and namespace.decode() not in self._namespaces
             key = start, OTHER_NAMESPACE if is_other else namespace, rest
             if verb in _LIST_VERBS:
-                options = reduce_list_options(url.decode().replace("\\u0026", "&"), None) if self._has_options else ""
+                options = reduce_list_options(named["requestURI"], None) if self._has_options else ""
                 key += bool(name), options
         number = self._requests.get(key)
         if number is None:
@@ -216,7 +217,8 @@ class CanonicalLines:
                 raise ValueError(text)
             attributes = read_attributes(event, self._namespaces, has_options=self._has_options)
             number = self._find_number({**event, **_OTHER_FIELDS}, attributes)
-            if key is not None and all(text.count(word) == 1 for word in _FIRST_KEYS) and self._can_remember(text):
+            # If these keys are repeated later, the event has other values.
+            if key is not None and named.items() <= event.items() and self._can_remember(text):
                 self._requests[key] = number
         if self._can_remember(text):
             self._bodies[text] = number

@@ -68,8 +68,9 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _BASE_BYTES, _THREAD_BYTES = 64_000_000, 48_000_000
 """Memory that DuckDB needs for one query, and for each of its threads, which reads with a buffer of 32 MiB. Measured: 6 threads
 fail with 256 MB, 5 do not."""
-_MAX_BATCH_BYTES = 500_000_000
-"""Maximum size of several files that are read with one query. If the user interrupts the query, nothing of them counts."""
+_MAX_BATCH_BYTES, _MAX_BATCH_FILES = 500_000_000, 50
+"""Maximum size and number of files that are read with one query. If the user interrupts the query, nothing of them counts. The
+memory and the time to plan a query grow with the number of files: 1,400 files would not fit into the default memory."""
 BEGINNING_BYTES = 50_000_000
 """Size of the part of a file that is read after an interrupt: about half a second."""
 _MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -171,7 +172,7 @@ def read_log(
     *,
     memory: str,
 ) -> Log:
-    """Read files into DuckDB. If the user interrupts, the result has the files that were read completely before.
+    """Read files into DuckDB. If the user interrupts, the result has the files that were read completely, or a beginning.
 
     A statement reads one or several files, and DuckDB drops what an interrupted statement has read. So if there is no complete
     file, Python reads the beginning of the first one.
@@ -210,7 +211,7 @@ def _read_log(
 
 @contextmanager
 def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], object]) -> Iterator[None]:
-    """Report the bytes of a file while DuckDB reads it, according to DuckDB's estimate, and the rest at the end."""
+    """Report the bytes of files while DuckDB reads them, according to DuckDB's estimate, and the rest at the end."""
     done = Event()
     reported = 0
 
@@ -239,7 +240,8 @@ def _group_rotated(files: Iterable[AuditLogFile]) -> Iterator[list[AuditLogFile]
     for file in files:
         # The size of a compressed file is not the size of its text, so it is read alone.
         added = _MAX_BATCH_BYTES if file.path.endswith((".gz", ".zst")) else file.size
-        if batch and (size + added >= _MAX_BATCH_BYTES or file.server != batch[0].server):
+        is_full = size + added >= _MAX_BATCH_BYTES or len(batch) == _MAX_BATCH_FILES
+        if batch and (is_full or file.server != batch[0].server):
             yield batch
             batch, size = [], 0
         batch.append(file)
@@ -259,12 +261,17 @@ def _read_batch(database: DuckDatabase, reader: EventReader, batch: Sequence[Aud
 
 def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> bool:
     """Read files of one server with DuckDB. Return False if one needs Python, or if they are compressed differently."""
+    if any(file.inode is None for file in files):  # a pipe, which cannot be opened twice
+        return False
     paths = [_locate(file) for file in files]
     compressions = {None if path is None else _find_compression(path) for path in paths}
     compression = compressions.pop()
     if compressions or compression is None:
         return False
-    links = [_link(database, path) for path in paths if path is not None]
+    try:
+        links = [_link(database, path) for path in paths if path is not None]
+    except OSError:  # a file system without symbolic links
+        return False
     server, typed = reader.server_number(files[0].server), _read_typed(links, compression, wanted)
     event = f"SELECT *, {server} AS server, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({typed})"
     database.query("BEGIN")

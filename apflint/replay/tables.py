@@ -31,7 +31,7 @@ _RECEIVED_COLUMNS = "id BIGINT"
 _REQUEST_NAMES = ", ".join(column.split()[0] for column in REQUEST_COLUMNS.split(","))
 
 _ATTRIBUTE_COLUMNS = """
-    tuple INTEGER PRIMARY KEY, "user" TEXT, verb TEXT, resource TEXT, short_resource TEXT, outcome TEXT, flow_schema TEXT, priority_level TEXT, level SMALLINT,
+    tuple INTEGER PRIMARY KEY, "user" TEXT, verb TEXT, resource TEXT, short_resource TEXT, outcome TEXT, flow_schema TEXT, priority_level TEXT, level INTEGER,
     distinguished_by TEXT, seats INTEGER, holds INTEGER
 """
 

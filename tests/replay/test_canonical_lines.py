@@ -29,7 +29,8 @@ def recorded_lines() -> list[str]:
 def read_lines(lines: Sequence[str], *, by_parts: bool) -> tuple[list[Any], Coverage]:
     """Return the rows with their tuples, and the coverage."""
     rows: list[Any] = []
-    reader = EventReader(Wanted(), ("dev", "slow"), lambda table, new: rows.extend(new) if table == "request" else None)
+    wanted = Wanted(list_options=True)
+    reader = EventReader(wanted, ("dev", "slow"), lambda table, new: rows.extend(new) if table == "request" else None)
     if not by_parts:
         reader._canonical_lines.read = lambda data, *_: (find_lines(data), len(find_lines(data)))  # type: ignore[method-assign]
     assert reader._read_lines(1, "\n".join(lines).encode(), 0) == len(lines)
@@ -106,9 +107,14 @@ def test_attributes_of_lists_depend_on_the_url_and_the_name(verb: str) -> None:
         "/x?fieldSelector=metadata.name%3Da",
         "/é?limit=5",
     )
+    repeated = ("verb", "list"), ("requestURI", "/x?limit=7"), ("requestURI", "/x")
     lines = [
         f'{line[:before]}"requestURI":"{url}","verb":"{verb}"{middle},"objectRef":{{"resource":"pods"{end}}}{line[after:]}'
-        for middle in ("", ',"verb":"list"', ',"requestURI":"/x?limit=7"', ',"requestURI":"/x"')
+        for middle in (
+            "",
+            *(f',"{key}" :"{value}"' for key, value in repeated),
+            *(f',"{key}":"{value}"' for key, value in repeated),
+        )
         for end in ("", ',"name":"a"', ',"name":"b"', ',"name":""', ',"name":"","name":"a"', ',"name":"a","name":""')
         for url in urls
     ]

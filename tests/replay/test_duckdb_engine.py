@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -61,6 +63,37 @@ def test_files_of_one_server_are_read_together() -> None:
         ["b/audit.log"],
         ["b/audit.log.1"],
     ]
+
+
+def test_number_of_files_that_are_read_together_is_bounded() -> None:
+    from apflint.replay.duckdb_engine import _group_rotated
+
+    batches = _group_rotated(AuditLogFile(f"audit.log.{number}", "", None, 1) for number in range(120))
+    assert [len(batch) for batch in batches] == [50, 50, 20]
+
+
+def test_pipe_is_read_by_python(capsys: pytest.CaptureFixture[str]) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(event(auditID=str(number)))}\n" for number in range(2))
+    found = replay_json(capsys, f"/dev/fd/{reading}", "--engine", "duckdb")
+    os.close(reading)
+    assert (found["events"], found["classified"]) == (2, 2)
+
+
+def test_file_system_without_symbolic_links(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "logs[1]*"
+    folder.mkdir()
+    files = write_rotated(folder)
+
+    def fail(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "symlink", fail)
+    found = replay_json(capsys, *files, "--engine", "duckdb")
+    assert (found["files"], found["events"]) == (3, 6)
 
 
 @pytest.mark.parametrize("bad", ["audit.log", "audit.log.1", "audit.log.2"])

@@ -114,6 +114,34 @@ def test_levels_with_rejections_and_waits_come_first(
     assert numbers == [(2, 0, 2), (0, 1, 1), (0, 0, 4)]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_many_priority_levels(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"level-{number}" for number in range(200)]
+    objects: list[dict[str, Any]] = []
+    for name in names:
+        limited = {"nominalConcurrencyShares": 1, "limitResponse": {"type": "Reject"}}
+        objects.append({"kind": "PriorityLevelConfiguration", "spec": {"type": "Limited", "limited": limited}})
+        rule = {
+            "subjects": [{"kind": "User", "user": {"name": name}}],
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}],
+        }
+        spec = {"matchingPrecedence": 500, "priorityLevelConfiguration": {"name": name}, "rules": [rule]}
+        objects.append({"kind": "FlowSchema", "spec": spec})
+        for item in objects[-2:]:
+            item |= {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "metadata": {"name": name}}
+    (tmp_path / "apf.json").write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
+    log = write_log(
+        tmp_path / "audit.log",
+        [
+            request(start, start, start + 10, user={"username": name, "groups": []})
+            for start, name in enumerate(names, 1000)
+        ],
+    )
+    report = replay_json(capsys, log, "-f", tmp_path / "apf.json", "--engine", engine)
+    assert sorted(level["name"] for level in report["levels"]) == sorted(names)
+    assert all(level["requests"] == 1 for level in report["levels"])
+
+
 @needs_duckdb
 def test_engines_agree_about_many_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chance = Random(1)

@@ -63,12 +63,20 @@ def _comparison_parts(comparison: ReplayComparison, sides: Sides) -> Iterator[st
     yield _list(compared.describe_sides(comparison, sides))
     if comparison.moves:
         yield _table("Requests that move", compared.list_moves(comparison))
-        yield f"<p>{compared.describe_more_moves(comparison)}</p>\n"
+        more = compared.describe_more_moves(comparison)
+        yield f"<p>{more}</p>\n" if more else ""
     if comparison.levels:
         yield _table("Priority levels", compared.list_levels(comparison))
         yield "<h2>Seats in use over time</h2>\n"
-        if (intervals := comparison.old.intervals or comparison.new.intervals) is not None:
-            yield f'<p class="note">{escape_xml(_describe_plots(comparison.old, intervals))}</p>\n'
+        # The sides have other times if only one release classifies the first or the last requests.
+        notes = {
+            _describe_plots(report, report.intervals): side
+            for side, report in zip(sides, (comparison.old, comparison.new), strict=True)
+            if report.intervals is not None
+        }
+        for note, side in notes.items():
+            text = f"{side}: {note}" if len(notes) > 1 else note
+            yield f'<p class="note">{escape_xml(sanitize(text))}</p>\n'
         for number, name in enumerate(comparison.levels):
             yield f"<h3><code>{escape_xml(sanitize(name))}</code></h3>\n"
             yield from _side_plots(comparison, sides, name, 2 * number)
