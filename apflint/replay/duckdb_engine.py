@@ -174,8 +174,8 @@ def read_log(
 ) -> Log:
     """Read files into DuckDB. If the user interrupts, the result has the files that were read completely, or a beginning.
 
-    A statement reads one or several files, and DuckDB drops what an interrupted statement has read. So if there is no complete
-    file, Python reads the beginning of the first one.
+    A statement reads one or several files, and DuckDB drops what an interrupted statement has read. If it was the first statement,
+    Python reads the beginning of the first file.
 
     Raises UserError if `memory` is not a size.
     """
