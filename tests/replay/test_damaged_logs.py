@@ -103,6 +103,19 @@ def test_good_events_of_a_damaged_file(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("first", "events"), [(A, 2), (b"", 0)], ids=["second part cut", "only a header"])
+def test_cut_zstandard_data(
+    first: bytes, events: int, engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compress = pytest.importorskip("zstandard").compress
+    (tmp_path / "audit.log.zst").write_bytes((compress(first) if first else b"") + compress(B)[:12])
+    report = replay_json(capsys, tmp_path / "audit.log.zst", "--engine", engine, code=2)
+    assert report["classified"] == events
+    (place,) = report["damagedFiles"]
+    assert place["reason"].startswith("the Zstandard data ends too early")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_one_damaged_file_hides_no_other(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, data in {
         "a.log": A,
