@@ -1,4 +1,4 @@
-"""Bounds on the size of inputs and the cost of analyses, so that no input takes more than about two seconds.
+"""Bounds on the size of inputs and the cost of analyses, as docs/security.md promises for each command.
 
 The docstring of a bound says what it limits and why. docs/reference/bounds.md is generated from this module.
 """
@@ -50,14 +50,20 @@ MAX_PROJECT_FILES = Bound(20_000, "nothing: findings that other files could refu
 """Maximum number of project files that apflint reads in addition to the files that a command names. These project files can refute a finding."""
 MAX_KUSTOMIZATION_DEPTH = Bound(16, "nothing: the file is checked as a manifest")
 """Maximum number of parent directories of a file in which apflint searches for a kustomization that lists the file as a patch."""
+MAX_KUSTOMIZATIONS = Bound(1_000, "an error, unless --render builds it anyway")
+"""Maximum number of directories that a kustomization includes, if apflint searches them for references out of the project. Files of further directories are not searched for the origin of an object."""
 
 
 # Other programs
 
 MAX_KUBECTL_SECONDS = Bound(30, "an error")
 """Maximum number of seconds that one request of kubectl takes, with the login of the user."""
+MAX_RENDER_SECONDS = Bound(60, "an error")
+"""Maximum number of seconds that the program of `render` in a table [[cluster]] takes."""
 MAX_GIT_SECONDS = Bound(30, "an error")
 """Maximum number of seconds that one git command takes."""
+MAX_REVISION_FILES = Bound(20_000, "an error")
+"""Maximum number of files of a git revision in which apflint renders a cluster, with at most `MAX_FILE_BYTES` together."""
 MAX_KUSTOMIZE_SECONDS = Bound(60, "an error")
 """Maximum number of seconds that kustomize takes to build a kustomization, with the remote bases that it downloads."""
 
@@ -66,6 +72,16 @@ MAX_KUSTOMIZE_SECONDS = Bound(60, "an error")
 
 MAX_METRICS_BYTES = Bound(64 * 1024 * 1024, "an error")
 """Maximum number of bytes of metrics or of a dump, uncompressed. For comparison: 60,000 lines of metrics have 10 MB."""
+
+
+MAX_SERVER_LEVELS = Bound(5_000, "an error")
+"""Maximum number of priority levels of a running server. Clusters have about ten."""
+MAX_LABEL_CHARACTERS = Bound(1_024, "an error with the line")
+"""Maximum number of characters in a label of metrics, and in a name in a dump. Names of objects have at most 253 characters."""
+MAX_AMBIGUOUS_ROW_CHARACTERS = Bound(8_192, "an error with the line")
+"""Maximum number of characters in a row of a dump that has more commas than cells. Finding its cells may take cubic time."""
+MAX_LIVE_PAGES = Bound(100, "an error")
+"""Maximum number of pages in which an API server returns the objects of a kind. Without a limit, which apflint does not set, it returns all objects in one."""
 
 
 # Settings, baselines, suppressions
@@ -82,6 +98,8 @@ MAX_SETTINGS_KEY_PARTS = Bound(100, "an error, and nothing is checked")
 """Maximum number of dots in a line of a settings file, outside of quotes. The memory for a dotted key grows with the square of its dots."""
 MAX_PATTERNS = Bound(1_000, "an error, and nothing is checked")
 """Maximum number of path patterns of one key in a settings file. Every pattern is matched against every path."""
+MAX_PATTERN_WORK = Bound(100_000_000, "an error, and nothing is checked")
+"""Maximum number of characters of path patterns and paths in all comparisons of a run. A comparison is counted only if the path contains the longest text without wildcards of the pattern. The maximum takes a few seconds."""
 MAX_PATTERN_LENGTH = Bound(4_096, "an error, and nothing is checked")
 """Maximum number of characters in a path pattern. A path has at most this length (PATH_MAX of Linux)."""
 MAX_BASELINE_BYTES = Bound(32 * 1024 * 1024, "an error, and nothing is checked")
@@ -94,6 +112,8 @@ MAX_SUPPRESSIONS = Bound(50_000, "APF902, and further suppressions have no effec
 
 MAX_FINDINGS_PER_RULE = Bound(1_000, "the last of them states how many more findings of the rule there are")
 """Maximum number of findings with the same rule, file and severity in a report. More findings usually repeat one mistake."""
+MAX_EXAMPLE_CHARACTERS = Bound(4_000, "nothing: the finding has no example")
+"""Maximum number of characters in the example of a finding, a command. Names and paths of requests may have megabytes."""
 MAX_DIRECTORY_PAIRS = Bound(10, "the last of them states how many more pairs of directories there are")
 """Maximum number of findings of APF402 about two directories that define the same objects. 200 clusters have 199 pairs with the first cluster."""
 MAX_VIOLATIONS = Bound(2_000, "the last finding of the rule states that further ones are left out")
@@ -102,6 +122,11 @@ MAX_COMPARED_PAIRS = Bound(100_000, "APF503 states how many pairs were not compa
 """Maximum number of pairs of FlowSchemas with the same precedence that APF503 compares in a run. A pair takes microseconds."""
 MAX_TIE_PROOFS = Bound(30_000, "APF503 states how many pairs were not compared")
 """Maximum number of solver calls of APF503 in a run, multiplied by the number of FlowSchemas. A call takes longer if there are more FlowSchemas."""
+MAX_COMPARISON_WORK = Bound(
+    1_000_000,
+    "findings about further unknown words suggest no known word; APF512 states how many names were not compared",
+)
+"""Maximum estimated cost of comparing distinct unknown words of a run with known ones. A unit takes about a microsecond."""
 MAX_REACHABILITY_WORK = Bound(2_500_000, "APF501 states how many FlowSchemas were not analyzed")
 """Maximum estimated cost of the solver calls that search for unreachable rules in a run. A unit takes up to half a microsecond."""
 MAX_EXPLAINED_SHADOWS = Bound(100, "the finding does not name the earlier FlowSchemas that capture the requests")
@@ -112,6 +137,8 @@ MAX_MINIMAL_BLOCKERS = Bound(24, "the finding names all FlowSchemas that the pro
 """Maximum number of shadowing FlowSchemas from which a finding omits the unnecessary FlowSchemas. Each shadowing FlowSchema takes a proof."""
 MAX_MINIMIZING_PROOFS = Bound(1_000_000, "the finding names all FlowSchemas that the proof used")
 """Maximum number of proofs that show whether a shadowing FlowSchema is necessary, multiplied by the number of FlowSchemas. A proof takes longer if there are more FlowSchemas."""
+MAX_ORDINARY_WITNESSES = Bound(100, "further findings show the first request that was found, which may be less common")
+"""Maximum number of findings of APF518 and APF601 whose example is replaced by a more ordinary request. It takes some 100 classifications."""
 MAX_MISSED_RULES = Bound(64, "nothing: further resource rules are not analyzed")
 """Maximum number of resource rules of a FlowSchema that APF505, APF508 and APF513 analyze."""
 MAX_MISSED_TRIALS = Bound(32, "nothing: a missed request may not be found")
@@ -152,8 +179,16 @@ MAX_MOVES = Bound(2_000, "diff states that more requests may move")
 """Maximum number of pairs of FlowSchemas between which `apflint diff` finds moved requests. A search for more pairs takes seconds."""
 MAX_MOVE_PROOFS = Bound(500_000, "diff states that more requests may move")
 """Maximum number of solver calls with which `apflint diff` finds moved requests, multiplied by the number of FlowSchemas. A call takes longer if there are more FlowSchemas."""
-MAX_AUDIT_VALUE_BYTES = Bound(256 * 1024 * 1024, "every line of the file is unreadable")
+MAX_AUDIT_VALUE_BYTES = Bound(64 * 1024 * 1024, "every line of the file is unreadable")
 """Maximum number of bytes in an audit log that is one JSON value over several lines, such as the result of `gcloud logging read`. Logs with one value per line may be larger."""
+MAX_AUDIT_VALUE_PARTS = Bound(3_000_000, "the line, or every line of the value, is unreadable")
+"""Maximum number of commas, colons and opening brackets in a JSON value of an audit log. Each takes up to 80 bytes of memory."""
+MAX_LINES_WITHOUT_EVENTS = Bound(100_000, "the rest of the file is not read, and the report says so")
+"""Maximum number of consecutive lines, and items of lists, in an audit log that are not log records. Such a file is probably not an audit log."""
+MAX_EXPANSION = Bound(1_000, "the rest of the file is not read, and the report says so")
+"""Maximum size of the text of a compressed audit log, as a multiple of its compressed size. Real logs reach about 100, because the ID and the times of each event are different."""
+MAX_EXPANDED_BYTES = Bound(256 * 1024 * 1024, "MAX_EXPANSION applies")
+"""Maximum size of the text of a compressed audit log to which MAX_EXPANSION does not apply."""
 MAX_SIMULATED_REQUESTS = Bound(100_000_000, "an error with the number")
 """Maximum number of requests in a load of `apflint simulate`, without retries. The maximum takes about 20 minutes."""
 MAX_REQUESTS_IN_FLIGHT = Bound(2_000_000, "an error with the number")

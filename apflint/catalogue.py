@@ -91,6 +91,13 @@ def find_rule(text: str) -> Rule:
     return read_rule(rule_id)
 
 
+def find_family(prefix: str) -> tuple[Rule, ...] | None:
+    """Return the rules whose ids start with a prefix such as `APF5`, in order. Return None for an id, and for other text."""
+    prefix = prefix.upper()
+    ids = [rule_id for rule_id in list_ids() if prefix.startswith("APF") and rule_id.startswith(prefix)]
+    return None if not ids or ids == [prefix] else tuple(map(read_rule, ids))
+
+
 def select_ids(selector: str) -> tuple[str, ...]:
     """Return the ids of the rules that an id, a prefix (`APF2`) or a name selects. Raises UserError if no rule is selected."""
     prefix = selector.upper()

@@ -31,13 +31,13 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._/-]")
 _MAX_NAME_LENGTH = 100
 
 
-class Kustomization(NamedTuple):
-    """The part of a kustomization that shows which files it renders."""
+class KustomizedDirectory(NamedTuple):
+    """What the kustomization in a directory shows about the objects that it builds."""
 
     references: tuple[str, ...] = ()
     """Files and directories that the kustomization lists as resources, bases or components."""
     changes_objects: bool = False
-    """Whether the rendered objects may differ from the objects in the files, for example because of patches."""
+    """Whether the built objects may differ from the objects in the files, for example because of patches."""
     is_component: bool = False
 
 
@@ -46,7 +46,7 @@ class Layout(NamedTuple):
 
     objects: Mapping[str, Collection[ObjectKey]]
     """Kind and name of the objects of each file that contains APF objects."""
-    kustomizations: Mapping[str, Kustomization]
+    kustomizations: Mapping[str, KustomizedDirectory]
     """The kustomization of each directory that has one."""
 
 
@@ -55,8 +55,8 @@ class SuggestedCluster(NamedTuple):
 
     name: str
     paths: tuple[str, ...]
-    rendered: tuple[str, ...] = ()
-    """Directories to render with kustomize, because kustomizations change objects. Empty if no kustomization does."""
+    kustomizations: tuple[str, ...] = ()
+    """Directories to build with kustomize instead of reading `paths`, because kustomizations change objects."""
 
 
 class Suggestion(NamedTuple):
@@ -74,6 +74,8 @@ class _Part(NamedTuple):
     files: frozenset[str]
     """Files with APF objects."""
     kustomizations: frozenset[str]
+    built: tuple[str, ...]
+    """Directories to build with kustomize, because their kustomizations change APF objects."""
 
 
 def find_sibling_directories(file: str, other: str) -> tuple[str, str] | None:
@@ -115,9 +117,17 @@ def suggest_clusters(layout: Layout) -> Suggestion:
     return Suggestion(clusters, _cover(layout.objects.keys() - members, layout))
 
 
-def render_cluster(name: str, paths: Iterable[str], header: str = "cluster") -> str:
-    """Return a table `[[cluster]]` in TOML. The paths are valid Unicode (`is_unicode`)."""
-    return f"[[{header}]]\nname = {_write_string(name)}\npaths = [{', '.join(map(_write_string, paths))}]\n"
+def render_cluster(
+    name: str, paths: Iterable[str], header: str = "cluster", *, kustomization: str | None = None
+) -> str:
+    """Return a table `[[cluster]]` in TOML, with `kustomize` instead of `paths` if a kustomization builds its objects.
+
+    The paths are valid Unicode (`is_unicode`).
+    """
+    objects = f"paths = [{', '.join(map(_write_string, paths))}]"
+    if kustomization is not None:
+        objects = f"kustomize = {_write_string(kustomization)}"
+    return f"[[{header}]]\nname = {_write_string(name)}\n{objects}\n"
 
 
 def _write_string(text: str) -> str:
@@ -179,8 +189,16 @@ def _pair_directories(layout: Layout) -> set[tuple[str, str]]:
 def _find_part(directory: str, layout: Layout) -> _Part:
     """Return a directory with the files that its kustomizations reference, and the files that these reference."""
     inside = {path for path in layout.kustomizations if _is_below(path, directory)}
-    seen, pending = set(inside), sorted(inside)
-    files = {file for file in layout.objects if _is_below(file, directory)}
+    seen, files = _follow(inside, layout)
+    files |= {file for file in layout.objects if _is_below(file, directory)}
+    outside = {file for file in files if not _is_below(file, directory)}
+    paths = [directory, *_cover(outside, layout, below=seen - inside)]
+    return _Part(directory, tuple(sorted(paths)), frozenset(files), frozenset(seen), tuple(_list_built(inside, layout)))
+
+
+def _follow(directories: Collection[str], layout: Layout) -> tuple[set[str], set[str]]:
+    """Return the directories and the files that kustomizations reference, directly or through others."""
+    seen, pending, files = set(directories), sorted(directories), set[str]()
     while pending:
         for path in layout.kustomizations[pending.pop()].references:
             if path in layout.objects:
@@ -188,9 +206,16 @@ def _find_part(directory: str, layout: Layout) -> _Part:
             elif path in layout.kustomizations and path not in seen:
                 seen.add(path)
                 pending.append(path)
-    outside = {file for file in files if not _is_below(file, directory)}
-    paths = [directory, *_cover(outside, layout, below=seen - inside)]
-    return _Part(directory, tuple(sorted(paths)), frozenset(files), frozenset(seen))
+    return seen, files
+
+
+def _list_built(directories: Collection[str], layout: Layout) -> Iterator[str]:
+    """Yield the directories to build, which none of the others references: those that change APF objects."""
+    referenced = {path for directory in directories for path in layout.kustomizations[directory].references}
+    for directory in sorted({*directories} - referenced):
+        seen, files = _follow({directory}, layout)
+        if files and any(layout.kustomizations[path].changes_objects for path in seen):
+            yield directory
 
 
 def _cover(files: Collection[str], layout: Layout, below: Collection[str] | None = None) -> tuple[str, ...]:
@@ -235,9 +260,9 @@ def _group(roots: list[_Part], layout: Layout) -> Iterator[SuggestedCluster]:
         files = frozenset[str]().union(*(part.files for part in group))
         if sum(_is_separate(part.directory) for part in group) > 1 or _has_duplicates(files, layout):
             directories = [part.directory for part in group]
-            yield from (_suggest([part], name_directory(part.directory, directories), layout) for part in group)
+            yield from (_suggest([part], name_directory(part.directory, directories)) for part in group)
         else:
-            yield _suggest(group, name_directory(group[0].directory), layout)
+            yield _suggest(group, name_directory(group[0].directory))
 
 
 def _is_separate(directory: str) -> bool:
@@ -256,18 +281,9 @@ def _number_names(clusters: Iterable[SuggestedCluster]) -> Iterator[SuggestedClu
         yield cluster._replace(name=name)
 
 
-def _suggest(parts: Collection[_Part], name: str, layout: Layout) -> SuggestedCluster:
+def _suggest(parts: Collection[_Part], name: str) -> SuggestedCluster:
     paths = {path for part in parts for path in part.paths}
-    rendered = {directory for part in parts for directory in _list_changed(part, layout)}
-    return SuggestedCluster(name, _remove_nested(paths), tuple(sorted(rendered)))
-
-
-def _list_changed(part: _Part, layout: Layout) -> Iterator[str]:
-    """Yield the directories to render if kustomizations change objects: those that no other directory references."""
-    kustomizations = {directory: layout.kustomizations[directory] for directory in part.kustomizations}
-    if any(kustomization.changes_objects for kustomization in kustomizations.values()):
-        referenced = {path for kustomization in kustomizations.values() for path in kustomization.references}
-        yield from kustomizations.keys() - referenced
+    return SuggestedCluster(name, _remove_nested(paths), tuple(directory for part in parts for directory in part.built))
 
 
 def _remove_nested(paths: Collection[str]) -> tuple[str, ...]:

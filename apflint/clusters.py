@@ -152,7 +152,8 @@ def _merge(problems: Sequence[Problem]) -> Problem:
     if not first.clusters:
         return first
     name = first.clusters[0]
-    example = first.example and f"{first.example} --cluster {name}"
+    option = f"-k {name.removeprefix('kustomize:')}" if name.startswith("kustomize:") else f"--cluster {name}"
+    example = first.example and f"{first.example} {option}"
     if len(problems) == 1:
         return first._replace(example=example)
     others = problems[1:]

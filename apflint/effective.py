@@ -18,7 +18,7 @@ from apflint.releases import SERVER_CONCURRENCY
 from apflint.workspace import is_dangling_on_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import Limits
@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
 T = TypeVar("T")
+
+
+class Renaming(NamedTuple):
+    """New names of the objects of a file, because a kustomization has a `namePrefix` or a `nameSuffix`."""
+
+    file: str
+    kustomization: str
+    """The kustomization that adds the outermost prefix or suffix."""
+    prefix: str = ""
+    suffix: str = ""
 
 
 class Assumptions(NamedTuple):
@@ -42,6 +52,8 @@ class Assumptions(NamedTuple):
     """Whether the cluster has the built-in objects that the manifests do not define."""
     one_cluster: bool = False
     """Whether the manifests belong to one cluster, even if sibling directories define the same objects."""
+    renamings: tuple[Renaming, ...] = ()
+    """Renamings by kustomizations that do not rename the priority levels in references of FlowSchemas."""
 
 
 class DeadParts(NamedTuple):
@@ -87,10 +99,23 @@ class Effective:
     @cached_property
     def own(self) -> Workspace:
         """The workspace without copies of built-in objects."""
+        return self.workspace.without(self._copies)
+
+    @cached_property
+    def _copies(self) -> frozenset[Document]:
+        """The documents of copies of built-in objects, such as a dump of a cluster contains."""
         from apflint import builtin
 
-        copies = (copy for copy in self.workspace.objects() if builtin.is_copy(copy, self.release))
-        return self.workspace.without({copy.document for copy in copies})
+        manifests = (manifest.object for manifest in (*self.workspace.context, *self.workspace.manifests))
+        return frozenset(
+            item.document for item in manifests if item is not None and builtin.is_copy(item, self.release)
+        )
+
+    def is_built_in(self, schema: FlowSchema) -> bool:
+        """Return whether a FlowSchema is built in, even if it comes from a copy in the manifests or in the context."""
+        from apflint import builtin
+
+        return builtin.is_built_in(schema.document) or schema.document in self._copies
 
     @property
     def own_flow_schemas(self) -> tuple[FlowSchema, ...]:
@@ -124,35 +149,58 @@ class Effective:
     @cached_property
     def without_own(self) -> Configuration:
         """`assumed` without `own_flow_schemas`. It shows what the cluster does with requests if these FlowSchemas are not applied."""
-        others = self.without(frozenset(schema.document for schema in self.own_flow_schemas))
-        return others._configuration(self._assumed_levels)  # noqa: SLF001  # the same class
+        return self.assumed_without(frozenset(schema.document for schema in self.own_flow_schemas))
 
-    def _configuration(self, more_levels: tuple[PriorityLevelConfiguration, ...]) -> Configuration:
+    def assumed_without(self, documents: Collection[Document]) -> Configuration:
+        """Return `assumed` without the manifests of these documents, and with the same priority levels.
+
+        Built-in FlowSchemas that these manifests redefine are restored. If the manifests have all objects of a cluster
+        (`Assumptions.defaults` is false), the server would create them.
+        """
+        from apflint import builtin
+
+        names = {schema.name for schema in self.flow_schemas if schema.document in documents}
+        restored = [schema for schema in builtin.load_objects(self.release).flow_schemas if schema.name in names]
+        return self.without(documents)._configuration(self._assumed_levels, restored)  # noqa: SLF001  # the same class
+
+    def _configuration(
+        self, more_levels: tuple[PriorityLevelConfiguration, ...], restored: Iterable[FlowSchema] = ()
+    ) -> Configuration:
         from apflint import builtin
         from apflint.evaluate.configuration import build_configuration
 
         context = [manifest.object for manifest in self.workspace.context]
         user = builtin.TypedObjects(
-            (*(schema for schema in context if isinstance(schema, FlowSchema)), *self.flow_schemas),
+            (*restored, *(schema for schema in context if isinstance(schema, FlowSchema)), *self.flow_schemas),
             (
                 *(level for level in context if isinstance(level, PriorityLevelConfiguration)),
                 *self.priority_levels,
                 *more_levels,
             ),
         )
-        return build_configuration(user, builtin.load_objects(self.release), defaults=self.assumptions.defaults)
+        return build_configuration(
+            user,
+            builtin.load_objects(self.release),
+            defaults=self.assumptions.defaults,
+            classifies_watches=self.release.classifies_watches,
+        )
 
     @cached_property
     def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
-        """A placeholder level for each name that FlowSchemas reference but no file defines. Empty if `Assumptions.complete` is true."""
+        """A placeholder level for each name that FlowSchemas reference but no file defines. Empty if `Assumptions.complete` is true.
+
+        FlowSchemas of the context that manifests replace count, too, for `assumed_without`.
+        """
         if self.assumptions.complete:
             return ()
-        dangling = (schema for schema in self.configuration.dangling if not is_dangling_on_server(schema))
+        objects = (manifest.object for manifest in self.workspace.context)
+        replaced = (schema for schema in objects if isinstance(schema, FlowSchema))
+        dangling = (schema for schema in (*replaced, *self.configuration.dangling) if not is_dangling_on_server(schema))
         return tuple(
             {
                 name: _unknown_level(name, schema.document)
                 for schema in dangling
-                if (name := schema.spec.priority_level_configuration)
+                if (name := schema.spec.priority_level_configuration) and name not in self.configuration.levels
             }.values()
         )
 
@@ -167,9 +215,10 @@ class Effective:
     @cached_property
     def proofs(self) -> Analysis:
         """The analysis that proves facts about all requests in `assumed`. It imports the solver only if a proof needs it."""
+        from apflint.evaluate import protected_levels
         from apflint.proofs.one_configuration import Analysis
 
-        return Analysis(self.assumed)
+        return Analysis(self.assumed, more_rules=protected_levels.list_rules(self.release))
 
     @cached_property
     def passages(self) -> Comparison:

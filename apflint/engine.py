@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from apflint import catalogue
-from apflint.budgets import MAX_FINDINGS_PER_RULE
-from apflint.checks import ABOUT_CAPTURED_REQUESTS, CHECKS, SINGLE_VALUE, rules_of
+from apflint.budgets import MAX_EXAMPLE_CHARACTERS, MAX_FINDINGS_PER_RULE
+from apflint.checks import ABOUT_CAPTURED_REQUESTS, ABOUT_TAKEN_SEATS, CHECKS, SINGLE_VALUE, rules_of
 from apflint.effective import Assumptions, Effective
 from apflint.finding import Finding, ObjectRef, Related, Report, Skipped
 from apflint.load import load, load_text
@@ -18,11 +19,13 @@ from apflint.location import clipped, field_path
 from apflint.record import NamedTuple
 from apflint.releases import NEWEST
 from apflint.rule_selection import select_rules
+from apflint.spelling import limit_comparisons
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 
+    from apflint.effective import Renaming
     from apflint.finding import Problem
     from apflint.load import Loaded
     from apflint.load.document import Document
@@ -49,6 +52,8 @@ class Options(NamedTuple):
     """Maximum number of findings to report for a rule, file and severity. Further findings are only counted."""
     covered: bool = False
     """Whether to include covered findings. A covered finding repeats another finding of its rule, but has its own fix."""
+    find_renamings: Callable[[], tuple[Renaming, ...]] = tuple
+    """Function that returns `Assumptions.renamings`. It is called after all inputs are read, because these contain the kustomizations."""
 
 
 def check(
@@ -58,8 +63,13 @@ def check(
 ) -> Report:
     """Check inputs as one configuration. An input is a pair of name and bytes. Report no findings in the inputs of `context`."""
     loaded = load_inputs(inputs, helm=options.helm)
-    workspace = build_workspace(loaded, options.kubernetes, load_inputs(context))
-    return report(loaded, Effective(workspace, options.assumptions), options)
+
+    def find() -> Found:  # frees the configuration before the report takes memory for positions
+        workspace = build_workspace(loaded, options.kubernetes, load_inputs(context))
+        renamings = options.find_renamings() or options.assumptions.renamings
+        return find_problems(Effective(workspace, options.assumptions._replace(renamings=renamings)), options)
+
+    return build_report(loaded, find(), options, options.kubernetes.name)
 
 
 def load_inputs(inputs: Iterable[tuple[str, bytes]], *, helm: bool = True) -> list[Loaded]:
@@ -96,8 +106,9 @@ def find_problems(
 
     `validate` returns the problems of a rule of the phase `validation`, if the caller already has them.
     """
-    run = _Run(effective, validate or (lambda rule: list(CHECKS[rule].find(effective))))
-    return Found(list(run.find(options.rules, covered=options.covered)), not run.rejected)
+    with limit_comparisons():
+        run = _Run(effective, validate or (lambda rule: list(CHECKS[rule].find(effective))))
+        return Found(list(run.find(options.rules, covered=options.covered)), not run.rejected)
 
 
 def build_report(loaded: Sequence[Loaded], found: Found, options: Options, kubernetes: str) -> Report:
@@ -109,9 +120,10 @@ def build_report(loaded: Sequence[Loaded], found: Found, options: Options, kuber
 
         # The analysis rules did not see rejected objects. Therefore their suppressions are not reported as unused.
         complete = options.rules if found.is_complete else set(options.rules) - rules_of("analysis")
-        kept, suppressed, about = apply_suppressions(
-            loaded, found.problems, complete, options.rules, options.max_findings_per_rule
-        )
+        with limit_comparisons():
+            kept, suppressed, about = apply_suppressions(
+                loaded, found.problems, complete, options.rules, options.max_findings_per_rule
+            )
         problems = (*kept, *about)
 
     def kind(found: tuple[str, Problem]) -> Hashable:
@@ -164,6 +176,7 @@ class _Run:
                     (covered or not problem.covered)
                     and not self._is_caused_by_misspelling(problem)
                     and not ("APF501" in rules and self._is_about_unreachable(rule, problem))
+                    and not ("APF403" in rules and self._is_about_unused(rule, problem))
                 ):
                     yield rule, problem
 
@@ -214,6 +227,16 @@ class _Run:
             and document.kind == "FlowSchema"
             and document in self._accepted.unreachable_documents
         )
+
+    def _is_about_unused(self, rule: str, problem: Problem) -> bool:
+        """Return whether a problem is about the seats of priority levels that APF403 reports as unused, and of no others."""
+        return ABOUT_TAKEN_SEATS in CHECKS[rule].tags and all(
+            place.document in self._unused_documents for place in problem.places
+        )
+
+    @cached_property
+    def _unused_documents(self) -> frozenset[Document | None]:
+        return frozenset(problem.place.document for problem in self._find("APF403"))
 
 
 def _limit(items: Iterable[T], kind: Callable[[T], Hashable], maximum: int) -> Iterator[tuple[T, int]]:
@@ -283,7 +306,7 @@ def make_finding(rule_id: str, problem: Problem) -> Finding:
         involves=problem.involves,
         notes=problem.notes,
         help=problem.help,
-        example=problem.example,
+        example=problem.example if len(problem.example or "") <= MAX_EXAMPLE_CHARACTERS else None,
         is_template=problem.is_template,
         clusters=problem.clusters,
     )

@@ -74,6 +74,11 @@ class Problem(NamedTuple):
     clusters: tuple[str, ...] = ()
     """Names of the clusters that have the problem, or () if the manifest belongs to no cluster of the settings."""
 
+    @property
+    def places(self) -> tuple[Location, ...]:
+        """The place of the problem, and the related places."""
+        return (self.place, *(other.place for other in self.related))
+
 
 def reject(
     reason: Reason,
@@ -180,6 +185,13 @@ class Report(NamedTuple):
     """Name and release of each cluster of the settings that was analyzed."""
     files_with_objects: frozenset[str] = frozenset()
     """Names of the files that contain FlowSchemas or PriorityLevelConfigurations."""
+    configuration: str = ""
+    """Description of the sources of the checked objects."""
+
+    @property
+    def counted_files(self) -> int:
+        """Number of files to name in a summary: those with objects, or all files if no file has objects."""
+        return len(self.files_with_objects) or self.files
 
     def count(self, severity: Severity) -> int:
         """Return the number of findings of a severity, including the omitted findings (`Finding.more`)."""

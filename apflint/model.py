@@ -8,6 +8,7 @@ server treats them as equal. For example, an absent list equals an empty list.
 from __future__ import annotations
 
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from apflint.record import NamedTuple
@@ -41,8 +42,8 @@ class ObjectMeta(NamedTuple):
 
     name: str
     generate_name: str
-    labels: dict[str, str]
-    annotations: dict[str, str]
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
     finalizers: tuple[str, ...]
     owner_references: tuple[OwnerReference, ...]
 
@@ -224,12 +225,22 @@ def _intern(strings: tuple[str, ...]) -> tuple[str, ...]:
     return strings
 
 
+_NO_TEXTS: Mapping[str, str] = MappingProxyType({})
+
+
+def _texts(value: Mapping[str, Any] | None) -> Mapping[str, str]:
+    """Return labels or annotations. Go decodes null to "". Without a null, return the same mapping, to save memory."""
+    if not value:
+        return _NO_TEXTS
+    return value if all(value.values()) else {key: text or "" for key, text in value.items()}
+
+
 def _build_metadata(value: Any) -> ObjectMeta:
     return ObjectMeta(
         name=value.get("name") or "",
         generate_name=value.get("generateName") or "",
-        labels={key: text or "" for key, text in (value.get("labels") or {}).items()},
-        annotations={key: text or "" for key, text in (value.get("annotations") or {}).items()},
+        labels=_texts(value.get("labels")),
+        annotations=_texts(value.get("annotations")),
         finalizers=_strings(value.get("finalizers")),
         owner_references=tuple(_build_owner(owner or {}) for owner in value.get("ownerReferences") or ()),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import catalogue
-from apflint.checks import CHECKS, OFF, rules_with
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -35,6 +34,8 @@ def select_rules(
     `select` replaces the rules that are enabled by default, and `extend_select` adds rules. If a rule is both selected and
     ignored, the longer selector decides, because it is more specific. Rules in `off` never run.
     """
+    from apflint.checks import CHECKS, OFF, rules_with  # a run without APF objects needs no checks
+
     selected = (*(select or ()), *extend_select)
     rules = set(CHECKS) - rules_with(OFF) if select is None else set()
     rules.update(rule for selector in selected for rule in selector.rules)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from apflint.budgets import MAX_COMPARISON_WORK
 from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
 _MAX_WORD_LENGTH = 400
 """Maximum length in characters of a word that is compared. The longest key that a server accepts has 317 characters.
@@ -26,13 +29,54 @@ _MIN_LEAD = 0.08
 """
 
 
+_COMPARISON_COST = 10
+"""Cost of a comparison of short words, in units of `MAX_COMPARISON_WORK`."""
+_LETTERS_PER_UNIT = 50
+"""Number of pairs of letters whose comparison costs a unit."""
+_spent: ContextVar[list[int] | None] = ContextVar("_spent", default=None)
+"""The cost of all comparisons of the current run, in a list of one item, or None outside of `limit_comparisons`."""
+
+
+class TooManyComparisonsError(Exception):
+    """Raised if the words of a run were not compared, because of `MAX_COMPARISON_WORK`. Caches do not keep exceptions."""
+
+
+@contextmanager
+def limit_comparisons() -> Iterator[None]:
+    """Limit the comparisons of words in a run to `MAX_COMPARISON_WORK`. Equal words are compared once."""
+    token = _spent.set(_spent.get() or [0])
+    try:
+        yield
+    finally:
+        _spent.reset(token)
+
+
+def spend_comparisons(word: str, known: Collection[str]) -> None:
+    """Count the comparisons of a word with known words. Raises TooManyComparisonsError if they exceed the limit of the run."""
+    spent = _spent.get()
+    if spent is not None:
+        spent[0] += _COMPARISON_COST * len(known) + len(word) * sum(map(len, known)) // _LETTERS_PER_UNIT
+        if spent[0] > MAX_COMPARISON_WORK:
+            raise TooManyComparisonsError
+
+
+def _is_comparable(word: str) -> bool:
+    """Return whether a word is not too long, and the run has not exceeded its limit yet. Thousands of words may follow."""
+    spent = _spent.get()
+    return len(word) <= _MAX_WORD_LENGTH and (spent is None or spent[0] <= MAX_COMPARISON_WORK)
+
+
 def find_similar(word: str, known: Iterable[str], maximum: int = 1) -> tuple[str, ...]:
     """Return at most `maximum` known words that resemble `word`, most similar first. Ignores case, and treats `_` as `-`."""
-    return _find_similar(word, tuple(known), maximum) if len(word) <= _MAX_WORD_LENGTH else ()
+    try:
+        return _find_similar(word, tuple(known), maximum) if _is_comparable(word) else ()
+    except TooManyComparisonsError:
+        return ()
 
 
 @lru_cache(maxsize=4096)
 def _find_similar(word: str, known: tuple[str, ...], maximum: int) -> tuple[str, ...]:
+    spend_comparisons(word, known)
     from difflib import get_close_matches  # the import takes 5 ms, and only mistakes need it
 
     folded = {_fold(other): other for other in reversed(known) if len(other) <= _MAX_WORD_LENGTH}
@@ -55,26 +99,37 @@ def measure_similarity(word: str, other: str) -> float:
     return SequenceMatcher(None, word, other).ratio()
 
 
-@lru_cache(maxsize=4096)  # clusters that share FlowSchemas compare the same names
-def measure_distance(word: str, other: str) -> int:
-    """Return the minimum number of edits that turn `word` into `other` (optimal string alignment distance).
+def is_within_distance(word: str, other: str, maximum: int) -> bool:
+    """Return whether at most `maximum` edits turn `word` into `other` (optimal string alignment distance).
 
-    An edit inserts, removes or replaces a letter, or swaps two adjacent letters.
+    An edit inserts, removes or replaces a letter, or swaps two adjacent letters. The time grows with 4^maximum.
     """
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(word, 1):
-        before, last, row = row, before, [i]
-        for j, wanted in enumerate(other, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == wanted:
-                cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
-    return row[-1]
+    if abs(len(word) - len(other)) > maximum:
+        return False
+    at = next((index for index, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), None)
+    if at is None:
+        return True  # one is the start of the other
+    if maximum == 0:
+        return False
+    word, other, left = word[at:], other[at:], maximum - 1
+    return (
+        is_within_distance(word[1:], other[1:], left)
+        or is_within_distance(word[1:], other, left)
+        or is_within_distance(word, other[1:], left)
+        or (word[:2] == other[1::-1] and is_within_distance(word[2:], other[2:], left))
+    )
 
 
 def did_you_mean(word: str, known: Iterable[str], maximum: int = 1) -> str | None:
-    """Return `did you mean "x" or "y"?` with at most `maximum` known words, or None if no known word resembles `word`."""
+    """Return `did you mean "x" or "y"?` with at most `maximum` known words, or None if no known word resembles `word`.
+
+    Words that other tools use for the same come first: `lint` is `check`, although `limits` has more letters of it.
+    """
+    from apflint.familiar_words import translate  # only mistakes need it
+
+    known = tuple(known)
+    if translated := translate(word, known):
+        return f"did you mean {quote(translated)}?"
     similar = [quote(other) for other in find_similar(word, known, maximum) if other != word]
     return f"did you mean {join_words(similar)}?" if similar else None
 
@@ -90,11 +145,15 @@ def find_intended(word: str, known: Iterable[str]) -> str | None:
 
     `find_similar` accepts more words than this function, and always returns the intended word first.
     """
-    return _find_intended(word, tuple(known)) if len(word) <= _MAX_WORD_LENGTH else None
+    try:
+        return _find_intended(word, tuple(known)) if _is_comparable(word) else None
+    except TooManyComparisonsError:
+        return None
 
 
 @lru_cache(maxsize=4096)  # rules look up a misspelled field several times
 def _find_intended(word: str, known: tuple[str, ...]) -> str | None:
+    spend_comparisons(word, known)
     lower = word.strip().lower()
     for is_alike in (str.__eq__, _is_misspelling, _is_part):
         if alike := [other for other in known if is_alike(lower, other.lower())]:
@@ -109,7 +168,16 @@ def _is_misspelling(word: str, known: str) -> bool:
     if word.endswith(known):
         return False  # Unlimited is not a misspelling of Limited
     is_anagram = len(word) > 3 and sorted(word) == sorted(known)
-    return is_anagram or measure_similarity(word, known) >= _MIN_MISSPELLING_SIMILARITY
+    return is_anagram or (
+        _limit_similarity(word, known) >= _MIN_MISSPELLING_SIMILARITY
+        and measure_similarity(word, known) >= _MIN_MISSPELLING_SIMILARITY
+    )
+
+
+def _limit_similarity(word: str, other: str) -> float:
+    """Return a number that the similarity of two words does not exceed. This takes a tenth of the time of the similarity."""
+    common = min(sum(map(other.__contains__, word)), sum(map(word.__contains__, other)))
+    return 2 * common / (len(word) + len(other))
 
 
 def _is_part(word: str, known: str) -> bool:

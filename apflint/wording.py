@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +13,8 @@ MAX_QUOTE_LENGTH = 80
 
 def quote(value: object) -> str:
     """Return a value as JSON on one line, for a message. Text over MAX_QUOTE_LENGTH is cut and ends with `…`."""
+    import json  # a short run without a message does not need it
+
     text = json.dumps(value, ensure_ascii=False, default=str)
     if len(text) <= MAX_QUOTE_LENGTH:
         return text
@@ -31,6 +32,11 @@ def join_some(words: Sequence[str], maximum: int) -> str:
     if len(words) > maximum:
         words = [*words[: maximum - 1], f"{len(words) - maximum + 1} more"]
     return join_words(words, "and")
+
+
+def quote_some(values: Sequence[object], maximum: int) -> str:
+    """Return `join_some` of the quoted values. Only the values that appear are quoted, because there may be many others."""
+    return join_some([*map(quote, values[:maximum]), *map(str, values[maximum:])], maximum)
 
 
 def write_sentence(clause: str) -> str:

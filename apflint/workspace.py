@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from apflint.diff.apply import KeptField
     from apflint.finding import ObjectKey
-    from apflint.load import Loaded, LoadProblem
+    from apflint.load import Loaded
+    from apflint.load.apf_objects import LoadProblem
     from apflint.load.document import Document
     from apflint.model import (
         LimitedPriorityLevelConfiguration,
@@ -81,9 +82,10 @@ class Workspace(NamedTuple):
 
     def subjects(self) -> Iterator[tuple[Place, Subject]]:
         """Yield the subjects of all FlowSchemas and their places."""
-        for place, rule in self.rules():
-            for index, subject in enumerate(rule.subjects):
-                yield place / "subjects" / index, subject
+        for schema in self.flow_schemas:
+            for number, rule in enumerate(schema.spec.rules):
+                for index, subject in enumerate(rule.subjects):
+                    yield Place(schema.document, ("spec", "rules", number, "subjects", index)), subject
 
     def resource_rules(self) -> Iterator[tuple[Place, ResourcePolicyRule]]:
         """Yield the resource rules of all FlowSchemas and their places."""
@@ -93,9 +95,10 @@ class Workspace(NamedTuple):
 
     def non_resource_rules(self) -> Iterator[tuple[Place, NonResourcePolicyRule]]:
         """Yield the non-resource rules of all FlowSchemas and their places."""
-        for place, rule in self.rules():
-            for index, non_resource_rule in enumerate(rule.non_resource_rules):
-                yield place / "nonResourceRules" / index, non_resource_rule
+        for schema in self.flow_schemas:
+            for number, rule in enumerate(schema.spec.rules):
+                for index, part in enumerate(rule.non_resource_rules):
+                    yield Place(schema.document, ("spec", "rules", number, "nonResourceRules", index)), part
 
     def string_lists(self) -> Iterator[tuple[Place, str, tuple[str, ...]]]:
         """Yield each list of strings in resource and non-resource rules: the place of its rule, its field, and its items."""
@@ -130,9 +133,9 @@ def rules_of(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWithSubject
 
 def resource_rules_of(schema: FlowSchema) -> Iterator[tuple[Place, PolicyRulesWithSubjects, ResourcePolicyRule]]:
     """Yield the resource rules of a FlowSchema, their places, and the rules that contain them."""
-    for place, rule in rules_of(schema):
-        for index, resource_rule in enumerate(rule.resource_rules):
-            yield place / "resourceRules" / index, rule, resource_rule
+    for number, rule in enumerate(schema.spec.rules):
+        for index, part in enumerate(rule.resource_rules):
+            yield Place(schema.document, ("spec", "rules", number, "resourceRules", index)), rule, part
 
 
 def build_workspace(

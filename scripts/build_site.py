@@ -67,7 +67,7 @@ def find_target(link: str, source: str) -> str:
         return link
     target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     page, new = site_path(source), site_path(target)
-    # The playground is a directory of its own, which another script builds.
+    # The playground is a separate directory, which another script builds.
     if not (ROOT / target).exists():
         raise BuildError(f"{source}: the link {link} has no target")
     if page is None or new is None or ((ROOT / target).is_dir() and new != "playground"):
@@ -89,7 +89,7 @@ def adapt_line(line: str, source: str) -> str:
 
 
 def adapt_page(text: str, source: str) -> str:
-    """Return the Markdown of a page for the site. Code blocks stay as they are."""
+    """Return the Markdown of a page for the site. Code blocks are not changed."""
     lines, fence = [], ""
     for line in text.splitlines(keepends=True):
         if fence:

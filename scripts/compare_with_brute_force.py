@@ -1,6 +1,9 @@
-"""Compare the proofs of APF501, APF502, APF503 and APF507 with an independent enumeration of all requests.
+"""Compare the findings of eleven rules about requests with an independent enumeration of all requests.
+
+Also compare which objects commands use if both the context of a cluster and its manifests define them.
 
     python scripts/compare_with_brute_force.py --configurations 5000 --seed 1 --processes 2
+    python scripts/compare_with_brute_force.py --generator protected      more FlowSchemas reference protected levels
     python scripts/compare_with_brute_force.py --only 1:4711        compare one configuration again, and print its manifests
 
 Prints totals and, for each difference, the smallest manifests that show it. Exits with 1 if there is any difference. The
@@ -11,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections import Counter
 from multiprocessing import Pool
 from pathlib import Path
@@ -19,14 +23,22 @@ from typing import TYPE_CHECKING, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from brute_force.claims import claims
+from brute_force.clusters import compare_cluster
 from brute_force.comparison import PROVEN, Difference, differences, run_check
-from brute_force.configurations import configuration
+from brute_force.losses import captured_methods, losses, missed_paths
+from brute_force.outsiders import outsider_claims, protected_configuration
 from brute_force.reduction import as_yaml, reduce
+from brute_force.variants import variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from brute_force.configurations import Configuration
+
+
+CONTEXT = "APF context"
+"""The rule of differences between the objects that commands use and those of the cluster."""
+GENERATORS = {"any": variant, "protected": protected_configuration}
 
 
 class Result(NamedTuple):
@@ -45,6 +57,9 @@ def compare(configuration: Configuration, rules: Iterable[str]) -> tuple[Counter
         for difference in differences(configuration, true, run_check(configuration))
         if difference.rule in rules
     ]
+    with tempfile.TemporaryDirectory() as directory:
+        wrong += [Difference(CONTEXT, "miss", detail) for detail in compare_cluster(configuration, Path(directory))]
+    outsiders = outsider_claims(configuration)
     counts = Counter(
         {
             "configurations": 1,
@@ -52,16 +67,21 @@ def compare(configuration: Configuration, rules: Iterable[str]) -> tuple[Counter
             "ties": len(true.ties),
             "harmless ties": len(true.harmless),
             "captures": len(true.captures),
+            "losses": len(losses(configuration)),
+            "captured methods": len(captured_methods(configuration)),
+            "missed paths": len(missed_paths(configuration)),
+            "broad outsiders": len(outsiders.broad),
+            "named outsiders": len(outsiders.named),
         }
     )
     counts.update(f"{difference.rule} {difference.kind}" for difference in wrong)
     return counts, wrong
 
 
-def run(task: tuple[str, tuple[str, ...]]) -> Result:
+def run(task: tuple[str, str, tuple[str, ...]]) -> Result:
     """Compare one configuration, for some rules."""
-    name, rules = task
-    config = configuration(name)
+    name, generator, rules = task
+    config = GENERATORS[generator](name)
     counts, wrong = compare(config, rules)
     kinds = dict.fromkeys((difference.rule, difference.kind) for difference in wrong)
     return Result(name, counts, tuple(find_reproducer(name, config, *kind) for kind in kinds))
@@ -88,20 +108,21 @@ def main() -> int:
     parser.add_argument("--seed", default="1")
     parser.add_argument("--processes", type=int, default=1, metavar="P")
     parser.add_argument("--rules", nargs="+", choices=PROVEN, default=list(PROVEN))
+    parser.add_argument("--generator", choices=GENERATORS, default="any")
     parser.add_argument("--only", metavar="SEED:NUMBER", help="print this configuration and compare it")
     arguments = parser.parse_args()
 
     names = [arguments.only] if arguments.only else [f"{arguments.seed}:{at}" for at in range(arguments.configurations)]
     if arguments.only:
-        print(as_yaml(configuration(arguments.only)))
+        print(as_yaml(GENERATORS[arguments.generator](arguments.only)))
     totals: Counter[str] = Counter()
-    tasks = [(name, tuple(arguments.rules)) for name in names]
+    tasks = [(name, arguments.generator, tuple(arguments.rules)) for name in names]
     with Pool(arguments.processes) as pool:
         for result in pool.imap(run, tasks, chunksize=20):
             totals += result.counts
             for text in result.reproducers:
                 print(text)
-    for rule in arguments.rules:
+    for rule in (*arguments.rules, CONTEXT):
         for kind in ("miss", "false claim"):
             totals.setdefault(f"{rule} {kind}", 0)
     for label, count in sorted(totals.items()):

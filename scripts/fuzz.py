@@ -40,7 +40,7 @@ MAX_MEMORY_BYTES = 2 * 1024**3
 
 
 class Failure(NamedTuple):
-    """An input that went wrong, by its number."""
+    """The number of an input with a wrong result, and the problem."""
 
     number: int
     problem: str
@@ -84,7 +84,7 @@ def find_problem(given: Input, status: int | str, output: str, errors: str) -> s
     for sign in ("Traceback (most recent call last)", "internal error"):
         if sign in errors or (sign in output and given.arguments[0] != "fix"):
             return f"{sign}: {errors[-500:]}"
-    edits = given.arguments[0] in ("fix", "migrate") or "--diff" in given.arguments  # they print the file itself
+    edits = given.arguments[0] in ("fix", "migrate") or "--diff" in given.arguments  # prints the file itself
     control = [char for char in (errors if edits else output + errors) if ord(char) < 32 and char not in "\n\r\t"]
     if control:
         return f"a raw control character {control[0]!r} in the output"
@@ -100,7 +100,7 @@ def _unreadable(form: str, output: str) -> str | None:
         if form in ("json", "sarif", "gitlab"):
             json.loads(output)
         elif form == "junit":
-            ET.fromstring(output)  # our own output
+            ET.fromstring(output)  # output of apflint, not hostile
         elif form == "github" and not all(line.startswith("::") for line in output.splitlines() if line):
             return "a line that is not a command"
     except (ValueError, ET.ParseError) as error:
@@ -109,7 +109,7 @@ def _unreadable(form: str, output: str) -> str | None:
 
 
 def run_inputs(seed: int, start: int) -> None:
-    """Run inputs one after the other, and print the number of each and what went wrong. Never returns."""
+    """Run inputs one after the other, and print the number and the problem of each. Never returns."""
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     maker, stdout, number = Maker(seed), sys.stdout, start
@@ -150,7 +150,10 @@ class _Worker:
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
 
     def read_lines(self, until: float) -> Iterator[list[object] | None]:
-        """Yield the lines that it prints, then None: at the time `until`, when it ends, or when it prints nothing for too long."""
+        """Yield the lines that the process prints.
+
+        Yield None at the time `until`, if the process ends, or if it prints nothing for too long.
+        """
         assert self.process.stdout is not None
         rest = ""
         last_output = time.monotonic()

@@ -83,7 +83,7 @@ class Maker:
         self.seed = seed
 
     def make(self, number: int) -> Input:
-        """Return the input with a number. It is always the same."""
+        """Return the input with a number. Equal numbers give equal inputs."""
         self.random = random.Random(f"{self.seed}:{number}")
         kinds: list[tuple[int, Callable[[], Input]]] = [
             (10, self._check), (3, self._fix), (2, self._migrate), (2, self._ask), (1, self._requests), (1, self._test),

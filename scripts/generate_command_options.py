@@ -21,7 +21,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs" / "commands"
 HEADER = "| option | description |\n|---|---|\n"
 _TABLE = re.compile(rf"(?m)^{re.escape(HEADER)}(?:\|.*\n)*")
 _CODE = re.compile(r"(`[^`]+`)|(?<!\S)\(?(--[a-z-]+|\*\.[a-z]+)")
-"""Code of Markdown, which stays, or an option or a glob that is still plain text."""
+"""Pattern for Markdown code, which is not changed, and for options and globs in plain text, which become code."""
 
 
 def load_parameters(command: str) -> list[Any]:
@@ -52,7 +52,11 @@ def _render_names(parameter: Any) -> str:
 
 
 def _render_description(parameter: Any) -> str:
-    parts = [_CODE.sub(lambda match: match[1] or match[0].replace(match[2], f"`{match[2]}`"), parameter.help)]
+    parts = [
+        _CODE.sub(
+            lambda match: match[1] or match[0].replace(match[2], f"`{match[2]}`"), parameter.help.replace(r"\[", "[")
+        )
+    ]
     if choices := getattr(parameter.type, "choices", None):
         parts.append(f"One of {', '.join(f'`{choice}`' for choice in choices)}.")
     shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default

@@ -35,14 +35,17 @@ INTEGERS = {"int32": 2**31, "int64": 2**63}
 
 
 class Lifetime(NamedTuple):
-    """First and last minor release that has a field; None if it is older, or not removed."""
+    """First and last minor release that has a field.
+
+    None if the field is older than the recordings, or has not been removed.
+    """
 
     since: int | None
     until: int | None
 
 
 class Descriptions:
-    """The tables of schema_descriptions.toml. Records which of them are used."""
+    """The tables of schema_descriptions.toml. The object records which tables are used."""
 
     def __init__(self, path: Path) -> None:
         self.tables: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
@@ -82,7 +85,10 @@ def minor(release: str) -> int:
 
 
 def lifetime(name: str, present: dict[int, bool], table: dict[str, Any]) -> Lifetime:
-    """Infer the lifetime of a field from the recorded releases; its table decides between several possible releases."""
+    """Infer the lifetime of a field from the recorded releases.
+
+    If several releases are possible, the table of the field decides.
+    """
     having = sorted(release for release in present if present[release])
     before = [release for release in present if release < having[0]]
     after = [release for release in present if release > having[-1]]
@@ -150,7 +156,7 @@ class Version:
             if "default" in table:
                 schema["default"] = table["default"]
             if "examples" in table:
-                # Examples instead of an enum: a server decodes any string and validates it later.
+                # Examples instead of an enum, because a server decodes any string and validates it later.
                 target = schema["items"] if shape.startswith("[]") else schema
                 target["examples"] = table["examples"]
             if since is not None:

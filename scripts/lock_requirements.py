@@ -29,12 +29,15 @@ FILES = {
         "--constraints=requirements/runtime.txt",
     ],
     "release": ["--group=release"],
+    "action": ["pyproject.toml", "--group=build", "--constraints=requirements/runtime.txt"],
 }
-"""Name of each file in requirements/, and what it pins. `dev` tests the versions of `runtime`, with the extras that `test` names."""
+"""Name of each file in requirements/, and what it pins. `dev` tests the versions of `runtime`, with the extras that
+`test` names. `action` has these versions, too, plus the build tools that install apflint from the checkout of the
+action."""
 
 
 def drop_hashes(text: str) -> list[str]:
-    """Return the lines of a requirements file without hashes: a release that gets another wheel is still the same."""
+    """Return the lines of a requirements file without hashes, because a release may get additional wheels."""
     return [line.removesuffix(" \\") for line in text.splitlines() if not line.startswith("    --hash=")]
 
 

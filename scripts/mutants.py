@@ -12,6 +12,8 @@ the code of one function and runs the tests that execute the line, up to `--seco
 the same function, then the fastest. A mutant takes 0.1 seconds. Property tests run 20 examples. Decorated functions (properties,
 caches) are mutated, too. Not mutated: code that runs at import, annotations, `cast`, `len`, `isinstance`, the `strict` of zip, and
 messages (strings that contain a space).
+
+Each run begins with two controls: a function that raises an error at once must fail a test, and an equivalent one must not.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ def main() -> None:
     start = time.monotonic()
     plugins = [f"no:{name}" for name in ("cacheprovider", "randomly", "cov", "timeout", "xdist", "logging")]
     arguments = [argument for name in plugins for argument in ("-p", name)]
-    pytest.main(["-q", *arguments, *options.tests], plugins=[Run(options)])
+    if status := pytest.main(["-q", *arguments, *options.tests], plugins=[Run(options)]):
+        sys.exit(int(status))  # pytest has printed the reason
     verdicts = Counter(record["verdict"] for record in read_records(Path(options.out)))
     killed, total = sum(verdicts[verdict] for verdict in KILLED), verdicts.total() - verdicts[EQUAL]
     print(

@@ -125,7 +125,7 @@ class _Reader:
             self.record(name)
             return name.rsplit(".", 1)[-1]
         if definition["type"] == "object":
-            # FieldsV1. It decodes itself, and keeps the bytes of any value (FieldsV1.UnmarshalJSON in
+            # This is FieldsV1, whose decoder keeps the bytes of any value (FieldsV1.UnmarshalJSON in
             # k8s.io/apimachinery/pkg/apis/meta/v1/fields_proto.go), unlike what OpenAPI says.
             return "any"
         return self.shape(definition, where)

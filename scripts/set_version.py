@@ -1,6 +1,10 @@
 """Set the version, or check every place that repeats it. The source is apflint/__init__.py.
 
+Between two releases, the version is that of the next one with `.dev0`. Pages already document the next release, so they pin this
+release, without `.dev0`.
+
 python scripts/set_version.py 0.2.0            write it to all places, and date the section in CHANGELOG.md
+python scripts/set_version.py 0.3.0.dev0       write it to all places, after the release of 0.2.0
 python scripts/set_version.py --check          fail if a place has another version
 python scripts/set_version.py --check 0.2.0    fail as well if that is not the version, or CHANGELOG.md has no section for it
 python scripts/set_version.py --notes          print that section
@@ -19,14 +23,15 @@ SOURCE = "apflint/__init__.py"
 FILES = ("README.md", "docs/**/*.md", "docs/**/*.yml", "docs/**/*.yaml", "editors/**/*.md")
 """Globs of the files that may repeat the version, besides `SOURCE`."""
 
-_VERSION = r"\d+\.\d+\.\d+"  # three numbers only: the marketplace of VS Code has no other versions
+_RELEASE = r"\d+\.\d+\.\d+"  # three numbers only: the marketplace of VS Code has no other versions
+_VERSION = rf"{_RELEASE}(?:\.dev\d+)?"
 _SOURCE = re.compile(rf'(?m)^(?P<before>__version__ = ")(?P<version>{_VERSION})')
-_REPEATED = re.compile(
+_PRINTED = re.compile(rf"(?P<before>apflint --version\napflint )(?P<version>{_VERSION})\b")
+_PINNED = re.compile(
     r"(?P<before>apflint/apflint[@/]v"  # the action, and files of the repository
     r"|repo: https://github\.com/apflint/apflint(?:\n\s+|, )rev: v"  # pre-commit
-    r"|apflint==|APFLINT_VERSION: \"=="  # pip
-    r"|\bapflint:"  # images
-    r"|apflint --version\napflint )"
+    r"|apflint==|APFLINT_VERSION: \""  # pip
+    r"|\bapflint:)"  # images
     rf"(?P<version>{_VERSION})\b"
 )
 _UNRELEASED = "## [Unreleased]\n"
@@ -41,6 +46,11 @@ def read_version(root: Path) -> str:
     return match["version"]
 
 
+def find_release(version: str) -> str:
+    """Return the release that a version leads to: 0.2.0 for 0.2.0.dev0. A release leads to itself."""
+    return version.partition(".dev")[0]
+
+
 def list_files(root: Path) -> list[Path]:
     """Return the files that may repeat the version."""
     paths = {path for pattern in FILES for path in root.glob(pattern)}
@@ -52,19 +62,26 @@ def find_differences(root: Path, version: str) -> list[str]:
     differences = []
     for path in list_files(root):
         text = path.read_text("utf-8")
-        for match in _REPEATED.finditer(text):
-            if match["version"] != version:
+        expected = dict.fromkeys(_PRINTED.finditer(text), version)
+        expected |= {match: find_release(version) for match in _PINNED.finditer(text)}
+        for match in sorted(expected, key=re.Match.start):
+            if match["version"] != expected[match]:
                 line = text.count("\n", 0, match.start("version")) + 1
-                differences.append(f"{path.relative_to(root)}:{line}: {match['version']} instead of {version}")
+                differences.append(f"{path.relative_to(root)}:{line}: {match['version']} instead of {expected[match]}")
     return differences
 
 
 def set_version(root: Path, version: str, date: dt.date) -> None:
-    """Write the version to all places, and give the unreleased changes its heading."""
-    for path, pattern in [(root / SOURCE, _SOURCE), *((path, _REPEATED) for path in list_files(root))]:
-        text = path.read_text("utf-8")
-        if (updated := pattern.sub(rf"\g<before>{version}", text)) != text:
+    """Write the version to all places. If it is a release, give the unreleased changes its heading."""
+    release = find_release(version)
+    for path in (root / SOURCE, *list_files(root)):
+        updated = text = path.read_text("utf-8")
+        for pattern, value in ((_SOURCE, version), (_PRINTED, version), (_PINNED, release)):
+            updated = pattern.sub(rf"\g<before>{value}", updated)
+        if updated != text:
             path.write_text(updated, "utf-8")
+    if version != release:
+        return
     changelog = root / "CHANGELOG.md"
     text = changelog.read_text("utf-8")
     changelog.write_text(text.replace(_UNRELEASED, f"{_UNRELEASED}\n## [{version}] - {date}\n", 1), "utf-8")
@@ -72,8 +89,9 @@ def set_version(root: Path, version: str, date: dt.date) -> None:
 
 def read_notes(root: Path, version: str) -> str:
     """Return the section of the changelog for a version, without its heading, or the empty string."""
+    name = version if version == find_release(version) else "Unreleased"
     section = re.search(
-        rf"(?ms)^## \[{re.escape(version)}\][^\n]*\n(.*?)(?=^## \[|\Z)", (root / "CHANGELOG.md").read_text("utf-8")
+        rf"(?ms)^## \[{re.escape(name)}\][^\n]*\n(.*?)(?=^## \[|\Z)", (root / "CHANGELOG.md").read_text("utf-8")
     )
     return section[1].strip() + "\n" if section else ""
 
@@ -104,7 +122,7 @@ def main() -> int:
         print("\n".join(problems), end="\n" if problems else "")
         return int(bool(problems))
     if arguments.version is None or not re.fullmatch(_VERSION, arguments.version):
-        parser.error("a version such as 0.2.0 is required")
+        parser.error("a version such as 0.2.0 or 0.3.0.dev0 is required")
     set_version(ROOT, arguments.version, dt.datetime.now(dt.UTC).date())
     return 0
 

@@ -1,4 +1,4 @@
-"""Fixtures that every test may use, and the bounds of property tests."""
+"""Fixtures for all tests, and settings of property tests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parent.parent
 
 # Derandomised: a run on one machine is the same run on another, if the same modules are loaded, because Hypothesis also
-# tries their constants. No deadline: a busy machine is no defect of the code.
+# tries their constants. No deadline, because a slow machine is not a defect of the code.
 settings.register_profile(
     "ci",
     derandomize=True,
     deadline=None,
-    max_examples=100,
+    max_examples=int(os.environ.get("APFLINT_TEST_EXAMPLES", "100")),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ci")
@@ -27,7 +27,7 @@ for _name in ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION
     os.environ.pop(_name, None)  # a diff is printed with escapes there
 
 collect_ignore: list[str] = []
-"""What this system does not run."""
+"""Test modules that cannot run on this operating system."""
 if sys.platform != "linux":
     collect_ignore += ["hostile", "test_fuzz.py"]  # they limit memory with RLIMIT_AS, and use /proc and /dev/full
 if sys.platform == "win32":
@@ -41,20 +41,21 @@ if sys.platform == "win32":
     collect_ignore += sorted({entry.name for entry in Path(__file__).parent.iterdir()} - _analysis - _not_tests)
 
 UNMEASURED = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-"""The environment of a process whose time, memory or imports a test looks at: coverage.py is to stay out of it."""
+"""Environment of a process whose time, memory or imports a test measures, without coverage.py."""
 
 
 gc.disable()  # until the end of the collection, which only adds objects
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the modules and the tests from garbage collection. They live until the end, and a search of them takes 0.5 s."""
+    """Exclude modules and tests from garbage collection. They live until the end, and each full collection would take
+    0.5 s longer."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The tests run in random order; this is how to have the same one again. Also list what this system does not run."""
+    """Print how to repeat the random order of the tests, and list the tests that this operating system does not run."""
     if config.pluginmanager.hasplugin("randomly"):
         terminalreporter.write_line(f"the same order again: --randomly-seed={config.option.randomly_seed}")
     if collect_ignore:
@@ -63,14 +64,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The top of the checkout."""
+    """The root directory of the checkout."""
     return ROOT
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder beside the checkout with what was recorded from real servers; tests that need it skip elsewhere."""
-    folder = ROOT.parent / "shared"
-    if not (folder / "oracle").is_dir():
+    """The directory next to the checkout with recordings of real servers. Tests that need it are skipped if it does not
+    exist."""
+    directory = ROOT.parent / "shared"
+    if not (directory / "oracle").is_dir():
         pytest.skip("the recordings of real servers (../shared/oracle) are not beside this checkout")
-    return folder
+    return directory

@@ -1,4 +1,4 @@
-"""The action of GitHub, the job of GitLab and the container: what their files say is run here, as far as a shell can."""
+"""The GitHub action, the GitLab job and the container: tests run the shell commands in their files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
-from support.shell import LEVEL, ROOT, environment, prepare
+from support.shell import LEVEL, ROOT, SCHEMA, WITHOUT_EFFECT, environment, prepare
+
+from apflint import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,19 +52,19 @@ def action() -> dict[str, Any]:
 
 
 class Runner:
-    """A job of GitHub's, as far as the steps of a composite action see it."""
+    """A simulated GitHub job, with the environment that steps of a composite action use."""
 
-    def __init__(self, action: dict[str, Any], folder: Path) -> None:
+    def __init__(self, action: dict[str, Any], directory: Path) -> None:
         self.action = action
-        self.variables = prepare(folder)
-        self.work = folder / "work"
-        self.temp = folder / "runner temp"
-        self.output = folder / "output"
-        self.summary = folder / "summary"
+        self.variables = prepare(directory)
+        self.work = directory / "work"
+        self.temp = directory / "runner temp"
+        self.output = directory / "output"
+        self.summary = directory / "summary"
         self.temp.mkdir()
 
     def installed(self) -> Runner:
-        """With apflint where the action's first step would put it."""
+        """Return a runner in which apflint is installed where the first step of the action installs it."""
         program = self.temp / "apflint-venv" / "bin" / "apflint"
         program.parent.mkdir(parents=True)
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m apflint "$@"\n', encoding="utf-8")
@@ -70,7 +72,7 @@ class Runner:
         return self
 
     def run(self, step: str, **inputs: str) -> subprocess.CompletedProcess[str]:
-        """Runs a shell step with inputs; those that are not given have their defaults."""
+        """Run a shell step. Inputs that are not passed have their defaults."""
         (found,) = (one for one in self.action["runs"]["steps"] if one.get("name") == step)
         values = {name: str(one.get("default", "")) for name, one in self.action["inputs"].items()}
         values |= {name.replace("_", "-"): value for name, value in inputs.items()}
@@ -87,7 +89,7 @@ class Runner:
             "GITHUB_STEP_SUMMARY": str(self.summary),
             "GITHUB_ACTIONS": "true",
         }
-        # As GitHub's runner does for `shell: bash`.
+        # The command line of GitHub's runner for `shell: bash`.
         return subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", found["run"]],
             cwd=self.work,
@@ -130,7 +132,7 @@ def test_action_is_composite_and_inputs_are_never_part_of_a_script(action: dict[
 def test_action_uploads_after_findings_too(action: dict[str, Any]) -> None:
     upload = action["runs"]["steps"][-1]
     assert upload["uses"].startswith("github/codeql-action/upload-sarif@")
-    # Without a status function GitHub adds success(), which a step with findings is not.
+    # Without a status function, GitHub adds success(), so the step would be skipped after findings.
     assert "!cancelled()" in upload["if"]
     assert not any("continue-on-error" in step for step in action["runs"]["steps"])
 
@@ -153,6 +155,23 @@ def test_action_fails_for_findings_and_leaves_the_sarif(runner: Runner) -> None:
     assert runner.outputs()["exit-status"] == "1"
     assert "APF305" in {result["ruleId"] for result in runner.results()}
     assert "APF305" in runner.summary.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("rule", sorted(WITHOUT_EFFECT))
+def test_action_fails_for_objects_without_effect(rule: str, runner: Runner) -> None:
+    (runner.work / "level.yaml").write_text(LEVEL, encoding="utf-8")
+    (runner.work / "a.yaml").write_text(WITHOUT_EFFECT[rule], encoding="utf-8")
+    done = runner.run("Check", paths="level.yaml\na.yaml")
+    assert done.returncode == 1
+    assert f"::error title={rule} " in done.stdout
+
+
+def test_action_passes_with_warnings_unless_they_fail(runner: Runner) -> None:
+    (runner.work / "a.yaml").write_text(f"{LEVEL}---\n{SCHEMA}", encoding="utf-8")
+    done = runner.run("Check", paths="a.yaml")
+    assert done.returncode == 0
+    assert "::warning title=APF505 " in done.stdout
+    assert runner.run("Check", paths="a.yaml", fail_on="warning").returncode == 1
 
 
 def test_inputs_of_the_action_are_options(runner: Runner) -> None:
@@ -184,43 +203,63 @@ def test_hostile_inputs_of_the_action_are_data(text: str, runner: Runner) -> Non
     before = sorted(runner.work.rglob("*"))
     for name in ("paths", "kubernetes", "config", "fail_on"):
         done = runner.run("Check", **{name: text})
-        # "-" is standard input, which is empty here; all else is no path, no release and no file.
+        # "-" is standard input, which is empty here. The other values are invalid paths, releases and files.
         assert done.returncode == (0 if (name, text) == ("paths", "-") else 2), (name, done.stdout, done.stderr)
         assert not re.search(r"^::(?!error|warning|notice|debug)", done.stdout + done.stderr, re.MULTILINE)
     assert sorted(runner.work.rglob("*")) == before
 
 
-@pytest.mark.parametrize("text", [*HOSTILE, "1.0 --index-url=https://x.example", "@ https://x.example/a.whl", "/tmp"])
-def test_hostile_versions_install_nothing(text: str, action: dict[str, Any], tmp_path: Path) -> None:
-    runner = Runner(action, tmp_path)
-    # A Python whose venv and pip only tell what they are asked for.
-    log = tmp_path / "log"
+def record_installation(action: dict[str, Any], directory: Path, version: str) -> tuple[int, list[list[str]]]:
+    """Run the installation with a Python that does nothing. Return the exit code, and the arguments of each call."""
+    runner = Runner(action, directory)
+    log = directory / "log"
     python = runner.temp / "apflint-venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(
-        f'#!/bin/sh\nfor word; do printf "%s\\n" "$word"; done >> {shlex.quote(str(log))}\n', encoding="utf-8"
-    )
+    script = f'for word; do printf "%s\\n" "$word"; done >> {shlex.quote(str(log))}; echo >> {shlex.quote(str(log))}'
+    python.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     python.chmod(0o755)
     (found,) = (one for one in action["runs"]["steps"] if one.get("name") == "Install apflint")
     assert found["env"]["APFLINT_PYTHON"] == "${{ steps.python.outputs.python-path }}"
+    variables = dict.fromkeys(found["env"], "") | {"APFLINT_VERSION": version, "APFLINT_PYTHON": str(python)}
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-c", found["run"]],
         cwd=runner.work,
-        env=runner.variables
-        | dict.fromkeys(found["env"], "")
-        | {"APFLINT_VERSION": text, "APFLINT_PYTHON": str(python), "RUNNER_TEMP": str(runner.temp)},
+        env=runner.variables | variables | {"APFLINT_ACTION": str(ROOT), "RUNNER_TEMP": str(runner.temp)},
         capture_output=True,
         text=True,
         check=False,
     )
-    asked = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    if done.returncode == 0:  # one word for pip, which refuses what is no requirement
-        assert asked[-1] == f"apflint=={text}"
+    assert "pwned" not in done.stdout
+    calls = log.read_text(encoding="utf-8").split("\n\n")[:-1] if log.exists() else []
+    return done.returncode, [call.split("\n") for call in calls]
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "1.0 --index-url=https://x.example", "@ https://x.example/a.whl", "/tmp"])
+def test_hostile_versions_install_nothing(text: str, action: dict[str, Any], tmp_path: Path) -> None:
+    code, calls = record_installation(action, tmp_path, text)
+    if code == 0:  # one word for pip, which rejects it
+        assert calls[-1][-1] == f"apflint=={text}"
     else:
-        assert done.returncode == 2
-        assert asked == []
-        assert "pwned" not in done.stdout
+        assert (code, calls) == (2, [])
     assert not list(tmp_path.rglob("pwned"))
+
+
+@pytest.mark.parametrize(
+    ("version", "itself"),
+    [
+        ("", ["--no-deps", "--no-build-isolation", str(ROOT)]),
+        ("0.1.0", ["apflint==0.1.0"]),
+        (">=0.1,<0.2", ["apflint>=0.1,<0.2"]),
+    ],
+)
+def test_action_installs_dependencies_by_hash(
+    version: str, itself: list[str], action: dict[str, Any], tmp_path: Path
+) -> None:
+    code, (venv, dependencies, package) = record_installation(action, tmp_path, version)
+    assert (code, venv[:2]) == (0, ["-m", "venv"])
+    pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    assert dependencies == [*pip, "--require-hashes", "--requirement", f"{ROOT}/requirements/action.txt"]
+    assert package == [*pip, *itself]
 
 
 @installs
@@ -261,6 +300,18 @@ def test_gitlab_job_writes_the_reports_it_names(tmp_path: Path) -> None:
     assert job["artifacts"]["when"] == "always"
 
 
+def test_gitlab_job_is_pinned() -> None:
+    job = yaml.safe_load((ROOT / "docs/examples/apflint.gitlab-ci.yml").read_text(encoding="utf-8"))["apflint"]
+    bases = {rest.removesuffix(" AS build") for word, rest in instructions() if word == "FROM"}
+    assert {job["image"]} == bases
+    _, hashed, itself, _ = job["before_script"]
+    assert hashed.endswith('--require-hashes --requirement "$APFLINT_REQUIREMENTS"')
+    assert itself.endswith('--no-deps "apflint==$APFLINT_VERSION"')
+    assert job["variables"]["APFLINT_VERSION"] == __version__.partition(".dev")[0]  # as on the pages
+    name = job["variables"]["APFLINT_REQUIREMENTS"].rpartition("/v$APFLINT_VERSION/")[2]
+    assert (ROOT / name).is_file()
+
+
 # --- the container
 
 
@@ -271,7 +322,7 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def copied() -> list[str]:
-    """What of the checkout goes into the build."""
+    """Return the files of the checkout that are copied into the container."""
     return [
         source
         for word, rest in instructions()

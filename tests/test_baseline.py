@@ -102,7 +102,7 @@ def test_command_line_writes_and_uses_a_baseline(
     manifest = tmp_path / "a.yaml"
     manifest.write_text(FLAWED_FLOW_SCHEMA, encoding="utf-8")
     check_all = ["check", "--baseline", "known.json"]
-    assert run(check_all) == 2  # there is none
+    assert run(check_all) == 2  # no baseline exists
     assert (
         "known.json: no such baseline. To create it, run apflint with `--baseline known.json" in capsys.readouterr().err
     )

@@ -63,9 +63,9 @@ def test_case_returns_its_rows(
 ) -> None:
     assert name in cases.CASES
     monkeypatch.setattr(cases, "GROWING", [one._replace(smallest=one.smallest // 25) for one in cases.GROWING[::4]])
-    folder = tmp_path / "case"
-    folder.mkdir()
-    rows = list(cases.CASES[name](cases.Setting(tools, folder, 1, 100 if name != "growth" else 1)))
+    directory = tmp_path / "case"
+    directory.mkdir()
+    rows = list(cases.CASES[name](cases.Setting(tools, directory, 1, 100 if name != "growth" else 1)))
     assert rows
     assert all(row.case and row.measured and row.cpu_time and row.target for row in rows)
 
@@ -73,7 +73,7 @@ def test_case_returns_its_rows(
 def test_table_is_markdown(tools: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     benchmark = importlib.import_module("benchmark")
     monkeypatch.setattr(benchmark, "install_tools", lambda _directory: tools)
-    monkeypatch.setattr(benchmark, "list_versions", lambda _tools: "peers")
+    monkeypatch.setattr(benchmark, "list_versions", lambda _tools: {"yamllint": "1.38.0"})
     monkeypatch.setattr(sys, "argv", ["benchmark.py", "--runs", "1", "version"])
     assert benchmark.main() in (0, 1)
     lines = capsys.readouterr().out.splitlines()

@@ -87,7 +87,7 @@ FINE = edited("    # ~v APF001 is no marker in here: it has more behind it\n", "
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Replace the directory of the pages by one with three pages."""
     for rule_id, name, severity in [
         ("APF203", "unknown-distinguisher", "warning"),
@@ -178,10 +178,10 @@ def test_new_rules_belong_to_the_next_version() -> None:
     assert added == {rule.id for rule in catalogue.read_rules() if rule.since not in released}
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_finding_a_rule() -> None:
     assert catalogue.list_ids() == ("APF203", "APF305", "APF903")
-    assert [found.id for found in catalogue.read_rules()] == ["APF203", "APF305", "APF903"]
+    assert [rule.id for rule in catalogue.read_rules()] == ["APF203", "APF305", "APF903"]
     assert (
         catalogue.find_rule("APF305") is catalogue.find_rule("apf305") is catalogue.find_rule("hand-larger-than-deck")
     )
@@ -189,7 +189,7 @@ def test_finding_a_rule() -> None:
     assert catalogue.select_ids("APF2") == catalogue.select_ids("unknown-distinguisher") == ("APF203",)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("text", "near"),
     [
@@ -210,7 +210,7 @@ def test_unknown_rule_suggests_the_nearest(text: str, near: str) -> None:
         catalogue.read_rule(text)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_reading_one_page_reads_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     real = open
@@ -234,21 +234,21 @@ STYLES = {
 }
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("style", STYLES)
 def test_the_list(style: str, snapshot: SnapshotAssertion) -> None:
     assert render_rules(catalogue.read_rules(), STYLES[style]) == snapshot
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_a_page_on_a_pipe(snapshot: SnapshotAssertion) -> None:
     assert render_rule(catalogue.read_rule("APF305"), Style()) == snapshot
 
 
-# How rich lays a page out changes with its version, so these tests say what must be in it.
+# The layout of a page depends on the version of rich, so these tests only check the content.
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("width", [50, 80, 200])
 def test_a_page_on_a_terminal(width: int) -> None:
     shown = render_rule(catalogue.read_rule("APF305"), Style(width=width))
@@ -265,23 +265,24 @@ def test_a_page_on_a_terminal(width: int) -> None:
         assert f"  {reference}\n" in shown
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_a_page_in_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     style = Style(width=80, color=True, hyperlinks=True)
     shown = render_rule(catalogue.read_rule("APF305"), style)
     codes = re.findall(r"\x1b\[([0-9;]*)m", shown)
-    # No background: it would be a dark box on a light terminal. 16 colors: those that the terminal itself has chosen.
+    # The style has no background, which would be a dark box on a light terminal, and uses the 16 colors of the
+    # terminal.
     assert not [code for code in codes for part in code.split(";") if 40 <= int(part) <= 49 or int(part) in (38, 48)]
     assert f"\x1b]8;;{catalogue.read_rule('APF305').url}\x1b\\" in shown
     plain = re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", shown)
     assert re.sub(r" +\n", "\n", plain) == render_rule(catalogue.read_rule("APF305"), Style(width=80))
-    # The style decides, not what rich finds in the environment.
+    # The style decides, and not the environment variables that rich reads.
     for name, value in [("NO_COLOR", "1"), ("TERM", "dumb"), ("COLUMNS", "40"), ("FORCE_COLOR", "")]:
         monkeypatch.setenv(name, value)
         assert render_rule(catalogue.read_rule("APF305"), style) == shown
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_rule_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["rule", "--format", "json"]) == 0
     listed = json.loads(capsys.readouterr().out)
@@ -297,7 +298,7 @@ def test_rule_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert {**listed["rules"][1], "schema": 1, "body": page["body"]} == page
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_unknown_rule_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["rule", "APF350"]) == 2
     assert 'Did you mean "APF305"' in capsys.readouterr().err

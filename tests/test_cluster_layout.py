@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.cluster_layout import (
-    Kustomization,
+    KustomizedDirectory,
     Layout,
     Suggestion,
     find_sibling_directories,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def suggest(files: Mapping[str, str], kustomizations: Mapping[str, Kustomization] | None = None) -> Suggestion:
+def suggest(files: Mapping[str, str], kustomizations: Mapping[str, KustomizedDirectory] | None = None) -> Suggestion:
     """Return the suggestion for files with FlowSchemas, whose names are separated by spaces."""
     objects = {file: frozenset(("FlowSchema", name) for name in names.split()) for file, names in files.items()}
     return suggest_clusters(Layout(objects, kustomizations or {}))
@@ -35,8 +35,8 @@ def paths(suggestion: Suggestion) -> dict[str, list[str]]:
     return found
 
 
-def overlay(*references: str, changes: bool = False) -> Kustomization:
-    return Kustomization(references, changes)
+def overlay(*references: str, changes: bool = False) -> KustomizedDirectory:
+    return KustomizedDirectory(references, changes)
 
 
 @pytest.mark.parametrize("container", ["clusters", "overlays", "environments", "envs", "env"])
@@ -58,8 +58,29 @@ def test_overlays_contain_the_bases_that_they_reference() -> None:
         },
     )
     assert paths(found) == {"prod": ["base", "prod"], "staging": ["base", "staging"]}
-    assert [cluster.rendered for cluster in found.clusters] == [(), ("staging",)]
+    assert [cluster.kustomizations for cluster in found.clusters] == [(), ("staging",)]
     assert found.shared == ("other",)
+
+
+def test_kustomizations_that_change_apf_objects_are_built() -> None:
+    """Neither a change of other objects nor a kustomization without a change requires a build."""
+    found = suggest(
+        {"base/a.yaml": "a", "clusters/prod/b.yaml": "b", "clusters/eu/apf/c.yaml": "c", "clusters/us/d.yaml": "d"},
+        {
+            "base": overlay("base/a.yaml"),
+            "part": KustomizedDirectory(("base",), changes_objects=True, is_component=True),
+            "clusters/prod": overlay("clusters/prod/b.yaml", "part"),
+            "clusters/eu/apf": overlay("clusters/eu/apf/c.yaml"),
+            "clusters/eu/monitoring": overlay("clusters/eu/monitoring/rules.yaml", changes=True),
+            "clusters/us/one": overlay("base", changes=True),
+            "clusters/us/two": overlay("base", changes=True),
+        },
+    )
+    assert {cluster.name: cluster.kustomizations for cluster in found.clusters} == {
+        "eu": (),
+        "prod": ("clusters/prod",),
+        "us": ("clusters/us/one", "clusters/us/two"),
+    }
 
 
 def test_references_are_followed_through_bases_and_components() -> None:
@@ -68,8 +89,8 @@ def test_references_are_followed_through_bases_and_components() -> None:
         {
             "levels": overlay("levels/a.yaml"),
             "apf/base": overlay("levels"),
-            "parts/slow": Kustomization(("parts/slow/b.yaml",), is_component=True),
-            "parts/fast": Kustomization(("parts/fast/c.yaml", "levels"), is_component=True),
+            "parts/slow": KustomizedDirectory(("parts/slow/b.yaml",), is_component=True),
+            "parts/fast": KustomizedDirectory(("parts/fast/c.yaml", "levels"), is_component=True),
             "apf/overlays/eu": overlay("apf/base", "parts/slow"),
             "apf/overlays/us": overlay("apf/base", "parts/slow", "parts/fast"),
         },

@@ -155,5 +155,8 @@ def test_assumptions_of_clusters_differ() -> None:
     clusters = [Cluster("open", ("a.yaml",)), Cluster("closed", ("a.yaml",), assumptions=Assumptions(complete=True))]
     options = Options(rules=("APF401",))
     report = check_clusters({"a.yaml": load_inputs([("a.yaml", dangling)])}, clusters, options, ["a.yaml"])
-    by_clusters = {finding.clusters: finding.severity for finding in report.findings}
-    assert by_clusters == {("open",): "warning", ("closed",): "error"}
+    by_clusters = {finding.clusters: finding.message for finding in report.findings}
+    assert by_clusters == {
+        ("open",): 'unknown priority level "none"',
+        ("closed",): 'priority level "none" does not exist',
+    }

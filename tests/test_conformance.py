@@ -51,7 +51,7 @@ def at_named_field(decode: dict[str, Any], findings: list[Finding]) -> bool:
     places = {dotted(finding.field) for finding in findings}
     if decode["kind"] == "unknownField":
         return named in places
-    if decode["kind"] == "duplicateKey":  # the server names the key alone
+    if decode["kind"] == "duplicateKey":  # the server reports only the key
         return any(place == named or place.endswith("." + named) for place in places)
     places = {without_indices(place) for place in places}
     if named in ("metadata.labels", "metadata.annotations"):  # the server names the map, a finding the value in it
@@ -102,7 +102,7 @@ def test_cases_cover_every_server_and_verdict() -> None:
         for line in file.read_text(encoding="ascii").splitlines():
             case = json.loads(line)
             assert file.stem == f"{case['kube']}-{case['apiVersion']}"
-            assert case["id"].startswith(("b/", "f/", "g/"))  # none of Kubernetes' own test objects
+            assert case["id"].startswith(("b/", "f/", "g/"))  # generated cases, not test objects of Kubernetes
             verdicts[file.stem].add(case["code"])
     assert len(verdicts) >= 15
     assert all(codes >= {201, 422, 400} for codes in verdicts.values())

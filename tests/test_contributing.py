@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from conftest import ROOT
 from support.pages import add_examples, find_example
 from support.rule_examples import parse_examples
 from support.shell import environment
@@ -55,10 +56,16 @@ def test_rule_and_format(checkout: Path, rule: Rule) -> None:
             r'(?m)^level=info rule=(\w+) file="[^"]+" line=(\d+) msg="2,000 queues are more than', printed
         )
         assert [(rule_id, int(line)) for rule_id, line in found] == list(example.expected)
-        assert (example.kind == "bad") == ("rule=APF609" in printed)
+        assert (example.kind == "bad") == ("rule=APF610" in printed)
 
 
 @pytest.mark.slow
 def test_command(checkout: Path) -> None:
-    assert run(checkout, "count", "--isolated", "rules") == "11 FlowSchemas, 8 priority levels\n"
+    assert run(checkout, "count", "--isolated", "defaults:1.36") == (
+        "Configuration: built-in objects of 1.36\n11 FlowSchemas, 8 priority levels\n"
+    )
+    shutil.copytree(ROOT / "scripts", checkout / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    generate = [sys.executable, "scripts/generate_help_pages.py"]
+    variables = {**environment(), "PYTHONPATH": str(checkout)}
+    subprocess.run(generate, cwd=checkout, env=variables, capture_output=True, check=True)
     assert "count" in run(checkout, "--help")

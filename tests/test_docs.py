@@ -43,7 +43,7 @@ from apflint.settings.resolution import resolve_settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOSTED = f"https://raw.githubusercontent.com/apflint/apflint/v{__version__}/"
+HOSTED = f"https://raw.githubusercontent.com/apflint/apflint/v{__version__.partition('.dev')[0]}/"
 
 
 SLOW_PAGES = ("contributing/index", "contributing/new-release", "contributing/playground", "exactness")
@@ -288,12 +288,12 @@ def test_suppressions_page_shows_suppressions_that_are_needed(
     file.write_text(block.text, encoding="utf-8")
     check = ["check", "--isolated", "--format", "json", "--extend-select", "APF903", str(file)]
 
-    def found(*arguments: str) -> list[str]:
+    def list_rules(*arguments: str) -> list[str]:
         assert run([*check, *arguments]) == 0
-        return sorted(one["rule"] for one in json.loads(capsys.readouterr().out)["findings"])
+        return sorted(load["rule"] for load in json.loads(capsys.readouterr().out)["findings"])
 
-    assert found() == []
-    assert found("--no-ignores") == ["APF104", "APF106", "APF505", "APF510"]
+    assert list_rules() == []
+    assert list_rules("--no-ignores") == ["APF104", "APF106", "APF505", "APF510"]
     assert set(read_table("reference/suppressions", "rule")) == {"APF901", "APF902", "APF903"}
 
 

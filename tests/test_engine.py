@@ -68,7 +68,7 @@ def test_rules_on_single_values_see_rejected_objects(value: dict[str, Any], reje
 def test_other_analysis_rules_skip_rejected_objects() -> None:
     rules = reported(level(lendablePercent=101))
     assert not {rule for rule in rules if rule in rules_of("analysis") - rules_with(SINGLE_VALUE)}
-    assert "APF603" in reported(level(nominalConcurrencyShares=50))
+    assert "APF403" in reported(level(nominalConcurrencyShares=50))
 
 
 def test_objects_that_cannot_be_decoded_are_not_analyzed() -> None:

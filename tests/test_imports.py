@@ -23,7 +23,7 @@ ROOT = Path(apflint.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "cli", "lsp"),
-    ("baseline", "diff", "edit", "graph", "inputs", "output", "policy", "replay", "settings", "simulate"),
+    ("baseline", "diff", "edit", "graph", "output", "policy", "replay", "settings", "simulate", "sources"),
     ("clusters", "doctor", "engine", "explainer"),
     ("checks", "fixes", "rule_selection", "suppressions"),
     ("effective",),

@@ -36,7 +36,7 @@ NOTHING = ObjectMeta(name="", generate_name="", labels={}, annotations={}, final
 
 
 def written_in(version: str) -> Document:
-    # All that the model looks at is the version.
+    # The model reads nothing but the version.
     return cast("Document", SimpleNamespace(version=version))
 
 
@@ -47,12 +47,12 @@ def level(spec: dict[str, Any], kubernetes: str = "1.36", version: str = "v1") -
 @pytest.mark.parametrize("value", [{}, {"metadata": None, "spec": None}, {"metadata": {}, "spec": {"rules": None}}])
 def test_empty_flow_schema(value: dict[str, Any]) -> None:
     document = written_in("v1")
-    # defaults.go: 1000 is the one default of a FlowSchema. All else is Go's zero value.
+    # defaults.go: the only default of a FlowSchema is 1000. Other fields have Go's zero values.
     assert build_flow_schema(value, document) == FlowSchema(NOTHING, FlowSchemaSpec("", 1000, None, ()), document)
 
 
 def test_precedence_0_is_the_default() -> None:
-    # The field has `omitempty` and is no pointer: 0 is the same as absent. The smallest that counts is 1.
+    # The field has `omitempty` and is not a pointer, so 0 equals an absent field. The minimum is 1.
     given = [
         build_flow_schema({"spec": {"matchingPrecedence": at}}, written_in("v1")).spec for at in (0, None, 1, 10000)
     ]
@@ -61,7 +61,7 @@ def test_precedence_0_is_the_default() -> None:
 
 def test_distinguisher_method_without_type() -> None:
     methods = [{}, {"type": None}, {"type": "ByUser"}, None]
-    specs = [build_flow_schema({"spec": {"distinguisherMethod": each}}, written_in("v1")).spec for each in methods]
+    specs = [build_flow_schema({"spec": {"distinguisherMethod": method}}, written_in("v1")).spec for method in methods]
     assert [spec.distinguisher_method for spec in specs] == ["", "", "ByUser", None]
 
 

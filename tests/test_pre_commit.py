@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from support.shell import LEVEL, ROOT, SCHEMA, environment, prepare
+from support.shell import LEVEL, ROOT, SCHEMA, WITHOUT_EFFECT, environment, prepare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,6 +146,27 @@ def test_apflint_reads_levels_in_unchanged_files(repository: Repository) -> None
     done = repository.run()
     assert not passed(done)
     assert "APF401" in done.stdout
+
+
+@pytest.mark.parametrize("hook", ["apflint", "apflint-project"])
+def test_objects_without_effect_stop_a_commit(repository: Repository, hook: str) -> None:
+    """By default, without `args`. An object with an effect passes, although it has a warning."""
+    repository.use(hook, verbose=True)
+    repository.write("level.yaml", LEVEL)
+    repository.write("schema.yaml", SCHEMA)
+    done = repository.run()
+    assert passed(done)
+    assert "warning[APF505]" in done.stdout
+    repository.commit()
+    for rule, manifest in WITHOUT_EFFECT.items():
+        name = f"{rule}.yaml"
+        repository.write(name, manifest.replace("  name: batch", f"  name: {rule.lower()}"))
+        done = repository.run()
+        assert not passed(done), rule
+        assert f"error[{rule}]" in done.stdout
+        git(repository.directory, "rm", "--quiet", "--force", name)
+    repository.write("schema.yaml", SCHEMA + "# changed\n")
+    assert passed(repository.run())
 
 
 def test_apflint_is_not_run_for_other_files(repository: Repository) -> None:

@@ -40,7 +40,8 @@ def test_deprecations_are_the_recorded_warnings(name: str) -> None:
             mine = target.deprecated(version)
             assert mine is not None
             assert (mine.since, mine.removed_in) == (found[2], found[3])
-            # 1.29 went on naming v1beta3, deprecated itself, for v1beta2, which it served only by a special switch.
+            # 1.29 still recommends the deprecated v1beta3 in place of v1beta2, which it serves only if a flag enables
+            # it.
             assert mine.replacement == ("v1" if (name, version) == ("1.29", "v1beta2") else found[4])
         warned.add(version)
     assert {version for version in target.served if target.deprecated(version)} == warned & set(target.served)
@@ -100,7 +101,7 @@ def test_maximum_seats_of_a_request() -> None:
     assert [r.minor for r in RELEASES if r.estimates_watches] == [32, *range(34, NEWEST.minor + 1)]
 
 
-# (release, version, annotated): are 0 shares kept? The rows on shares and on the annotation in the recorded verdicts.
+# (release, version, annotated): whether the server keeps 0 shares, from the recorded verdicts.
 ZERO = [
     ("1.21", "v1beta1", True, False),
     ("1.28", "v1beta3", True, False),
@@ -135,7 +136,7 @@ def test_release_is_parsed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("1.17", f'is too old: apflint knows {KNOWN}. The nearest is "1.18"'),
         (f"1.{NEWEST.minor + 1}", f'is too new: apflint knows {KNOWN}. The nearest is "{NEWEST.name}"'),
@@ -148,8 +149,8 @@ def test_release_is_parsed(text: str) -> None:
         ("1.٣١", "is not a Kubernetes release"),
     ],
 )
-def test_unknown_release_is_rejected(text: str, said: str) -> None:
-    with pytest.raises(UserError, match=re.escape(said)):
+def test_unknown_release_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
         parse_release(text)
 
 
@@ -159,10 +160,10 @@ def test_any_string_is_a_release_or_rejected(text: str) -> None:
     try:
         found = parse_release(text)
     except UserError as error:
-        found, said = None, str(error)
+        found, message = None, str(error)
     else:
-        said = ""
-    assert f".{found.minor}" in text if found else KNOWN in said
+        message = ""
+    assert f".{found.minor}" in text if found else KNOWN in message
 
 
 @pytest.mark.parametrize("target", RELEASES, ids=lambda r: r.name)

@@ -194,7 +194,9 @@ def test_jsonschema_is_used_as_published() -> None:
 def test_generated_objects_have_no_violations(data: st.DataObject, kind: str, version: str) -> None:
     value = data.draw(objects(kind, version, 0))
     unknown = {"clusterName", "subresource", "shardInfo"}
-    assert all(found.path[-1] in unknown for found in find_violations(value, kind, version, parse_release("1.28")))
+    assert all(
+        violation.path[-1] in unknown for violation in find_violations(value, kind, version, parse_release("1.28"))
+    )
 
 
 @given(st.data(), st.sampled_from(KINDS), st.sampled_from(VERSIONS))
@@ -208,11 +210,11 @@ def test_other_validators_accept_objects_without_violations(data: st.DataObject,
 @given(st.data(), st.sampled_from(KINDS))
 def test_each_violation_is_in_the_object(data: st.DataObject, kind: str) -> None:
     value = data.draw(objects(kind, "v1", 3))
-    for found in find_violations(value, kind, "v1", NEWEST):
+    for violation in find_violations(value, kind, "v1", NEWEST):
         inner: Any = value
-        for step in found.path:
+        for step in violation.path:
             inner = inner[step]
-        assert inner is found.got
+        assert inner is violation.got
 
 
 VALUES: list[Any] = [
@@ -319,7 +321,7 @@ def test_violations_are_sorted_by_path() -> None:
     changed = replaced(FLOW_SCHEMA, ("spec", "rules", 0, "resourceRules", 0, "verbs"), [True] * 11)
     changed["Kind"] = "x"
     changed["spec"]["Rules"] = []
-    paths = [found.path for found in find_violations(changed, "FlowSchema", "v1", NEWEST)]
+    paths = [violation.path for violation in find_violations(changed, "FlowSchema", "v1", NEWEST)]
     verbs = ("spec", "rules", 0, "resourceRules", 0, "verbs")
     assert paths == [("Kind",), ("spec", "Rules"), *((*verbs, index) for index in range(11))]
 

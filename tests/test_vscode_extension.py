@@ -20,6 +20,8 @@ from support.shell import ROOT
 
 from apflint import __version__
 
+RELEASE = __version__.partition(".dev")[0]
+"""The version of the extension: of a development version, that of the next release."""
 EXTENSION = ROOT / "editors" / "vscode"
 CHROMIUM = shutil.which("chromium")
 NPM = pytest.mark.skipif(
@@ -112,7 +114,7 @@ def test_types_and_unit_tests(extension: Path) -> None:
 @pytest.mark.slow
 def test_package_has_the_schemas_and_the_version_of_apflint(extension: Path) -> None:
     npm(extension, "run", "package")
-    with zipfile.ZipFile(extension / f"apflint-{__version__}.vsix") as package:
+    with zipfile.ZipFile(extension / f"apflint-{RELEASE}.vsix") as package:
         names = {name.removeprefix("extension/") for name in package.namelist() if name.startswith("extension/")}
         manifest = json.loads(package.read("extension/package.json"))
         for name in ("apflint-config.json", "apflint-test.json", "apflint-load.json"):
@@ -128,10 +130,10 @@ def test_package_has_the_schemas_and_the_version_of_apflint(extension: Path) -> 
         "schemas/apflint-load.json",
         "schemas/apflint-test.json",
     }
-    assert manifest["version"] == __version__
+    assert manifest["version"] == RELEASE
     assert not {"dependencies", "devDependencies", "scripts"} & set(manifest)
     (toml,) = manifest["contributes"]["tomlValidation"]
-    assert toml["url"].endswith(f"/apflint/v{__version__}/schemas/apflint-config.json")
+    assert toml["url"].endswith(f"/apflint/v{RELEASE}/schemas/apflint-config.json")
     files = {item["url"].removeprefix("./"): item["fileMatch"] for item in manifest["contributes"]["yamlValidation"]}
     assert files == {
         "schemas/apflint-test.json": ["apf-test.yaml", "apf-test.yml"],

@@ -1,4 +1,4 @@
-"""The wheel, built and installed as a user would, and run from a folder that knows nothing of the checkout."""
+"""The wheel: built, installed as users do, and run from a directory outside of the checkout."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BAD = GOOD.replace("queues: 64, handSize: 6", "queues: 4, handSize: 6")
 
 
 def run(*command: str | Path, cwd: Path, status: int = 0, text: str | None = None) -> str:
-    """Standard output of a command that must end with `status`."""
+    """Run a command that must exit with `status`, and return its standard output."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run(
         list(map(str, command)), cwd=cwd, env=environment, input=text, capture_output=True, text=True, check=False
@@ -50,9 +50,9 @@ def run(*command: str | Path, cwd: Path, status: int = 0, text: str | None = Non
 
 @pytest.fixture(scope="module")
 def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, root, cwd=folder)
-    (built,) = folder.glob("apflint-*.whl")
+    directory = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", directory, root, cwd=directory)
+    (built,) = directory.glob("apflint-*.whl")
     return built
 
 
@@ -62,8 +62,8 @@ def test_wheel_holds_what_the_checkout_has(root: Path, wheel: Path) -> None:
     package = {str(path.relative_to(root)) for path in (root / "apflint").rglob("*") if path.is_file()}
     shipped = {
         f"apflint/_shipped/{path.relative_to(root)}"
-        for folder in ("rules", "schemas")
-        for path in (root / folder).rglob("*")
+        for directory in ("rules", "schemas")
+        for path in (root / directory).rglob("*")
         if path.is_file()
     }
     wanted = {name for name in package | shipped if "__pycache__" not in name and "/." not in name}
@@ -94,7 +94,7 @@ def test_installed_wheel_runs_anywhere(root: Path, wheel: Path, tmp_path: Path) 
     assert ("bad.yaml", "APF305") in rejected
     assert {file for file, _ in rejected} == {"bad.yaml"}
 
-    # What lies beside the package in a checkout was packed into it.
+    # The wheel contains files that are next to the package in the checkout.
     assert "hand" in run(apflint, "rule", "APF305", cwd=manifests)
     assert "properties" in json.loads(run(apflint, "schema", "FlowSchema", "--api-version", "v1", cwd=manifests))
 

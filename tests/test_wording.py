@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apflint.wording import join_some, join_words, pluralize, quote, write_sentence
+from apflint.wording import join_some, join_words, pluralize, quote, quote_some, write_sentence
 
 
 def test_long_values_are_cut() -> None:
@@ -20,6 +20,11 @@ def test_words_beyond_the_maximum_are_counted() -> None:
     assert join_some(["a"], 4) == "a"
     assert join_some(["a", "b", "c", "d"], 4) == "a, b, c and d"
     assert join_some(["a", "b", "c", "d", "e"], 4) == "a, b, c and 2 more"
+
+
+def test_quoted_values_beyond_the_maximum_are_counted() -> None:
+    assert quote_some(["a", 1], 2) == '"a" and 1'
+    assert quote_some(["a", 1, "b"], 2) == '"a" and 2 more'
 
 
 def test_nouns_have_a_plural() -> None:

@@ -16,6 +16,7 @@ from apflint.checks import (
     metadata,
     missed_requests,
     objects,
+    outsiders,
     precedence,
     priority_level,
     reachability,
@@ -50,7 +51,9 @@ SINGLE_VALUE = "single-value"
 """The analysis checks single values of an object. It checks rejected objects, too, because its findings stay true when the
 object is accepted. Only findings about a rejected value are omitted."""
 ABOUT_CAPTURED_REQUESTS = "about-captured-requests"
-"""The rule is about the treatment of captured requests. It reports nothing for an unreachable FlowSchema."""
+"""The rule is about an effect on captured requests. It reports nothing for an unreachable FlowSchema, because APF501 does."""
+ABOUT_TAKEN_SEATS = "about-taken-seats"
+"""The rule is about seats that a priority level takes from others. It reports nothing for an unused level, because APF403 does."""
 DEPENDS_ON_OTHERS = "depends-on-others"
 """Objects in other files can refute a finding. The same is true for every rule of the phase `analysis`, without the tag."""
 UNNECESSARY = "unnecessary"
@@ -138,6 +141,7 @@ CHECKS: dict[str, Check] = {
     "APF405": consistency(objects.object_deleted_by_server),
     "APF406": consistency(references.level_after_flow_schema),
     "APF407": consistency(references.traffic_to_catch_all, ABOUT_CAPTURED_REQUESTS),
+    "APF408": consistency(references.reference_not_renamed),
     "APF501": analysis(reachability.shadowed_flow_schema, UNNECESSARY),
     "APF502": analysis(reachability.shadowed_rule, UNNECESSARY),
     "APF503": analysis(precedence.precedence_tie, ABOUT_CAPTURED_REQUESTS),
@@ -154,20 +158,22 @@ CHECKS: dict[str, Check] = {
     "APF514": analysis(redundant_flow_schemas.captured_method, ABOUT_CAPTURED_REQUESTS),
     "APF515": analysis(system_traffic.discovery_captured, ABOUT_CAPTURED_REQUESTS),
     "APF516": analysis(redundant_flow_schemas.redundant_flow_schema, ABOUT_CAPTURED_REQUESTS, UNNECESSARY),
-    "APF517": analysis(system_traffic.built_in_flow_schema_narrowed, ABOUT_CAPTURED_REQUESTS),
+    "APF517": analysis(system_traffic.built_in_flow_schema_narrowed),
+    "APF518": analysis(outsiders.outsiders_in_reserved_level, ABOUT_CAPTURED_REQUESTS),
     "APF601": analysis(exemption.broad_exemption, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
     "APF602": analysis(capacity.zero_share_level, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
-    "APF603": analysis(capacity.seats_taken, ABOUT_CAPTURED_REQUESTS),
+    "APF603": analysis(capacity.seats_taken, ABOUT_CAPTURED_REQUESTS, ABOUT_TAKEN_SEATS),
     "APF604": analysis(capacity.critical_level_lends, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
     "APF605": analysis(capacity.weak_isolation, ABOUT_CAPTURED_REQUESTS),
     "APF606": analysis(capacity.single_seat_level, ABOUT_CAPTURED_REQUESTS),
     "APF607": analysis(capacity.oversized_queues, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
     "APF608": analysis(capacity.queues_lowered),
+    "APF609": analysis(capacity.unlimited_borrowing, ABOUT_CAPTURED_REQUESTS),
     "APF701": consistency(versions.removed_api_version, DEPRECATED),
     "APF702": consistency(versions.deprecated_api_version, DEPRECATED),
     "APF703": validation(decoding.renamed_field, DECODING, DEPRECATED),
     "APF704": consistency(versions.share_default_differs),
-    "APF705": consistency(versions.default_object_gone),
+    "APF705": consistency(versions.default_object_gone, ABOUT_CAPTURED_REQUESTS),
     "APF801": runtime(),
     "APF802": runtime(),
     "APF803": runtime(),

@@ -1,4 +1,4 @@
-"""APF602 to APF608: seats and queues of priority levels. All numbers of seats and queues are for one API server."""
+"""APF602 to APF609: seats and queues of priority levels. All numbers of seats and queues are for one API server."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from apflint import builtin
 from apflint.checks.distinguisher import queuing_of
 from apflint.effective import once
 from apflint.evaluate import shards
+from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.flows import count_flows
 from apflint.evaluate.limits import get_shares, nominal_limit
 from apflint.finding import Elsewhere, Problem
-from apflint.location import Place
+from apflint.location import Path, Place
 from apflint.model import PriorityLevelConfiguration
 from apflint.record import NamedTuple
 from apflint.releases import SERVER_CONCURRENCY
@@ -28,17 +29,22 @@ if TYPE_CHECKING:
 MAX_NAMED_LEVELS = 12
 _MAX_NAMED_SHARES = 3
 _NEGLIGIBLE = 0.01
-"""A new level with at most this fraction of all seats is not reported."""
+"""New levels that together have at most this fraction of all seats are not reported."""
 _NOTABLE = 0.1
 """Relative change of the seats of a level above which a redefinition is reported."""
 _SEVERE = 0.25
 """Relative loss of seats of a level above which the severity is `warning`."""
+_NAME: Path = ("metadata", "name")
 _CRITICAL_LEVELS = ("leader-election", "node-high", "system")
 _MAX_LENDABLE_PERCENT = 50
 _MAX_QUEUED_REQUESTS = 100_000
 _MAX_RISK = 0.01
 """Probability that busy flows fill all queues of another flow."""
 _BUSY_FLOWS = 4
+_MAX_SINGLE_SEATS = 2
+"""A level with at most this many seats serves one client at a time, or two."""
+_MIN_GROWTH = 2
+"""A level that cannot borrow more than its own nominal seats again is as small as its shares say."""
 _MIN_FLOWS = 3
 """Minimum number of flows for which isolation matters: two busy flows and another one."""
 
@@ -87,7 +93,7 @@ def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[s
         message,
         (
             "A request can wait up to 10 seconds before the level borrows seats and executes the request."
-            " If no other level lends seats, the request gets 429 after 15 seconds."
+            " If no other level lends seats, the request gets 429 after a quarter of its timeout (by default, after 15 seconds)."
         ),
     )
 
@@ -123,30 +129,49 @@ def seats_taken(effective: Effective) -> Iterator[Problem]:
 
 
 def _new_levels(effective: Effective) -> Iterator[Problem]:
-    """Yield a problem for each new priority level that takes seats from other levels."""
-    total = effective.assumptions.server_concurrency
-    known = _default_shares(effective).keys() | {manifest.document.name for manifest in effective.workspace.context}
-    limits = {level.name: level for level in effective.limits.levels}
-    for place, _ in _limited_levels(effective):
-        new = limits.get(place.document.name)
-        if new is None or new.name in known or new.nominal <= _NEGLIGIBLE * total:
-            continue
-        others = {level.name: level.shares for level in limits.values() if level is not new}
-        losses = [change for change in _compare_seats(effective, others) if change.after < change.before]
-        source, figures = "the others", "Seats before and after"
-        if total > SERVER_CONCURRENCY:
-            losses = [loss for loss in losses if loss.name in _default_shares(effective)]
-            source, figures = "built-in levels", f"Seats on a default server ({SERVER_CONCURRENCY} seats) and here"
-        if any(loss.ratio < -_NEGLIGIBLE for loss in losses):
-            if len(losses) > MAX_NAMED_LEVELS:
-                losses.sort(key=lambda loss: loss.after - loss.before)
-            yield Problem(
-                Place(place.document, ("metadata", "name")),
-                f"new priority level takes {new.nominal} of {total} seats from {source}",
-                severity="warning" if any(loss.ratio < -_SEVERE for loss in losses) else None,
-                notes=(f"{figures}: {join_some([*map(str, losses)], MAX_NAMED_LEVELS + 1)}.",),
-                help="if this is not intended, lower its shares, or use a built-in priority level",
-            )
+    """Yield at most one problem for all new priority levels, if together they take seats from the existing levels.
+
+    The existing levels are those of the server and of `context`. Each new level alone may take few seats, so the comparison is
+    with the configuration without all new levels.
+    """
+    total, default = effective.assumptions.server_concurrency, _default_shares(effective)
+    known = default.keys() | {manifest.document.name for manifest in effective.workspace.context}
+    places = {place.document.name: Place(place.document, _NAME) for place, _ in _limited_levels(effective)}
+    levels = {level.name: level for level in effective.limits.levels if level.nominal}
+    new = {name: levels[name].nominal for name in places if name in levels and name not in known}
+    taken = sum(new.values())
+    if taken <= _NEGLIGIBLE * total:
+        return
+    existing = {name: level.shares for name, level in levels.items() if name not in new}
+    losses = [change for change in _compare_seats(effective, existing) if change.after < change.before]
+    figures = "Seats before and after"
+    if total > SERVER_CONCURRENCY:
+        losses = [loss for loss in losses if loss.name in default]
+        figures = f"Seats on a default server ({SERVER_CONCURRENCY} seats) and here"
+    if not any(loss.ratio < -_NEGLIGIBLE for loss in losses):
+        return
+    if len(losses) > MAX_NAMED_LEVELS:
+        losses.sort(key=lambda loss: loss.after - loss.before)
+    largest, *others = sorted(new, key=lambda name: -new[name])
+    owner = "the built-in ones" if default.keys() >= {loss.name for loss in losses} else "the existing ones"
+    subject = f"{len(new)} new priority levels take" if others else "new priority level takes"
+    seats = join_some([f"{name} {new[name]}" for name in (largest, *others)], MAX_NAMED_LEVELS)
+    yield Problem(
+        places[largest],
+        f"{subject} {taken} of {total} seats from {owner}",
+        related=tuple(Elsewhere(places[name], f"takes {new[name]} seats") for name in others[: MAX_NAMED_LEVELS - 1]),
+        severity="warning" if any(loss.ratio < -_SEVERE for loss in losses) else None,
+        notes=(
+            *([f"Seats of the new priority levels: {seats}."] if others else ()),
+            f"{figures}: {join_some([*map(str, losses)], MAX_NAMED_LEVELS + 1)}.",
+        ),
+        help="if this is not intended, lower "
+        + (
+            "their shares, or use built-in priority levels"
+            if others
+            else "its shares, or use a built-in priority level"
+        ),
+    )
 
 
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
@@ -269,15 +294,46 @@ def single_seat_level(effective: Effective) -> Iterator[Problem]:
     """APF606: priority levels that get only one or two seats."""
     total, levels = effective.assumptions.server_concurrency, effective.limits.levels
     share_sum = sum(level.shares for level in levels)
-    nominal = {level.name: level.nominal for level in levels}
+    by_name = {level.name: level for level in levels}
     for place, limited in _limited_levels(effective):
-        seats = nominal.get(place.document.name)
-        if limited.shares > 0 and seats in (1, 2):
+        level = by_name.get(place.document.name)
+        if level is not None and limited.shares > 0 and level.nominal <= _MAX_SINGLE_SEATS:
+            borrows = level.attainable > level.nominal
+            grown = f", and up to {level.attainable} with seats that it borrows" if borrows else ""
+            help_text = "add shares if the level serves more than one client"
+            if borrows and limited.borrowing_limit_percent is None:
+                help_text += "; if it is to limit its clients, set borrowingLimitPercent: 0"
             yield Problem(
                 shares_place(place.document),
-                f"priority level gets only {seats} of {total} seats for {limited.shares} of {share_sum} shares",
-                notes=(f"The level executes {pluralize(seats, 'request')} at a time, unless it can borrow.",),
-                help="add shares if the level serves more than one client",
+                f"priority level gets only {level.nominal} of {total} seats for {limited.shares} of {share_sum} shares",
+                notes=(f"The level executes {pluralize(level.nominal, 'request')} at a time{grown}.",),
+                help=help_text,
+            )
+
+
+def unlimited_borrowing(effective: Effective) -> Iterator[Problem]:
+    """APF609: small priority levels that can borrow most seats of the server.
+
+    A level is small if it has fewer shares than `catch-all`, which the server keeps for requests that nobody planned. Levels
+    without shares have APF602, levels with one or two seats have APF606, and levels without FlowSchemas have APF403.
+    """
+    if not effective.release.has_borrowing:
+        return
+    default, levels = _default_shares(effective), {level.name: level for level in effective.limits.levels}
+    for place, limited in _limited_levels(effective):
+        level = levels.get(place.document.name)
+        if level is None or level.name in default or limited.borrowing_limit_percent is not None:
+            continue
+        is_small = limited.shares < default[CATCH_ALL] and level.nominal > _MAX_SINGLE_SEATS
+        if is_small and level.flow_schemas and level.attainable > _MIN_GROWTH * level.nominal:
+            yield Problem(
+                shares_place(place.document),
+                f"priority level has {pluralize(level.nominal, 'nominal seat')}, but can use {level.attainable} while other levels are idle",
+                notes=(
+                    "Shares do not limit a level: without borrowingLimitPercent, it borrows all seats that other levels lend.",
+                    "The other levels get their seats back within 10 seconds if they need them.",
+                ),
+                help="to limit the clients of this level, set borrowingLimitPercent; with 0 it borrows no seats",
             )
 
 
@@ -301,7 +357,8 @@ def queues_lowered(effective: Effective) -> Iterator[Problem]:
     """APF608: levels that get fewer queues than the server has for them.
 
     A queue that is no longer needed is removed when a request of the queue ends. If two requests of the queue keep their seats
-    after their execution, the second one removes another queue (`removeQueueAndUpdateIndexes` in queueset.go; recorded on 1.36).
+    after their execution, the second one removes another queue (`removeQueueAndUpdateIndexes` in queueset.go; recorded with the
+    package of 1.36).
     """
     built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     live = {

@@ -33,7 +33,7 @@ from apflint.wording import join_words, quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.load import LoadProblem
+    from apflint.load.apf_objects import LoadProblem
     from apflint.load.document import Document
     from apflint.releases import Release
     from apflint.schema_violations import Violation

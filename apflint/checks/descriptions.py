@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint import builtin
 from apflint.location import clipped
 from apflint.wording import join_words, pluralize, quote
 
@@ -17,9 +16,9 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema
 
 
-def describe_flow_schema(schema: FlowSchema) -> str:
+def describe_flow_schema(effective: Effective, schema: FlowSchema) -> str:
     """Describe a FlowSchema, for example as `the built-in FlowSchema "probes" (precedence 2)`."""
-    origin = "the built-in FlowSchema" if builtin.is_built_in(schema.document) else "the FlowSchema"
+    origin = "the built-in FlowSchema" if effective.is_built_in(schema) else "the FlowSchema"
     return f"{origin} {quote(schema.name)} (precedence {schema.spec.matching_precedence})"
 
 

@@ -70,10 +70,13 @@ def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
         level = effective.configuration.levels.get(schema.spec.priority_level_configuration)
         if method is None or level is None:
             continue
+        queuing, is_exempt = queuing_of(level), level.spec.type == "Exempt"
+        if method != "ByNamespace" and queuing is not None and queuing.queues > 1 and not is_exempt:
+            continue
         name, fix = f"priority level {quote(level.name)}", _REMOVE
         advice: str | None = "remove distinguisherMethod"
-        queuing, namespaces = queuing_of(level), matched_namespaces(schema)
-        if level.spec.type == "Exempt":
+        namespaces = matched_namespaces(schema)
+        if is_exempt:
             reason = f"requests never wait at the exempt {name}"
         elif queuing is None:
             reason = f"the {name} has no queues"

@@ -1,75 +1,124 @@
-"""APF601: FlowSchemas that exempt too many requests. The server executes exempt requests at once, without any limit."""
+"""APF601: FlowSchemas that exempt too many requests. The server executes exempt requests at once, without any limit.
+
+Each finding is proven: a request of an outsider reaches the priority level `exempt` (`apflint.checks.outsiders`).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.authentication import AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.checks.outsiders import Outsiders, describe_clients, distinct_clients, find_outsiders, is_broad
+from apflint.evaluate.authentication import NODES, SERVICE_ACCOUNTS
 from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
+from apflint.evaluate.protected_levels import PLATFORM_NAMESPACE_PREFIXES
 from apflint.finding import Elsewhere, Problem
 from apflint.wording import quote
 from apflint.workspace import rules_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from apflint.checks.outsiders import Outsider
     from apflint.effective import Effective
-    from apflint.model import FlowSchema, ResourcePolicyRule, Subject
+    from apflint.location import Place
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
 
-_HEALTH = ("/healthz", "/livez", "/readyz", "/version")
-_BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)
-_PLATFORM_PREFIXES = ("kube-", "openshift-")
-"""Prefixes of the platform's namespaces. Components in these namespaces are exempt on purpose."""
 _ALL_NODES = "all nodes"
+_NO_LIMIT = "In an overload, the API server executes all of these requests at once."
 
 
 def broad_exemption(effective: Effective) -> Iterator[Problem]:
-    """APF601: FlowSchemas that exempt too many requests."""
+    """APF601: FlowSchemas that exempt requests of outsiders."""
     for schema in effective.own_flow_schemas:
         if schema.spec.priority_level_configuration == EXEMPT:
-            yield from _broad_subjects(schema)
-            yield from _cluster_wide_lists(schema)
+            outsiders = find_outsiders(effective).get(schema.document, Outsiders((), ()))
+            broad = list(_broad_subjects(schema, outsiders))
+            yield from broad or _named_clients(schema, outsiders.named)
 
 
-def _broad_subjects(schema: FlowSchema) -> Iterator[Problem]:
-    """Yield a problem for each subject that matches nearly all users, unless its rule is only for health checks."""
+def _broad_subjects(schema: FlowSchema, outsiders: Outsiders) -> Iterator[Problem]:
+    """Yield a problem for each subject that matches nearly all users and exempts a request."""
+    proofs = {outsider.place.path: outsider.witness.command for outsider in outsiders.broad}
     for place, rule in rules_of(schema):
-        urls = [url for part in rule.non_resource_rules for url in part.non_resource_urls]
-        is_health_check = all(any(url == path or url.startswith(f"{path}/") for path in _HEALTH) for url in urls)
-        if rule.resource_rules or not is_health_check:
-            for index, subject in enumerate(rule.subjects):
-                name = {"User": subject.user, "Group": subject.group}.get(subject.kind)
-                if name == ALL or (subject.kind == "Group" and name in _BROAD_GROUPS):
-                    clients = "all users" if name == ALL else f"the group {quote(name)}"
-                    yield Problem(
-                        place / "subjects" / index,
-                        f"FlowSchema exempts {clients} from all limits",
-                        notes=("In an overload, the API server executes all of these requests at once.",),
-                        help="name the few clients that need the exemption, or use a limited priority level",
-                    )
+        for index, subject in enumerate(rule.subjects):
+            proof = proofs.get((place / "subjects" / index).path)
+            if proof is not None or (is_broad(subject) and _is_rejected(rule)):
+                yield Problem(
+                    place / "subjects" / index,
+                    f"FlowSchema exempts {describe_clients(subject)} from all limits",
+                    notes=(_NO_LIMIT,),
+                    help="name the few clients that need the exemption, or use a limited priority level",
+                    example=proof,
+                )
 
 
-def _cluster_wide_lists(schema: FlowSchema) -> Iterator[Problem]:
-    """Yield one problem for all nodes and service accounts whose exempt rules match lists of every resource in all namespaces."""
-    clients = [
+def _is_rejected(rule: PolicyRulesWithSubjects) -> bool:
+    """Return whether the API server rejects a resource rule that has no scope. It matches no request until it is fixed."""
+    return any(not (entry.namespaces or entry.cluster_scope) for entry in rule.resource_rules)
+
+
+def _find_cluster_wide_lists(schema: FlowSchema) -> list[tuple[Place, str]]:
+    """Return the nodes and service accounts whose exempt rules match lists of every resource in all namespaces, with places."""
+    return [
         (place / "subjects" / index, client)
         for place, rule in rules_of(schema)
         if any(map(_lists_cluster, rule.resource_rules))
         for index, subject in enumerate(rule.subjects)
         if (client := _describe_machine(subject)) is not None
     ]
-    if clients:
-        (place, client), *others = clients
-        level = "system" if client == _ALL_NODES else "workload-high"
+
+
+def _is_cluster_wide_list(outsider: Outsider) -> bool:
+    point = outsider.witness.point
+    return point.is_resource and point.verb in ("list", "watch") and not point.namespace
+
+
+def _cluster_wide_lists(clients: list[tuple[Place, str]], proof: Outsider) -> Problem:
+    (place, client), *others = clients
+    level = "system" if client == _ALL_NODES else None
+    return Problem(
+        place,
+        f"FlowSchema exempts cluster-wide list requests of {client} from all limits",
+        related=tuple(Elsewhere(other, f"also exempts {name}") for other, name in others),
+        severity="info",
+        notes=("Each list needs memory for every object that it returns, and no limit applies in an overload.",),
+        help=f"use the priority level {quote(level)}, or a separate limited one"
+        if level
+        else "use a separate limited priority level",
+        example=proof.witness.command,
+    )
+
+
+def _named_clients(schema: FlowSchema, outsiders: Sequence[Outsider]) -> Iterator[Problem]:
+    """Yield one problem for all named clients that are exempt."""
+    clients = _find_cluster_wide_lists(schema)
+    proof = next(filter(_is_cluster_wide_list, outsiders), None)
+    if clients and proof is not None:
+        yield _cluster_wide_lists(clients, proof)
+    elif outsiders:
+        first, *others = distinct_clients(outsiders)
+        rules = {place.path: rule for place, rule in rules_of(schema)}
+        requests = "all requests" if _matches_everything(rules[first.place.path[:3]]) else "requests"
         yield Problem(
-            place,
-            f"FlowSchema exempts cluster-wide list requests of {client} from all limits",
-            related=tuple(Elsewhere(other, f"also exempts {name}") for other, name in others),
+            first.place,
+            f"FlowSchema exempts {requests} of {describe_clients(first.subject)} from all limits",
+            related=tuple(
+                Elsewhere(other.place, f"also exempts {describe_clients(other.subject)}") for other in others
+            ),
             severity="info",
-            notes=("Each list needs memory for every object that it returns, and no limit applies in an overload.",),
-            help=f'use the priority level "{level}", or a separate limited one',
+            notes=(_NO_LIMIT,),
+            help="use a separate limited priority level, unless these requests must succeed in every overload",
+            example=first.witness.command,
         )
+
+
+def _matches_everything(rule: PolicyRulesWithSubjects) -> bool:
+    """Return whether the rule matches every resource request."""
+    return any(
+        _lists_cluster(entry) and ALL in entry.verbs and ALL in entry.api_groups and ALL in entry.namespaces
+        for entry in rule.resource_rules
+    )
 
 
 def _lists_cluster(rule: ResourcePolicyRule) -> bool:
@@ -90,7 +139,7 @@ def _describe_machine(subject: Subject) -> str | None:
         namespace, _, name = subject.user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
     else:
         return None
-    if namespace.startswith(_PLATFORM_PREFIXES):
+    if namespace.startswith(PLATFORM_NAMESPACE_PREFIXES):
         return None
     if name == ALL:
         return f"the service accounts of namespace {quote(namespace)}"

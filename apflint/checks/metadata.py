@@ -18,7 +18,7 @@ from apflint.load.source import STDIN
 from apflint.load.templates import suggest_rendering
 from apflint.location import Place
 from apflint.string_formats import check_dns_subdomain, check_label_value, check_qualified_name
-from apflint.wording import join_some, join_words, pluralize, quote, write_sentence
+from apflint.wording import join_words, pluralize, quote, quote_some, write_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -59,14 +59,17 @@ def reject_name(
 def invalid_metadata(workspace: Workspace) -> Iterator[Problem]:
     """APF103: names, labels, annotations, owners and finalizers that the API server rejects."""
     for item in workspace.objects():
-        place = Place(item.document, ("metadata",))
-        yield from _invalid_name(place, item.metadata)
-        yield from _invalid_labels(place / "labels", item.metadata.labels)
-        yield from _invalid_annotations(place / "annotations", item.metadata.annotations)
-        for index, owner in enumerate(item.metadata.owner_references):
+        place, metadata = Place(item.document, ("metadata",)), item.metadata
+        yield from _invalid_name(place, metadata)
+        if metadata.labels:
+            yield from _invalid_labels(place / "labels", metadata.labels)
+        if metadata.annotations:
+            yield from _invalid_annotations(place / "annotations", metadata.annotations)
+        for index, owner in enumerate(metadata.owner_references):
             yield from _invalid_owner(place / "ownerReferences" / index, owner)
-        yield from _several_controllers(place / "ownerReferences", item.metadata.owner_references)
-        yield from _invalid_finalizers(place / "finalizers", item.metadata.finalizers)
+        yield from _several_controllers(place / "ownerReferences", metadata.owner_references)
+        if metadata.finalizers:
+            yield from _invalid_finalizers(place / "finalizers", metadata.finalizers)
 
 
 def _invalid_name(place: Place, metadata: ObjectMeta) -> Iterator[Problem]:
@@ -248,7 +251,7 @@ def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
 
 
 def _join_fields(names: Iterable[str | int]) -> str:
-    return join_some([quote(name) for name in names], MAX_NAMED_FIELDS)
+    return quote_some([*names], MAX_NAMED_FIELDS)
 
 
 def _remove_fields(paths: list[Path]) -> Fix:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
-from apflint import builtin
 from apflint.budgets import MAX_MISSED_RULES, MAX_MISSED_SUBJECTS, MAX_MISSED_TRIALS, MAX_MISSED_VALUES
 from apflint.checks.requests import COLLECTION_VERBS, are_cluster_scoped, is_namespaces, known_resources
 from apflint.checks.system_traffic import documents_to_widen
@@ -134,14 +133,18 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
         known = known_resources(part)
         if part.cluster_scope or part.namespaces != _ALL or (known and are_cluster_scoped(known)):
             continue  # APF506 reports rules for cluster-scoped resources
-        verbs, names = tuple(verb for verb in _COLLECTION if verb in part.verbs or part.verbs == _ALL), part.resources
+        # Requests for a subresource are requests for one object.
+        verbs = tuple(verb for verb in _COLLECTION if verb in part.verbs or part.verbs == _ALL)
+        names = tuple(name for name in part.resources if "/" not in name)
         missed = f"{join_words(verbs, 'and')} requests across all namespaces"
-        if not verbs:
+        if not verbs or not names:
             # A request for a Namespace object is in that namespace, except to create it.
             names = tuple(
-                resource.name
-                for resource in known or ()
-                if not resource.namespaced and (not is_namespaces(resource) or "create" in part.verbs)
+                name
+                for name in part.resources
+                for resource in known_resources(part._replace(resources=(name,))) or ()
+                if not resource.namespaced
+                and (not is_namespaces(resource) or (name == "namespaces" and "create" in part.verbs))
             )
             missed = f"requests for the cluster-scoped {join_words(map(quote, dict.fromkeys(names)), 'and')}"
             verbs = ("create",) if set(names) == {"namespaces"} else part.verbs
@@ -221,6 +224,7 @@ def _list_resources(
 
 def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidate) -> _Example | None:
     """Return a request by a subject of the rule that goes to another priority level, or None if no such request was found."""
+    from apflint.proofs.request_space import with_usual_groups
     from apflint.proofs.witness import make_witness
 
     proofs, level = effective.proofs, schema.spec.priority_level_configuration
@@ -229,17 +233,17 @@ def _find_example(effective: Effective, schema: FlowSchema, candidate: _Candidat
         return None
     subjects = _requesters(candidate.rule.subjects)
     probes = (probe._replace(subjects=subjects) for probe in candidate.probes)
-    points = (point for probe in probes for point in proofs.candidates([probe], ends=(0,)))
+    points = (with_usual_groups(point) for probe in probes for point in proofs.candidates([probe], ends=(0,)))
     for point in islice(points, MAX_MISSED_TRIALS):
         destination = proofs.resolve(point)
         other_level, other = destination.priority_level.name, destination.flow_schema
         if (
             destination.position > position
             and other_level != level
-            and not _is_left_to_another(destination, candidate.rule, point)
+            and not _is_left_to_another(effective, destination, candidate.rule, point)
             and not _is_limited_to_namespaces(schema, point)
         ):
-            origin = "built-in FlowSchema" if builtin.is_built_in(other.document) else "FlowSchema"
+            origin = "built-in FlowSchema" if effective.is_built_in(other) else "FlowSchema"
             return _Example(
                 make_witness(point).command,
                 f"For example, the request below goes to the priority level {quote(other_level)} through the {origin}"
@@ -270,13 +274,15 @@ def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
     )
 
 
-def _is_left_to_another(destination: Resolution, rule: PolicyRulesWithSubjects, point: Point) -> bool:
+def _is_left_to_another(
+    effective: Effective, destination: Resolution, rule: PolicyRulesWithSubjects, point: Point
+) -> bool:
     """Return whether a FlowSchema of the manifests, the `destination` of the request `point`, captures the request on purpose.
 
     It must have a subject of `rule`.
     """
     matched_by, schema = destination.matched_by, destination.flow_schema
-    if matched_by is None or builtin.is_built_in(schema.document):
+    if matched_by is None or effective.is_built_in(schema):
         return False
     other = schema.spec.rules[matched_by.rule]
     if other.subjects[matched_by.subject] not in rule.subjects:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from apflint import builtin
 from apflint.budgets import MAX_COMPARED_PAIRS, MAX_TIE_PROOFS
 from apflint.checks.descriptions import note_assumed_levels, object_keys
 from apflint.checks.reachability import is_treated_alike
@@ -15,7 +14,7 @@ from apflint.location import Place
 from apflint.wording import join_words, pluralize, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from apflint.effective import Effective
     from apflint.finding import Severity
@@ -58,7 +57,7 @@ def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
 def precedence_tie(effective: Effective) -> Iterator[Problem]:
     """APF503: overlapping FlowSchemas of the same precedence. Small groups come first, before a large group uses up the budget."""
     # Most configurations have no groups. For these configurations, unreachable FlowSchemas are not computed.
-    groups = _groups(effective, ()) and _groups(effective, effective.unreachable_documents)
+    groups = _groups(effective, frozenset()) and _groups(effective, effective.unreachable_documents)
     if groups:
         from apflint.proofs.ties import Budget
 
@@ -67,10 +66,14 @@ def precedence_tie(effective: Effective) -> Iterator[Problem]:
             yield from _tie(effective, group, budget)
 
 
-def _groups(effective: Effective, unreachable: Collection[Document]) -> list[list[FlowSchema]]:
-    """Return groups of reachable FlowSchemas with the same precedence. Each group includes a FlowSchema of the manifests."""
+def _groups(effective: Effective, unreachable: frozenset[Document]) -> list[list[FlowSchema]]:
+    """Return groups of reachable FlowSchemas with the same precedence. Each group includes a FlowSchema of the manifests.
+
+    FlowSchemas whose priority level is unknown are omitted, because the server skips them until the level exists.
+    """
     own = effective.own_documents
-    order = (schema for schema in effective.assumed.order if schema.document not in unreachable)
+    skipped = {schema.document for schema in effective.configuration.dangling}  # APF401 reports them
+    order = (schema for schema in effective.assumed.order if schema.document not in unreachable | skipped)
     groups = [[*group] for _, group in groupby(order, lambda schema: schema.spec.matching_precedence)]
     return [group for group in groups if len(group) > 1 and any(schema.document in own for schema in group)]
 
@@ -109,7 +112,7 @@ def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> I
         first, second, witness = harmful
         order = "The API server orders FlowSchemas of the same matchingPrecedence by name."
         note = f"{order} So {quote(first.name)} captures requests that {quote(second.name)} also matches."
-        is_built_in = any(builtin.is_built_in(schema.document) for schema in ties.tied)
+        is_built_in = any(map(effective.is_built_in, ties.tied))
         yield _problem(
             effective, ties.tied, notes=(note, *unknown, *note_assumed_levels(effective, harmful[:2]))
         )._replace(
@@ -128,9 +131,9 @@ def _problem(
 ) -> Problem:
     """Return a problem at the first FlowSchema in matching order that the manifests contain."""
     own_first = sorted(schemas, key=lambda schema: schema.document not in effective.own_documents)
-    first, *others = [schema for schema in own_first if not builtin.is_built_in(schema.document)]
+    first, *others = [schema for schema in own_first if not effective.is_built_in(schema)]
     names = [quote(first.name)]
-    names += (f"the built-in {quote(schema.name)}" for schema in schemas if builtin.is_built_in(schema.document))
+    names += (f"the built-in {quote(schema.name)}" for schema in schemas if effective.is_built_in(schema))
     if len(schemas) > _MAX_NAMED_SCHEMAS:
         names.append(pluralize(len(others), "other"))
     else:

@@ -58,7 +58,10 @@ def mismatched_level_type(workspace: Workspace) -> Iterator[Problem]:
             yield not_supported(
                 place / "type",
                 f"unknown priority level type {quote(spec.type)}" if spec.type else "priority level has no type",
-                notes=() if is_exempt else ('Type Exempt is allowed only for the priority level "exempt".',),
+                notes=(
+                    *(() if is_exempt else ('Type Exempt is allowed only for the priority level "exempt".',)),
+                    *(() if spec.limited is None else ("The API server checks limited only if the type is valid.",)),
+                ),
                 help='use type Exempt, as required for "exempt"' if is_exempt else "use type Limited",
                 fix=_fix_type(place / "type", level),
             )
@@ -101,6 +104,7 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
             yield not_supported(
                 place / "type",
                 f"unknown limitResponse type {quote(response.type)}" if response.type else "limitResponse has no type",
+                notes=() if response.queuing is None else ("The API server checks queuing only if the type is valid.",),
                 help=did_you_mean(response.type, _RESPONSES)
                 or "use Queue to let requests wait for a seat, or Reject to answer 429 at once",
                 fix=fix,

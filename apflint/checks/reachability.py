@@ -16,7 +16,7 @@ from apflint.effective import once
 from apflint.evaluate.configuration import matching_order
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place, field_path
-from apflint.wording import join_some, write_sentence
+from apflint.wording import join_some, quote, write_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -77,7 +77,7 @@ def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
         elif not _is_reported_elsewhere(effective, part):
             from apflint.proofs.unmatchable_reasons import find_reasons  # loads the proof engine
 
-            reasons, kind = find_reasons(part), _kind(part)
+            reasons, kind = find_reasons(part, watches=effective.proofs.watches), _kind(part)
             is_clear = len(reasons) == 1
             yield _problem(
                 effective,
@@ -113,7 +113,7 @@ def _shadowed_by_unknown(effective: Effective, part: Part) -> Problem:
 
 
 def _shadowed_schema(effective: Effective, part: Part, blockers: Sequence[FlowSchema]) -> Problem:
-    names = [describe_flow_schema(blocker) for blocker in blockers]
+    names = [describe_flow_schema(effective, blocker) for blocker in blockers]
     lowest = min(blocker.spec.matching_precedence for blocker in blockers)
     advice, notes = "remove the FlowSchema", _note_names("FlowSchemas", names)
     if all(is_treated_alike(part.schema, blocker) for blocker in blockers):
@@ -131,7 +131,9 @@ def _shadowed_part(effective: Effective, part: Part, shadows: Sequence[Part]) ->
     captors, own_name = [shadow.schema for shadow in shadows], part.schema.name
     names = [
         *dict.fromkeys(
-            field_path(shadow.path) if shadow.schema.name == own_name else describe_flow_schema(shadow.schema)
+            field_path(shadow.path)
+            if shadow.schema.name == own_name
+            else describe_flow_schema(effective, shadow.schema)
             for shadow in shadows
         )
     ]
@@ -166,6 +168,10 @@ def _problem(
 ) -> Problem:
     """Return the problem of an unreachable part. `captors` is None if the FlowSchemas that capture its requests are unknown."""
     own = [captor for captor in captors or () if not builtin.is_built_in(captor.document)]
+    lifetime = builtin.find_lifetime("FlowSchema", part.schema.name) if part.rule is None else None
+    if lifetime is not None and builtin.is_retired(effective.release, "FlowSchema", part.schema.name):
+        notes = (*notes, f"{quote(part.schema.name)} is built in only up to Kubernetes {lifetime[1].name}.")
+    unknown_levels = note_assumed_levels(effective, assumed)
     return Problem(
         Place(part.schema.document, part.path),
         f"unreachable {_kind(part)}: {reason}",
@@ -173,9 +179,10 @@ def _problem(
             Elsewhere(Place(captor.document, ("metadata", "name")), "captures its requests")
             for captor in own[:MAX_NAMED]
         ),
-        severity="error" if part.rule is None and effective.assumptions.complete else None,
+        # If the level does not exist, the server skips the captor, so the part is reachable. APF401 reports the level.
+        severity="warning" if unknown_levels else None,
         involves=None if captors is None else object_keys(captors),
-        notes=(*notes, *note_assumed_levels(effective, assumed)),
+        notes=(*notes, *unknown_levels),
         help=help,
     )
 

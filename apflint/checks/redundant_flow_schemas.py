@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.configuration import Configuration
     from apflint.load.document import Document
+    from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
 
     Treatment = tuple[str, str | None]
@@ -49,15 +50,17 @@ _ANY_PATH = NonResourcePolicyRule((ALL,), (ALL,))
 
 def captured_method(effective: Effective) -> Iterator[Problem]:
     """APF514: non-resource rules whose requests a built-in FlowSchema captures."""
+    effective_documents = {schema.document for schema in effective.assumed.order}
     for schema in effective.own_flow_schemas:
-        for place, rule in rules_of(schema):
+        for place, rule in rules_of(schema) if schema.document in effective_documents else ():
             for index, part in enumerate(rule.non_resource_rules):
                 captor, methods = _find_method_captor(effective, schema, rule, part)
-                if captor is not None:
+                path = place.path
+                if captor is not None and not _is_unreachable(effective, schema, (*path, "nonResourceRules", index)):
                     names = join_words(map(str.upper, methods), "and")
                     yield Problem(
                         place / "nonResourceRules" / index / "verbs",
-                        f"all {names} requests of this rule are captured by {describe_flow_schema(captor)}",
+                        f"all {names} requests of this rule are captured by {describe_flow_schema(effective, captor)}",
                         notes=(
                             f"These requests go to the priority level {quote(captor.spec.priority_level_configuration)}.",
                             "Only requests with other methods can match the rule.",
@@ -75,19 +78,34 @@ def _find_method_captor(
     """
     if part.verbs != (ALL,) and len(set(part.verbs)) == 1:
         return None, ()  # APF501 and APF502 report it
-    for captor, verbs in _method_captors(effective):
+    urls = _list_classified(part.non_resource_urls)
+    for captor, verbs in _method_captors(effective) if urls else ():
         methods = tuple(verb for verb in verbs if part.verbs == (ALL,) or verb in part.verbs)
         if not methods or set(part.verbs) <= set(methods) or matching_order(captor) > matching_order(schema):
             continue
         for other in captor.spec.rules:
             groups = {subject.group for subject in other.subjects}
             if (groups >= _EVERY_REQUEST or {*rule.subjects} <= {*other.subjects}) and any(
-                (paths.verbs == (ALL,) or {*methods} <= {*paths.verbs})
-                and includes_urls(paths.non_resource_urls, part.non_resource_urls)
+                (paths.verbs == (ALL,) or {*methods} <= {*paths.verbs}) and includes_urls(paths.non_resource_urls, urls)
                 for paths in other.non_resource_rules
             ):
                 return captor, methods
     return None, ()
+
+
+def _is_unreachable(effective: Effective, schema: FlowSchema, path: Path) -> bool:
+    """Return whether APF501 or APF502 reports the part at `path`, or a part that contains it."""
+    return any(
+        part.schema.document == schema.document and (part.rule is None or path[: len(part.path)] == part.path)
+        for part in effective.dead_parts.parts
+    )
+
+
+def _list_classified(urls: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the URLs without those whose requests the server does not classify, or not as non-resource requests."""
+    from apflint.proofs.request_space import is_long_running_path, is_resource_path
+
+    return tuple(url for url in urls if not is_long_running_path(url) and not is_resource_path(url.removesuffix(ALL)))
 
 
 @once
@@ -99,7 +117,7 @@ def _method_captors(effective: Effective) -> tuple[tuple[FlowSchema, tuple[str, 
     return tuple(
         (schema, part.verbs)
         for schema in effective.assumed.order
-        if builtin.is_built_in(schema.document)
+        if effective.is_built_in(schema)
         for rule in schema.spec.rules
         for part in rule.non_resource_rules
         if part.verbs != (ALL,)
@@ -143,7 +161,7 @@ def redundant_flow_schema(effective: Effective) -> Iterator[Problem]:
 
 def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[FlowSchema]) -> Problem:
     level, method = _treatment(effective, schema)
-    names = join_some([describe_flow_schema(successor) for successor in successors], _MAX_NAMED_SCHEMAS)
+    names = join_some([describe_flow_schema(effective, successor) for successor in successors], _MAX_NAMED_SCHEMAS)
     own = [successor for successor in successors if not builtin.is_built_in(successor.document)]
     flows = f" and have distinguisherMethod {method}" if method else ""
     all_schemas, verb = ("Both FlowSchemas", "treats") if len(successors) == 1 else ("These FlowSchemas", "treat")
@@ -158,11 +176,11 @@ def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[Fl
 
 def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
     """Return whether the FlowSchema may be redundant, because another FlowSchema treats requests in the same way."""
-    level = schema.spec.priority_level_configuration
-    if level not in effective.configuration.levels or schema.name in builtin.list_names(
-        effective.release, "FlowSchema"
-    ):
+    level, name = schema.spec.priority_level_configuration, schema.name
+    if level not in effective.configuration.levels or name in builtin.list_names(effective.release, "FlowSchema"):
         return False
+    if builtin.is_retired(effective.release, "FlowSchema", name):
+        return False  # APF705 suggests to remove it
     # With another method, requests would share a flow with those that the other FlowSchema matches now.
     if _separates_flows(effective, level) and schema.spec.distinguisher_method != "ByUser":
         return False
@@ -188,30 +206,37 @@ def _separates_flows(effective: Effective, name: str) -> bool:
 
 
 def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
-    """Return whether a typical request shows an effect of the FlowSchema, or no typical request reaches it. Needs no solver."""
+    """Return whether a typical request shows an effect of the FlowSchema, or no request reaches it."""
     proofs, treatment = effective.proofs, _treatment(effective, schema)
     has_flows = _separates_flows(effective, treatment[0])
     position = proofs.find_position(schema)
     if position is None:
         return True
 
+    point = proofs.find_reached(schema)
+    if point is not None:
+        successor = proofs.next_match(point, position)
+        if successor is None or _treatment(effective, successor) != treatment:
+            return True
+
     def is_split(resolution: Resolution) -> bool:
         """Return whether the request goes to a later FlowSchema with the same treatment, and so to a second flow of the user."""
         return resolution.position > position and _treatment(effective, resolution.flow_schema) == treatment
 
-    captured = 0
+    is_reached = False
     for rule in schema.spec.rules:
         for end in (0, -1):
             for point in islice(proofs.candidates([rule], ends=(end,)), MAX_REDUNDANCY_TRIALS):
                 if proofs.resolve(point).position == position:
-                    captured += 1
+                    is_reached = True
                     successor = proofs.next_match(point, position)
                     if successor is None or _treatment(effective, successor) != treatment:
                         return True
             others = islice(proofs.candidates([_match_everything(rule)], ends=(end,)), MAX_REDUNDANCY_TRIALS)
             if has_flows and any(is_split(proofs.resolve(point)) for point in others):
                 return True
-    return captured == 0
+    # All typical requests may be those of unreachable parts.
+    return not is_reached and schema.document in effective.unreachable_documents
 
 
 def _match_everything(rule: PolicyRulesWithSubjects) -> PolicyRulesWithSubjects:
@@ -267,7 +292,7 @@ def _find_successors(
         successors.append(move.to_schema)
     # If a successor is unreachable now, APF501 suggests to remove the successor.
     analysis = Analysis(before)
-    if any(analysis.find_request(other) is None for other in successors if not builtin.is_built_in(other.document)):
+    if any(analysis.find_request(other) is None for other in successors if not effective.is_built_in(other)):
         return ()
     if _separates_flows(effective, treatment[0]):
         # A user with requests in both FlowSchemas has two flows, and requests of one do not wait for the other.

@@ -1,31 +1,38 @@
-"""APF204, APF401, APF403, APF406, APF407: references of FlowSchemas to priority levels."""
+"""APF204, APF401, APF403, APF406 to APF408: references of FlowSchemas to priority levels."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.checks.capacity import seats_taken
 from apflint.checks.metadata import reject_name
 from apflint.finding import Elsewhere, Problem, required
+from apflint.fix import Set
 from apflint.fixes.field_fixes import replace_value
 from apflint.load.helm_output import find_helm_templates
 from apflint.location import Path, Place
-from apflint.spelling import did_you_mean, find_similar, measure_distance
+from apflint.record import NamedTuple
+from apflint.spelling import did_you_mean, find_similar, is_within_distance
 from apflint.string_formats import check_dns_subdomain
 from apflint.wording import pluralize, quote
 from apflint.workspace import is_dangling_on_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
-    from apflint.effective import Effective
+    from apflint.effective import Effective, Renaming
     from apflint.load.document import Document
-    from apflint.model import PriorityLevelConfiguration
+    from apflint.load.source import Source
+    from apflint.model import FlowSchema, PriorityLevelConfiguration
     from apflint.workspace import Manifest, Workspace
 
 _LEVEL: Path = ("spec", "priorityLevelConfiguration", "name")
 _NAME: Path = ("metadata", "name")
+MAX_OTHER_REFERENCES = 10
+"""Maximum number of further places that APF408 names."""
 MAX_COMPARISONS = 10_000
 """Maximum number of comparisons of an unknown name with the name of a priority level. Each comparison takes 0.05 ms. If more are
 necessary, no names are compared."""
@@ -81,7 +88,6 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
             notes=tuple(notes),
             help=" ".join(filter(None, [question, context])) or None,
             fix=replace_value(_LEVEL, name, intended[0], safe=False) if len(intended) == 1 else None,
-            severity="error" if complete else None,
         )
 
 
@@ -110,23 +116,26 @@ def _is_typo(name: str, other: str) -> bool:
 
 def _is_letter_typo(word: str, other: str) -> bool:
     """Return whether one letter is added, missing or wrong, or two letters are swapped. A different digit is not a typo."""
-    if re.findall("[0-9]", word) != re.findall("[0-9]", other) or measure_distance(word, other) != 1:
+    if re.findall("[0-9]", word) != re.findall("[0-9]", other) or not is_within_distance(word, other, 1):
         return False
     # Short words with another letter are different names, such as dev and def.
     return min(len(word), len(other)) > (2 if sorted(word) == sorted(other) else 3)
 
 
 def unused_priority_level(effective: Effective) -> Iterator[Problem]:
-    """APF403: priority levels that no FlowSchema references."""
+    """APF403: priority levels that no FlowSchema references. APF603 does not report the seats that they take."""
     referenced = {schema.spec.priority_level_configuration for schema in effective.configuration.order}
     written = (manifest.document.at(*_LEVEL) for manifest in _manifests(effective, "FlowSchema"))
     referenced |= {name for name in written if isinstance(name, str)}
     built_in = builtin.list_names(effective.release, "PriorityLevelConfiguration")
     unused = [level for level in effective.priority_levels if level.name not in {"", *referenced, *built_in}]
+    misspelled = _find_misspelled_levels(effective) if unused else ()
+    unused = [level for level in unused if level.name not in misspelled]
     seats = {level.name: level.nominal for level in effective.limits.levels} if unused else {}
     total = effective.assumptions.server_concurrency
     complete = effective.assumptions.complete
     elsewhere = "" if complete else f"; if another file has such a FlowSchema, {_add_file(effective)}"
+    severe = _find_severe(effective, {level.document for level in unused}) if unused else frozenset()
     for level in unused:
         taken = seats.get(level.name, 0)
         note = f"The priority level still takes {taken} of {pluralize(total, 'seat')} from the other priority levels."
@@ -135,8 +144,23 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
             f"priority level {quote(level.name)} is not referenced by any FlowSchema",
             notes=(note,) if taken else (),
             help=f"remove the priority level, or reference it in a FlowSchema{elsewhere}",
-            severity="warning" if complete else None,
+            severity="warning" if complete or level.document in severe else None,
         )
+
+
+def _find_misspelled_levels(effective: Effective) -> frozenset[object]:
+    """Return the names of priority levels that APF401 suggests instead of an unknown level. They are not unused, but misspelled."""
+    fixes = (problem.fix for problem in dangling_priority_level(effective) if problem.fix is not None)
+    return frozenset(operation.value for fix in fixes for operation in fix.operations if isinstance(operation, Set))
+
+
+def _find_severe(effective: Effective, unused: Collection[Document]) -> frozenset[Document | None]:
+    """Return the documents of unused levels that take so many seats that APF603 would be a warning."""
+    return frozenset(
+        problem.place.document
+        for problem in seats_taken(effective)
+        if problem.severity == "warning" and all(place.document in unused for place in problem.places)
+    )
 
 
 def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
@@ -147,12 +171,15 @@ def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
         if level.name not in built_in:
             levels.setdefault((level.document.source.name, level.name), level)
     order = {manifest.document: index for index, manifest in enumerate(effective.workspace.manifests)}
+    is_from_helm = cache(_is_from_helm)
     for schema in effective.flow_schemas:
         document = schema.document
         later = levels.get((document.source.name, schema.spec.priority_level_configuration))
         if later is None or order[later.document] < order[document]:
             continue
-        if not (_is_generated(later.document) or _is_generated(document)):
+        # A tool chose the order of the documents: kubectl in a list, or `helm template`, or kustomize.
+        source = document.source
+        if not (document.prefix or later.document.prefix or source.rendered or is_from_helm(source)):
             yield Problem(
                 Place(document, _LEVEL),
                 f"priority level {quote(later.name)} is defined later in this file",
@@ -165,11 +192,8 @@ def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
             )
 
 
-def _is_generated(document: Document) -> bool:
-    """Return whether a tool chose the order of the documents, as in a list or in the output of `helm template` and kustomize."""
-    source = document.source
-    is_from_helm = "# Source: " in source.text and bool(find_helm_templates(source.text))
-    return bool(document.prefix) or source.rendered or is_from_helm
+def _is_from_helm(source: Source) -> bool:
+    return "# Source: " in source.text and bool(find_helm_templates(source.text))
 
 
 def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
@@ -185,5 +209,57 @@ def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
                     f"All FlowSchemas that reference catch-all share its {seats}.",
                     "catch-all has no queues: the API server answers 429 at once to requests without a free seat.",
                 ),
-                help="use global-default or workload-low, or define a priority level with queues",
+                # The documentation of Kubernetes isolates requests this way, so the advice must not undo the isolation.
+                help="to isolate these requests, define a small priority level for them; otherwise, use workload-low or global-default",
             )
+
+
+def reference_not_renamed(effective: Effective) -> Iterator[Problem]:
+    """APF408: references to priority levels that a kustomization renames. All references of a kustomization are one problem."""
+    broken: dict[str, list[_BrokenReference]] = {}
+    for reference in _find_broken_references(effective) if effective.assumptions.renamings else ():
+        broken.setdefault(reference.renaming.kustomization, []).append(reference)
+    for kustomization, ((schema, level, renaming), *others) in broken.items():
+        name = f"{renaming.prefix}{level.name}{renaming.suffix}"
+        count = f"{len(others) + 1} references to them" if others else "this reference"
+        levels = "priority levels, such as" if others else "priority level"
+        yield Problem(
+            Place(schema.document, _LEVEL),
+            f"{kustomization} renames {levels} {quote(level.name)} to {quote(name)}, but not {count}",
+            related=(
+                Elsewhere(Place(level.document, _NAME), "the priority level"),
+                *(
+                    Elsewhere(Place(other.schema.document, _LEVEL), "another reference")
+                    for other in others[:MAX_OTHER_REFERENCES]
+                ),
+            ),
+            notes=(
+                "kustomize does not know that a FlowSchema references a priority level.",
+                "The API server skips a FlowSchema whose priority level does not exist.",
+            ),
+            help="add a nameReference for spec/priorityLevelConfiguration/name to the `configurations` of the kustomization",
+        )
+
+
+class _BrokenReference(NamedTuple):
+    """A FlowSchema, the priority level that it references, and the new name of that level."""
+
+    schema: FlowSchema
+    level: PriorityLevelConfiguration
+    renaming: Renaming
+
+
+def _find_broken_references(effective: Effective) -> Iterator[_BrokenReference]:
+    """Yield the FlowSchemas that a kustomization renames together with their priority levels."""
+    renamings: dict[str, list[Renaming]] = {}
+    for renaming in effective.assumptions.renamings:
+        renamings.setdefault(renaming.file, []).append(renaming)
+    levels = {level.name: level for level in reversed(effective.priority_levels)}
+    for schema in effective.flow_schemas:
+        level = levels.get(schema.spec.priority_level_configuration)
+        renamed_by = {renaming.kustomization for renaming in renamings.get(schema.document.source.name, ())}
+        of_level = renamings.get(level.document.source.name, ()) if level is not None else ()
+        for renaming in of_level:
+            if level is not None and renaming.kustomization in renamed_by:
+                yield _BrokenReference(schema, level, renaming)
+                break

@@ -17,13 +17,14 @@ from apflint.fixes.field_fixes import remove_items, replace_item, replace_items,
 from apflint.record import NamedTuple
 from apflint.spelling import did_you_mean, find_intended
 from apflint.string_formats import check_dns_label
-from apflint.wording import join_some, join_words, quote
+from apflint.wording import join_words, quote, quote_some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.effective import Effective
     from apflint.evaluate.resources import Resource
+    from apflint.load.document import Document
     from apflint.location import Place
     from apflint.model import ResourcePolicyRule
     from apflint.workspace import Workspace
@@ -89,6 +90,8 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
 
 def _reject_verbs(place: Place, verbs: tuple[str, ...], *, is_resource: bool) -> Iterator[Problem]:
     wrong = {index: verb for index, verb in enumerate(verbs) if verb not in VERBS}
+    if not wrong:
+        return
     # The server maps these methods to verbs; GET and HEAD can also be list and watch (RequestInfoFactory).
     methods = {
         index: _METHODS[verb.lower()]
@@ -104,7 +107,7 @@ def _reject_verbs(place: Place, verbs: tuple[str, ...], *, is_resource: bool) ->
         (others, None),
     ):
         if indices:
-            unknown = join_some([quote(verbs[index]) for index in indices], MAX_NAMED_VERBS)
+            unknown = quote_some([verbs[index] for index in indices], MAX_NAMED_VERBS)
             notes, suggestion = _explain_verb(verbs[indices[0]], is_resource=is_resource)
             yield not_supported(
                 place / indices[0],
@@ -211,15 +214,26 @@ class _Mistake(NamedTuple):
 
 def impossible_match(effective: Effective) -> Iterator[Problem]:
     """APF504: values that match no request."""
+    for problem in _find_impossible_values(effective):
+        yield _raise_severity(problem, has_effect=problem.place.document not in effective.unreachable_documents)
+
+
+def _raise_severity(problem: Problem, *, has_effect: bool) -> Problem:
+    """Return the problem, as an error if the FlowSchema has no effect, because none of its parts matches a request."""
+    return problem if has_effect else problem._replace(severity="error")
+
+
+def _find_impossible_values(effective: Effective) -> Iterator[Problem]:
     for place, rule in effective.own.resource_rules():
-        yield from _impossible_values(place / "apiGroups", "API group", rule.api_groups, _diagnose_group)
+        yield from _impossible_values(place, "apiGroups", "API group", rule.api_groups, _diagnose_group)
         diagnose = partial(_diagnose_resource, groups=frozenset(rule.api_groups))
-        yield from _impossible_values(place / "resources", "resource", rule.resources, diagnose)
+        yield from _impossible_values(place, "resources", "resource", rule.resources, diagnose)
     for place, paths in effective.own.non_resource_rules():
-        verbs, at = paths.verbs, place / "verbs"
+        verbs = paths.verbs
         has_get = "get" in verbs
         for index, verb in enumerate(verbs if ALL not in verbs else ()):
             if verb not in _METHOD_VERBS:
+                at = place / "verbs"
                 is_read = has_get and verb in ("list", "watch")  # reading a path is always GET
                 yield Problem(
                     at / index,
@@ -231,12 +245,12 @@ def impossible_match(effective: Effective) -> Iterator[Problem]:
 
 
 def _impossible_values(
-    place: Place, kind: str, values: Sequence[str], diagnose: Callable[[str], _Mistake | None]
+    place: Place, field: str, kind: str, values: Sequence[str], diagnose: Callable[[str], _Mistake | None]
 ) -> Iterator[Problem]:
     present = frozenset(values)
     for index, value in enumerate(values if ALL not in present else ()):
         if (mistake := diagnose(value)) is not None:
-            at, intended = place / index, mistake.intended
+            at, intended = place / field / index, mistake.intended
             yield Problem(
                 at,
                 f"{kind} {quote(value)} matches no request: {mistake.reason}",
@@ -288,33 +302,42 @@ def _diagnose_resource(name: str, groups: frozenset[str]) -> _Mistake | None:
 
 def namespaced_rule_for_cluster_resource(effective: Effective) -> Iterator[Problem]:
     """APF506: resource rules that match no request, because their scope does not fit their resources."""
+    problems: list[Problem] = []
+    alive: set[Document | None] = {place.document for place, _ in effective.own.non_resource_rules()}
     for place, rule in effective.own.resource_rules():
         known = known_resources(rule)
-        if not known:
-            continue
-        names = join_some([quote(name) for name in rule.resources], _MAX_NAMED_RESOURCES)
-        if are_cluster_scoped(known) and rule.namespaces and not rule.cluster_scope:
-            path = (*place.path, "clusterScope")
-            yield Problem(
-                place / "namespaces",
-                f"rule matches no request: requests for {names} have no namespace",
-                fix=set_field(place.document, path, True, "add clusterScope: true", safe=False),
-                help="add clusterScope: true",
-            )
-        creates = "create" in rule.verbs  # a request to create a namespace has no namespace
-        namespaced = all(resource.namespaced or (is_namespaces(resource) and not creates) for resource in known)
-        single = COLLECTION_VERBS.isdisjoint(rule.verbs) and ALL not in rule.verbs
-        if namespaced and single and rule.cluster_scope and not rule.namespaces:
-            path = (*place.path, "namespaces")
-            yield Problem(
-                (place / "clusterScope").at_key(),
-                f"rule matches no request: requests to {join_words(rule.verbs)} {names} have a namespace",
-                notes=("On the API server, a request for a Namespace object is in that namespace.",)
-                if any(map(is_namespaces, known))
-                else (),
-                fix=set_field(place.document, path, (ALL,), 'add namespaces: ["*"]', safe=False),
-                help='add namespaces: ["*"]',
-            )
+        if found := [*_find_wrong_scopes(place, rule, known)] if known else []:
+            problems += found
+        else:
+            alive.add(place.document)
+    for problem in problems:
+        yield _raise_severity(problem, has_effect=problem.place.document in alive)
+
+
+def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[Resource]) -> Iterator[Problem]:
+    names = quote_some(rule.resources, _MAX_NAMED_RESOURCES)
+    if are_cluster_scoped(known) and rule.namespaces and not rule.cluster_scope:
+        path = (*place.path, "clusterScope")
+        yield Problem(
+            place / "namespaces",
+            f"rule matches no request: requests for {names} have no namespace",
+            fix=set_field(place.document, path, True, "add clusterScope: true", safe=False),
+            help="add clusterScope: true",
+        )
+    creates = "create" in rule.verbs  # a request to create a namespace has no namespace
+    namespaced = all(resource.namespaced or (is_namespaces(resource) and not creates) for resource in known)
+    single = COLLECTION_VERBS.isdisjoint(rule.verbs) and ALL not in rule.verbs
+    if namespaced and single and rule.cluster_scope and not rule.namespaces:
+        path = (*place.path, "namespaces")
+        yield Problem(
+            (place / "clusterScope").at_key(),
+            f"rule matches no request: requests to {join_words(rule.verbs)} {names} have a namespace",
+            notes=("On the API server, a request for a Namespace object is in that namespace.",)
+            if any(map(is_namespaces, known))
+            else (),
+            fix=set_field(place.document, path, (ALL,), 'add namespaces: ["*"]', safe=False),
+            help='add namespaces: ["*"]',
+        )
 
 
 def known_resources(rule: ResourcePolicyRule) -> list[Resource] | None:

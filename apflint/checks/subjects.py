@@ -6,6 +6,7 @@ with `system:bootstrappers:` (`BootstrapGroupPattern` in staging/src/k8s.io/clus
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint.checks.metadata import reject_name
@@ -14,12 +15,12 @@ from apflint.finding import Problem, forbidden, not_supported, required
 from apflint.fix import Fix, Operation, Remove, Rename, Set
 from apflint.fixes.field_fixes import correct_spelling, replace_value, set_field
 from apflint.model import SUBJECT_FIELDS
-from apflint.spelling import did_you_mean, measure_distance
+from apflint.spelling import TooManyComparisonsError, did_you_mean, is_within_distance, spend_comparisons
 from apflint.string_formats import check_dns_label, check_dns_subdomain
-from apflint.wording import join_words, quote
+from apflint.wording import count_noun, join_words, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from apflint.effective import Effective
     from apflint.location import Place
@@ -43,10 +44,13 @@ _USERS: tuple[str, ...] = (
     "system:apiserver",
     "system:anonymous",
 )
+_LETTERS = {word: frozenset(word) for word in (*_GROUPS, *_USERS, "system:kube-proxy")}
 _OTHER_USERS = ("system:kube-apiserver", "system:cloud-controller-manager", "system:aggregator", "system:admin")
 """Users whose names resemble `_USERS`. They are valid, because certificates of distributions contain them."""
 _SHORT_WORD = 8
 """Length of a word. A misspelling of a shorter word has at most one wrong letter, and of another word at most two."""
+_MAX_EDITS = {word: 1 if len(word.partition(":")[2]) < _SHORT_WORD else 2 for word in _LETTERS}
+"""Maximum number of wrong letters in a misspelling of each known name."""
 
 
 def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
@@ -165,6 +169,7 @@ def _split_user_name(place: Place, account: ServiceAccountSubject) -> Fix | None
 
 def unlisted_subject(effective: Effective) -> Iterator[Problem]:
     """APF512: users, groups and service accounts that probably match no client."""
+    not_compared: list[Place] = []
     for place, subject in effective.own.subjects():
         intended = None
         if subject.kind == "ServiceAccount" and subject.service_account is not None:
@@ -172,9 +177,20 @@ def unlisted_subject(effective: Effective) -> Iterator[Problem]:
             if namespace == "kube-system" and f"system:{name}" in _USERS:
                 intended = "User", f"system:{name}"
         elif name := {"User": subject.user, "Group": subject.group}.get(subject.kind) or "":
-            intended = _find_intended(subject.kind, name)
+            try:
+                intended = _find_intended(subject.kind, name)
+            except TooManyComparisonsError:
+                not_compared.append(place)
         if intended is not None:
             yield _unlisted(place, subject.kind, name, *intended)
+    if not_compared:
+        count = count_noun(len(not_compared), "subject")
+        yield Problem(
+            not_compared[0],
+            f"{count} {'is' if len(not_compared) == 1 else 'are'} not compared with the users and groups of Kubernetes",
+            severity="info",
+            notes=("There are too many similar names.",),
+        )
 
 
 def _unlisted(place: Place, kind: str, name: str, right_kind: str, right_name: str) -> Problem:
@@ -219,13 +235,19 @@ def _find_intended(kind: str, name: str) -> tuple[str, str] | None:
     return (kind, similar) if similar else None
 
 
-def _find_misspelled(name: str, known: Sequence[str]) -> str | None:
+@lru_cache(maxsize=4096)  # clusters that share FlowSchemas compare the same names
+def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     """Return the known name that `name` misspells, or None if `name` is a known name or resembles no known name.
 
-    A misspelling has another case, or one wrong, missing, additional or swapped letter. A long name may have two.
+    A misspelling has another case, or one wrong, missing, additional or swapped letter. A long name may have two. Raises
+    TooManyComparisonsError.
     """
+    lower = name.lower()
     for word in () if name in known else known:
-        maximum = 1 if len(word.partition(":")[2]) < _SHORT_WORD else 2
-        if abs(len(word) - len(name)) <= 2 and measure_distance(name.lower(), word) <= maximum:
-            return word
+        # An edit adds at most one letter, so a name without three letters of the word does not misspell it.
+        maximum = _MAX_EDITS[word]
+        if abs(len(lower) - len(word)) <= maximum and len(_LETTERS[word].difference(lower)) <= maximum:
+            spend_comparisons(lower, (word,))
+            if is_within_distance(lower, word, maximum):
+                return word
     return None

@@ -3,7 +3,7 @@
 APF507: a FlowSchema in the manifests captures requests of the system that otherwise go to a protected built-in FlowSchema.
 All pairs of such FlowSchemas are found. Typical requests and candidates prove most pairs. For the other pairs, the solver
 finds a request or proves that there is no request. APF515: a FlowSchema captures API discovery of nearly all clients into a
-small level without queues. APF517: a redefined built-in FlowSchema no longer matches its requests.
+small level without queues. APF517: a redefined built-in FlowSchema loses requests.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, Subject
     from apflint.proofs.request_space import Point
     from apflint.proofs.two_configurations import Comparison, Pair
+    from apflint.proofs.witness import Witness
 
 _NAME = ("metadata", "name")
 _MAX_NAMED_SCHEMAS = 3
@@ -102,13 +103,14 @@ class _SystemUsers(NamedTuple):
     If the same rules name several users, only the first user is listed, because the rules match the same requests of each user.
     """
 
-    def users_of(self, schema: FlowSchema) -> tuple[str, ...]:
-        """Return the users whose requests can prove that a FlowSchema captures something.
+    def users_of(self, schema: FlowSchema, source: FlowSchema) -> tuple[str, ...]:
+        """Return the users whose requests can prove that `schema` captures something from `source`.
 
         Users that only other FlowSchemas name are not needed, because fewer FlowSchemas match an unnamed user. If the
         FlowSchema captures a request of a named user, the FlowSchema also captures this request of the unnamed user.
         """
-        return (*(user for user in self.common if _is_subject(user, schema)), *self.named.get(schema.document, ()))
+        named = (*self.named.get(schema.document, ()), *self.named.get(source.document, ()))
+        return tuple(user for user in dict.fromkeys((*self.common, *named)) if _is_subject(user, schema))
 
 
 class _Capture(NamedTuple):
@@ -201,13 +203,15 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 
     passages, protected = effective.passages, _find_protected(effective)
     # The released FlowSchemas, because a redefinition may name users that do not belong to the system.
-    users = _find_system_users(effective.assumed.order, _load_protected(effective))
+    replaced = [schema for schema in protected if effective.proofs.find_position(schema) is None]
+    users = _find_system_users((*effective.assumed.order, *replaced), _load_protected(effective))
     users_of: dict[Pair, tuple[str, ...]] = {}
     for schema in candidates:
-        captured = users.users_of(schema)
-        for source in protected if captured else ():
+        for source in protected:
+            captured = users.users_of(schema, source)
             if (
-                matching_order(schema) < matching_order(source)
+                captured
+                and matching_order(schema) < matching_order(source)
                 and schema.name != source.name
                 and _level_of(schema) != _level_of(source)
                 and may_overlap(schema, source, "authenticated")
@@ -227,7 +231,7 @@ def _prove(
     for some in (frozenset(users.common), frozenset(chain.from_iterable(users.named.values()))):
         affected = dict.fromkeys(user for pair_users in unproven.values() for user in pair_users if user in some)
         for user in affected:
-            for point in _typical_requests(user):
+            for point in _typical_requests(user, watches=passages.watches):
                 if unproven.pop(pair := passages.positions(point), None):
                     yield pair, point
         for pair, pair_users in tuple(unproven.items()):
@@ -255,8 +259,10 @@ def _describe_level(effective: Effective, name: str) -> _Level:
 
 
 def _capture_problem(effective: Effective, level: _Level, captures: list[_Capture]) -> Problem:
-    schema, protected = captures[0].schema, [capture.protected for capture in captures]
-    commands = [_command(effective.passages, capture) for capture in captures]
+    proofs = [(capture, _choose_witness(effective.passages, capture)) for capture in captures]
+    proofs.sort(key=lambda proof: _measure_oddity(proof[1].point))
+    schema, protected = captures[0].schema, [capture.protected for capture, _ in proofs]
+    commands = [witness.command for _, witness in proofs]
     names = join_some([quote(other.name) for other in protected], _MAX_NAMED_SCHEMAS)
     examples = (
         f"{quote(other.name)} loses requests. To see an example, run `{command}`."
@@ -277,13 +283,28 @@ def _capture_problem(effective: Effective, level: _Level, captures: list[_Captur
     )
 
 
-def _command(passages: Comparison, capture: _Capture) -> str:
+def _choose_witness(passages: Comparison, capture: _Capture) -> Witness:
     from apflint.proofs.request_space import Requesters
     from apflint.proofs.witness import make_witness
 
-    if capture.point in _typical_requests(capture.point.user):
-        return make_witness(capture.point).command
-    return passages.choose_witness(capture.point, (Requesters("system", capture.point.user),)).command
+    if _measure_oddity(capture.point) == 0:
+        return make_witness(capture.point)
+    return passages.choose_witness(capture.point, (Requesters("system", capture.point.user),))
+
+
+def _measure_oddity(point: Point) -> int:
+    """Return 0 for a typical request, 1 for such a request in another namespace, and more for requests that few clients send."""
+    from apflint.evaluate.resources import get_resource
+
+    typical = [*_typical_requests(point.user)]
+    if point in typical:
+        return 0
+    if any(point._replace(namespace=other.namespace) == other for other in typical):
+        return 1
+    if not point.is_resource:
+        return 2 if point.verb == "get" else 3
+    is_known = get_resource(point.resource.partition("/")[0], point.api_group) is not None
+    return 2 if is_known and point.verb else 3
 
 
 def _compare_levels(effective: Effective, level: _Level, protected: Sequence[FlowSchema]) -> tuple[str, ...]:
@@ -334,7 +355,7 @@ def _capture_severity(level: _Level, captures: Sequence[_Capture]) -> Severity |
 
 @once
 def built_in_flow_schema_narrowed(effective: Effective) -> tuple[Problem, ...]:
-    """APF517: redefined built-in FlowSchemas that no longer match their requests."""
+    """APF517: redefined built-in FlowSchemas that lose requests because of the redefinition."""
     suggested = builtin.list_suggested_names(effective.release, "FlowSchema")
     redefined = [schema for schema in effective.own_flow_schemas if schema.name in suggested]
     if not redefined:
@@ -351,6 +372,15 @@ def built_in_flow_schema_narrowed(effective: Effective) -> tuple[Problem, ...]:
     return tuple(filter(None, problems))
 
 
+def _restore(effective: Effective, schema: FlowSchema) -> Comparison:
+    """Return the comparison of the configuration without the redefined FlowSchema, which has the original, with `assumed`.
+
+    All other FlowSchemas of the manifests are in both, so that only the redefinition is the cause of a change.
+    """
+    same_name = frozenset(other.document for other in effective.own_flow_schemas if other.name == schema.name)
+    return effective.passages.with_old(effective.assumed_without(same_name))
+
+
 def documents_to_widen(effective: Effective) -> frozenset[Document]:
     """Return the documents for which APF517 suggests to add clusterScope."""
     places = (problem.place for problem in built_in_flow_schema_narrowed(effective) if problem.fix is not None)
@@ -360,8 +390,8 @@ def documents_to_widen(effective: Effective) -> frozenset[Document]:
 def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSchema) -> Problem | None:
     from apflint.proofs.witness import make_witness
 
-    passages, targets = effective.passages, _find_targets(effective, schema, original)
-    typical = _find_typical_request(effective, original, targets)
+    passages, targets = _restore(effective, schema), _find_targets(effective, schema, original)
+    typical = _find_typical_request(effective, passages, original, targets)
     witness = make_witness(typical) if typical else passages.find_passage([original], targets)
     if witness is None:
         return None
@@ -381,36 +411,33 @@ def _narrowed_problem(effective: Effective, schema: FlowSchema, original: FlowSc
             f"For example, the request below goes to the priority level {after} instead of {before}.",
             *note_assumed_levels(effective, [target]),
         ),
-        help="add clusterScope: true to the resource rules"
-        if places
-        else "start from the rules that `apflint defaults` prints, and change only what you intend to change",
+        help=_advise_narrowed(schema, original, places),
         example=witness.command,
     )
 
 
+def _advise_narrowed(schema: FlowSchema, original: FlowSchema, places: Sequence[Place]) -> str:
+    if places:
+        return "add clusterScope: true to the resource rules"
+    if schema.spec.rules == original.spec.rules:
+        return f"use the matchingPrecedence of the built-in FlowSchema, {original.spec.matching_precedence}, or a lower one"
+    return "start from the rules that `apflint defaults` prints, and change only what you intend to change"
+
+
 def _find_targets(effective: Effective, schema: FlowSchema, original: FlowSchema) -> list[FlowSchema]:
-    """Return the FlowSchemas of other levels that may match the lost requests.
-
-    FlowSchemas of the manifests before the redefined FlowSchema are omitted, because other rules report their captures.
-    """
-    own = {own_schema.document for own_schema in effective.own_flow_schemas}
+    """Return the FlowSchemas of other levels that may match the lost requests."""
     kept = (_level_of(original), _level_of(schema), EXEMPT)
-    return [
-        other
-        for other in effective.assumed.order
-        if other.name != schema.name
-        and _level_of(other) not in kept
-        and (other.document not in own or matching_order(other) > matching_order(schema))
-    ]
+    return [other for other in effective.assumed.order if other.name != schema.name and _level_of(other) not in kept]
 
 
-def _find_typical_request(effective: Effective, original: FlowSchema, targets: list[FlowSchema]) -> Point | None:
+def _find_typical_request(
+    effective: Effective, passages: Comparison, original: FlowSchema, targets: list[FlowSchema]
+) -> Point | None:
     """Return a typical request of the system that goes to one of the targets, or None if no typical request does."""
-    passages = effective.passages
     source, positions = passages.old.position(original), frozenset(map(passages.new.position, targets))
     users = _find_system_users(effective.assumed.order, [original])
     for user in (*users.common, *users.named.get(original.document, ())):
-        for point in _typical_requests(user):
+        for point in _typical_requests(user, watches=passages.watches):
             before, after = passages.positions(point)
             if before == source and after in positions:
                 return point
@@ -491,14 +518,16 @@ def _user_info(user: str) -> UserInfo:
     return UserInfo(user, usual_groups(user))
 
 
-def _typical_requests(user: str) -> Iterator[Point]:
-    """Yield typical requests of a system user, the most critical first."""
+def _typical_requests(user: str, *, watches: bool = True) -> Iterator[Point]:
+    """Yield typical requests of a system user, the most critical first, without watches if the server does not classify them."""
     from apflint.proofs.request_space import Point
 
     groups = _user_info(user).groups
     if user != ANONYMOUS:
         own = _NODE_REQUESTS if user.startswith(NODE_PREFIX) else _CONTROL_PLANE_REQUESTS
         for verb, group, resource, namespace in (*own, *_COMMON_REQUESTS):
+            if verb == "watch" and not watches:
+                continue
             yield Point(user, groups, True, verb, group, resource, namespace)
     for path in _COMMON_PATHS:
         yield Point(user, groups, is_resource=False, verb="get", path=path)

@@ -1,4 +1,7 @@
-"""The typer application: finds the module of a command, checks command lines, and turns errors into exit codes."""
+"""The typer application: turns definitions into commands, checks command lines, and turns errors into exit codes.
+
+`fast_path` runs common command lines without it.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +9,38 @@ import ast
 import os
 import pkgutil
 from collections import Counter
-from functools import cache, partial
-from importlib import import_module
+from functools import cache, partial, wraps
+from inspect import Parameter as SignatureParameter
+from inspect import Signature
 from itertools import takewhile
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command_from_info
+from typer.models import CommandInfo
 
 from apflint.cli import commands
-from apflint.cli.error_reporting import print_error, run_and_report_errors
+from apflint.cli.definitions import COMPLETION_VARIABLE, REQUIRED, call, examples, list_parameters, load_command
+from apflint.cli.error_reporting import print_error, report_interrupt, run_and_report_errors
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.fast_path import print_version
 from apflint.cli.terminal import is_kubectl_plugin
 from apflint.errors import UserError
+from apflint.spelling import suggest
+from apflint.wording import quote
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typer._click import Command, Context
+
+    from apflint.cli.definitions import Definition
 
 COMMANDS = tuple(sorted(module.name for module in pkgutil.iter_modules(commands.__path__)))
 """Names of all commands. The module of the same name in the package `commands` defines the command."""
 PANELS = ("Lint", "Analyze", "Edit", "Editors and shells")
 """Groups of commands in `apflint --help`, in this order."""
-COMPLETION_VARIABLE = "_APFLINT_COMPLETE"
-"""Environment variable that a shell sets to request completions. typer defines the name."""
 
 
 class _Program(TyperGroup):
@@ -45,6 +55,12 @@ class _Program(TyperGroup):
         if cmd_name in COMMANDS and self.commands[cmd_name] is None:
             self.commands[cmd_name] = _load_command(cmd_name)
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> Any:
+        """Return the name, the command and its arguments. Raises UsageError for an unknown command, with a suggestion."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"unknown command {quote(args[0])}.{suggest(args[0], (*COMMANDS, '--version'))}")
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002  # typer's signature
         """Return the names of all commands in the order of `--help`. Does not import the modules of the commands."""
@@ -63,20 +79,65 @@ def _read_summary(name: str) -> Command:
     for node in module.body:
         match node:
             case ast.FunctionDef(decorator_list=[ast.Call(keywords=keywords)]):
-                panel = {keyword.arg: keyword.value for keyword in keywords}["rich_help_panel"]
+                panel = {keyword.arg: keyword.value for keyword in keywords}["panel"]
                 return TyperCommand(name, help=ast.get_docstring(node), rich_help_panel=ast.literal_eval(panel))
     raise LookupError(f"no command in {file.name}")
 
 
 @cache
 def _load_command(name: str) -> Command:
-    module = import_module(f"{commands.__name__}.{name}").__name__
-    (info,) = [
-        info for info in app.registered_commands if info.callback is not None and info.callback.__module__ == module
-    ]
-    app.registered_commands.remove(info)  # otherwise typer builds it again, and does not use it, in each run of `app`
-    info.cls = _StrictCommand
+    command = load_command(name)
+    assert command is not None, "COMMANDS has the names of modules"
+    info = CommandInfo(
+        name,
+        cls=_StrictCommand,
+        callback=_annotate_for_typer(command.function),
+        epilog=command.epilog,
+        rich_help_panel=command.panel,
+    )
     return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=app.rich_markup_mode)
+
+
+def _annotate_for_typer(function: Any) -> Callable[..., int | None]:
+    """Return a function with the parameters of a command, and with annotations that typer understands."""
+
+    def run(**values: object) -> int | None:
+        return call(function, values)
+
+    parameters = []
+    for name, annotation, default in list_parameters(function):
+        plain_type, definition = get_args(annotation)
+        kind: Any = Annotated[plain_type, _to_typer(definition)]
+        run.__annotations__[name] = kind
+        value = Signature.empty if default is REQUIRED else default
+        parameters.append(SignatureParameter(name, SignatureParameter.KEYWORD_ONLY, default=value, annotation=kind))
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what inspect.signature reads
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    return run
+
+
+def _to_typer(definition: Definition) -> Any:
+    settings: dict[str, Any] = {**definition.settings, "help": definition.help}
+    if "parser" in settings:
+        settings["parser"] = _report_bad_parameter(settings["parser"])
+    if definition.kind == "argument":
+        return typer.Argument(**settings)
+    # rich reads brackets in help texts as markup, and would omit them.
+    settings["help"] = definition.help.replace("[", r"\[")
+    return typer.Option(*definition.names, rich_help_panel=definition.panel, **settings)
+
+
+def _report_bad_parameter(parse: Callable[[str], object]) -> Callable[[str], object]:
+    """Return a parser that raises typer.BadParameter instead of UserError, so that the message names the option."""
+
+    @wraps(parse)
+    def parse_parameter(text: str) -> object:
+        try:
+            return parse(text)
+        except UserError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    return parse_parameter
 
 
 class _StrictCommand(TyperCommand):
@@ -91,11 +152,16 @@ class _StrictCommand(TyperCommand):
             self._reject_repeated_options(ctx, [*args])
             rest = super().parse_args(ctx, args)
         except Exception as error:
+            if unknown := getattr(error, "option_name", None) if hasattr(error, "possibilities") else None:
+                ctx.fail(f"{self.name} has no option {unknown}.{suggest(unknown, self._list_options())}")
             if getattr(error, "ctx", ctx) is None:
                 error.ctx = ctx  # type: ignore[attr-defined]  # typer's parser omits the context if a value is missing
             raise
         self._reject_empty_values(ctx)
         return rest
+
+    def _list_options(self) -> tuple[str, ...]:
+        return tuple(name for parameter in self.params for name in parameter.opts if name.startswith("-"))
 
     def invoke(self, ctx: Any) -> int:
         """Run the command, and return the exit code. Handles exceptions, because typer exits with 1 for a closed pipe."""
@@ -129,11 +195,6 @@ def _reject_options_named_like_files(arguments: list[str]) -> None:
                 f'"{argument}" is an option and also the name of a file here. For the file, write -- before all file'
                 f" names, or ./{argument}. For the option, run apflint in another directory."
             )
-
-
-def examples(*lines: tuple[str, str]) -> str:
-    """Return the examples at the end of a help page. `lines` are pairs of a purpose and a shell command."""
-    return "\n\n".join(("Examples:", *(f"# {purpose}\n{command}" for purpose, command in lines))).replace("[", r"\[")
 
 
 app = typer.Typer(
@@ -182,7 +243,7 @@ def _run(arguments: list[str]) -> int:
             standalone_mode=False,
         )
     except typer.Abort:
-        return ExitCode.INTERRUPTED
+        return report_interrupt()
     except Exception as error:
         # The exceptions of typer's copy of click are private, so usage errors are recognized by their attributes.
         if not hasattr(error, "format_message"):
@@ -191,6 +252,8 @@ def _run(arguments: list[str]) -> int:
         command = context.command_path if context else "apflint"
         message = " ".join(str(error.format_message()).split())
         return print_error(f"{message}{'' if message.endswith(('.', '?')) else '.'} Try `{command} --help`.")
+    if exit_code == ExitCode.INTERRUPTED and not isinstance(exit_code, ExitCode):
+        return report_interrupt()  # typer was interrupted before it called the command, and prints nothing
     if not arguments:
         return ExitCode.ERROR  # in a script, `apflint` without arguments is a mistake
     return exit_code if isinstance(exit_code, int) else ExitCode.OK

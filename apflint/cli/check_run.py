@@ -1,38 +1,45 @@
-"""The body of `apflint check`: checks manifests and prints the report. Also runs without typer (`fast_path`)."""
+"""The body of `apflint check`: checks manifests and prints the report."""
 
 from __future__ import annotations
 
 import sys
+from collections import deque
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import is_kubectl_plugin, style
-from apflint.engine import check
-from apflint.finding import SEVERITIES
-from apflint.inputs.manifests import (
+from apflint.finding import SEVERITIES, Report
+from apflint.output.console import Style
+from apflint.output.findings import render
+from apflint.output.findings.summary import render_summary
+from apflint.record import NamedTuple
+from apflint.releases import NEWEST
+from apflint.sources.files import (
     Selection,
     collect_named,
     describe_files_without_objects,
     read_context,
     read_selection,
 )
-from apflint.output.console import Style
-from apflint.output.findings import render
-from apflint.output.findings.summary import render_summary
-from apflint.record import NamedTuple
-from apflint.settings.resolution import resolve_settings
-from apflint.wording import pluralize
+from apflint.sources.renamings import RenamingFinder
+from apflint.sources.words import KUSTOMIZE_PREFIX
+from apflint.wording import join_some, pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from apflint.cli.report_files import ReportFile
+    from apflint.effective import Renaming
     from apflint.engine import Options
-    from apflint.finding import Report, Skipped
-    from apflint.inputs.manifests import InputFile
+    from apflint.finding import Skipped
+    from apflint.releases import Release
+    from apflint.sources.discovery import InputFile
+    from apflint.sources.kubectl import LiveConfiguration
 
+_MAX_SHOWN_NAMES = 3
 MAX_STALE_ENTRIES = 5
 """Maximum number of stale entries that a message names. The finding of a stale baseline entry no longer exists."""
 
@@ -41,9 +48,16 @@ class CheckRun(NamedTuple):
     """Manifests to check, and options of the check."""
 
     selection: Selection
-    options: Options
+    get_options: Callable[[], Options]
+    kubernetes: Release = NEWEST
+    """Release for a report without objects, which does not need the options."""
     require_objects: bool = False
     """Whether to exit with 2 if the manifests contain no FlowSchemas and no priority levels."""
+
+    @property
+    def options(self) -> Options:
+        """Options of the check."""
+        return self.get_options()
 
 
 class Output(NamedTuple):
@@ -59,20 +73,6 @@ class Output(NamedTuple):
     exit_zero: bool = False
     fix_command: str = "apflint fix"
     """Command that the summary suggests for fixable findings, or "" if fixes have already been applied."""
-
-
-def check_paths(paths: tuple[str, ...], *, force_exclude: bool) -> int:
-    """Check `paths`, or the current directory, with the settings of the project. Print the report, and return the exit code."""
-    settings = resolve_settings()
-    selection = Selection(paths or (".",), settings.exclude, force_exclude, context=settings.context)
-    if settings.cluster:
-        from apflint.settings.clusters import select_clusters
-
-        selection = selection._replace(clusters=select_clusters(settings))
-    exit_code = run_check(CheckRun(selection, settings.to_options()), Output(settings.format, settings.fail_on))
-    if not paths:
-        suggest_live()
-    return exit_code
 
 
 def suggest_live() -> None:
@@ -100,37 +100,115 @@ def check_selection(run: CheckRun, errors: list[str], named: list[str] | None = 
     Messages about unreadable files are appended to `errors`. Names of files that the user named are appended to
     `named`.
     """
-    selection, options = run.selection, run.options
+    selection = run.selection
     skipped: list[Skipped] = []
     partial: tuple[InputFile, ...] = ()
     with show_progress("Reading") as progress:
         if selection.clusters is not None:
             from apflint.cli.cluster_run import check_selected_clusters
 
-            report = check_selected_clusters(selection, options, errors, skipped, progress.track, named)
+            report = check_selected_clusters(selection, run.options, errors, skipped, progress.track, named)
         else:
-            has_context = selection.context or selection.live
-            context = [file.content for file in read_context(selection, errors)] if has_context else []
+            context = [file.content for file in read_context(selection, errors)] if selection.context else []
             files: Iterable[InputFile] = read_selection(selection, errors, skipped, progress.track)
             if named is not None:
                 files = collect_named(files, set(selection.paths), named)
             if selection.is_partial:
                 files = partial = tuple(files)
-            report = check((file.content for file in files), options, context)
+            if selection.live is not None and selection.has_manifests:
+                report = _check_applied(files, run, context, selection.live)
+            elif len(selection.kustomizations) > 1:
+                report = _check_kustomizations(files, run, context)
+            else:
+                renamings = RenamingFinder()
+                report = _check_files(renamings.track(files), run, context, renamings.find)
         if partial and report.findings:
-            from apflint.inputs.project_context import confirm_findings
+            from apflint.sources.project_context import confirm_findings
 
-            contents = [file.content for file in partial]
             report = confirm_findings(
-                report, partial, lambda others: check(contents, options, (*context, *others)), selection
+                report, partial, lambda others: _check_files(partial, run, (*context, *others)), selection
             )
     if selection.kustomizations:
-        from apflint.inputs.kustomize import name_origins
+        from apflint.sources.kustomize import name_origins
 
         report = name_origins(report, selection.kustomizations)
-    if selection.live and not selection.has_manifests:  # no file to fix
+    if selection.revisions or (selection.live and not selection.has_manifests):  # no file to fix
         report = report._replace(findings=tuple(finding._replace(fix=None) for finding in report.findings))
-    return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
+    return report._replace(skipped=(*report.skipped, *skipped), configuration=describe_selection(selection, report))
+
+
+def describe_selection(selection: Selection, report: Report) -> str:
+    """Describe the sources of the checked objects, as `Configuration.description` does for one configuration."""
+    objects = pluralize(report.objects, "object")
+    if report.clusters:
+        names = join_some([name for name, _ in report.clusters], _MAX_SHOWN_NAMES)
+        return f"clusters {names} ({objects}) and built-in objects of {report.kubernetes}"
+    if selection.live is not None:
+        running = f"running cluster (Kubernetes {report.kubernetes})"
+        return f"{running} after {objects} applied" if selection.has_manifests else f"{running} with {objects}"
+    paths = ("<stdin>" if path == "-" else path for path in selection.paths)
+    words = [*selection.revisions, *(KUSTOMIZE_PREFIX + path for path in selection.kustomizations), *paths]
+    names = "the current directory" if words == ["."] else join_some(words, _MAX_SHOWN_NAMES)
+    return f"{names} ({objects}) and built-in objects of {report.kubernetes}"
+
+
+def _check_files(
+    files: Iterable[InputFile],
+    run: CheckRun,
+    context: Iterable[tuple[str, bytes]],
+    find_renamings: Callable[[], tuple[Renaming, ...]] = tuple,
+) -> Report:
+    """Check the files. Import the checks only if a file may hold APF objects, because the import takes a third of a short run."""
+    rest = iter(files)
+    contents: deque[tuple[str, bytes]] = deque()
+    for file in rest:
+        contents.append(file.content)
+        if file.may_hold_apf:
+            from apflint.engine import check
+
+            del file  # so that its bytes are freed when they are decoded
+            first = (contents.popleft() for _ in range(len(contents)))
+            options = run.options._replace(find_renamings=find_renamings)
+            return check(chain(first, (other.content for other in rest)), options, context)
+    return Report(run.kubernetes.name, (), len(contents), objects=0, skipped=(), suppressed=0, sources={})
+
+
+def _check_applied(
+    files: Iterable[InputFile], run: CheckRun, context: Iterable[tuple[str, bytes]], live: LiveConfiguration
+) -> Report:
+    """Check the files as `kubectl apply` would change the running cluster: fields that they do not set may stay."""
+    from apflint.diff.apply import apply_manifests
+    from apflint.effective import Effective
+    from apflint.engine import load_inputs, report
+    from apflint.workspace import build_workspace
+
+    loaded = load_inputs((file.content for file in files), helm=run.options.helm)
+    applied = apply_manifests(load_inputs(live.files), loaded, live.managers, live.kubernetes, live.served)
+    workspace = build_workspace(applied.manifests, live.kubernetes, [*applied.unchanged, *load_inputs(context)])
+    return report(applied.manifests, Effective(workspace, run.options.assumptions), run.options)
+
+
+def _check_kustomizations(files: Iterable[InputFile], run: CheckRun, context: Iterable[tuple[str, bytes]]) -> Report:
+    """Check each of several kustomizations with the other files. Each kustomization is a cluster."""
+    from apflint.clusters import Cluster, check_clusters
+    from apflint.engine import load_inputs
+    from apflint.sources.kustomize import name_rendered
+
+    options = run.options
+    loaded = {file.name: load_inputs([file.content], helm=options.helm) for file in files}
+    further = {name: load_inputs([(name, data)]) for name, data in context}
+    built = {name_rendered(directory): directory for directory in run.selection.kustomizations}
+    clusters = [
+        Cluster(
+            f"{KUSTOMIZE_PREFIX}{directory}",
+            tuple(file for file in loaded if file == name or file not in built),
+            tuple(further),
+            options.kubernetes,
+            options.assumptions._replace(one_cluster=True),
+        )
+        for name, directory in built.items()
+    ]
+    return check_clusters({**further, **loaded}, clusters, options, tuple(loaded))
 
 
 def note_files_without_objects(named: Iterable[str], report: Report) -> None:
@@ -142,7 +220,7 @@ def note_files_without_objects(named: Iterable[str], report: Report) -> None:
 
 def _hide_known_findings(report: Report, path: str, run: CheckRun) -> Report:
     """Return the report without the findings in the baseline file `path`, and print a note on stale entries."""
-    from apflint.inputs.baseline_file import hide_known_findings
+    from apflint.sources.baseline_file import hide_known_findings
 
     compared = hide_known_findings(report, path, run.selection.paths, run.options)
     clusters = run.selection.clusters

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from apflint.clusters import check_clusters
 from apflint.engine import load_inputs
-from apflint.inputs.clusters import read_cluster_inputs
-from apflint.inputs.project_context import confirm_findings
+from apflint.sources.clusters import read_cluster_inputs
+from apflint.sources.project_context import confirm_findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from apflint.engine import Options
     from apflint.finding import Report, Skipped
-    from apflint.inputs.clusters import ClusterInputs
-    from apflint.inputs.discovery import FoundFile
-    from apflint.inputs.manifests import Selection
     from apflint.load import Loaded
+    from apflint.sources.clusters import ClusterInputs
+    from apflint.sources.discovery import FoundFile
+    from apflint.sources.files import Selection
 
 
 class ClusterChecker:
@@ -88,6 +88,10 @@ def check_selected_clusters(
         named += (file.name for file in reported if file.path in selection.paths and file.path != "-")
     checker = ClusterChecker(inputs, options)
     report = checker.check({})
+    if inputs.kustomizations:
+        from apflint.sources.kustomize import name_origins
+
+        report = name_origins(report, inputs.kustomizations)
     if not selection.is_partial:
         return report
     rest = [inputs.files[name] for cluster in inputs.clusters if not cluster.name for name in cluster.members]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,10 @@ from apflint.budgets import MAX_CLUSTERS
 from apflint.cli.error_reporting import print_note
 from apflint.cluster_layout import SuggestedCluster, Suggestion, is_unicode, render_cluster, suggest_clusters
 from apflint.errors import UserError
-from apflint.inputs.cluster_layout import read_layout
-from apflint.output.json_text import to_json
+from apflint.output.json_text import SCHEMA, to_json
 from apflint.output.sanitize import sanitize, sanitize_json
 from apflint.settings.discovery import find_git_root
+from apflint.sources.cluster_layout import read_layout
 from apflint.wording import join_some, pluralize, quote
 
 if TYPE_CHECKING:
@@ -42,10 +41,10 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
             f"{len(suggestion.clusters):,} directories look like clusters, but settings define at most {MAX_CLUSTERS:,}."
         )
     new = _remove_known(suggestion.clusters, settings.cluster, os.path.dirname(os.path.abspath(file)))
-    new = [cluster for cluster in new if not _report_other_encoding(cluster)]
+    new = [cluster for cluster in new if _can_be_written(cluster)]
     if output_format == "json":
-        clusters = [{"name": cluster.name, "paths": [*cluster.paths]} for cluster in new]
-        sys.stdout.write(to_json({"schema": 1, "clusters": clusters, "shared": [*suggestion.shared]}, 2))
+        clusters = [{"name": cluster.name, **_list_sources(cluster)} for cluster in new]
+        sys.stdout.write(to_json({"schema": SCHEMA, "clusters": clusters, "shared": [*suggestion.shared]}, 2))
     elif new:
         header = "tool.apflint.cluster" if os.path.basename(file) == "pyproject.toml" else "cluster"
         sys.stdout.write(sanitize_json(_render(new, suggestion.shared, header)))  # TOML has the same escapes
@@ -55,12 +54,22 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
     print_note(_describe(new, suggestion, len(layout.objects), file))
 
 
-def _report_other_encoding(cluster: SuggestedCluster) -> bool:
-    """Return whether a path of a cluster is not UTF-8. If so, print a note."""
-    others = [path for path in cluster.paths if not is_unicode(path)]
+def _can_be_written(cluster: SuggestedCluster) -> bool:
+    """Return whether settings can describe a cluster. If not, print a note."""
+    others = [path for path in (*cluster.paths, *cluster.kustomizations) if not is_unicode(path)]
     if others:
         print_note(f"no table for {quote(others[0])}, because settings cannot contain a path that is not UTF-8")
-    return bool(others)
+    elif len(cluster.kustomizations) > 1:
+        names = join_some([quote(path) for path in cluster.kustomizations], _MAX_NAMES)
+        print_note(
+            f"no table for cluster {quote(cluster.name)}, because several kustomizations build its objects: {names}. Add a"
+            " kustomization that lists them, and name its directory: kustomize = ..."
+        )
+    return not others and len(cluster.kustomizations) <= 1
+
+
+def _list_sources(cluster: SuggestedCluster) -> dict[str, object]:
+    return {"kustomize": cluster.kustomizations[0]} if cluster.kustomizations else {"paths": [*cluster.paths]}
 
 
 def _describe(new: list[SuggestedCluster], suggestion: Suggestion, files: int, file: str) -> str:
@@ -79,7 +88,7 @@ def _relate(suggestion: Suggestion, root: str, directory: str) -> Suggestion:
         return tuple(os.path.relpath(os.path.join(root, path), directory).replace(os.sep, "/") for path in paths)
 
     clusters = tuple(
-        SuggestedCluster(cluster.name, relate(cluster.paths), relate(cluster.rendered))
+        SuggestedCluster(cluster.name, relate(cluster.paths), relate(cluster.kustomizations))
         for cluster in suggestion.clusters
     )
     return Suggestion(clusters, relate(suggestion.shared))
@@ -90,26 +99,21 @@ def _remove_known(
 ) -> list[SuggestedCluster]:
     """Return the clusters without those that the settings define: by name, or with the same or more paths."""
     names = {cluster.name for cluster in known}
-    covered = [{os.path.abspath(path) for path in cluster.paths} for cluster in known]
-    return [
-        cluster
-        for cluster in clusters
-        if cluster.name not in names
-        and not any(
-            {os.path.normpath(os.path.join(directory, path)) for path in cluster.paths} <= paths for paths in covered
-        )
-    ]
+    covered = [{os.path.abspath(path) for path in (*cluster.paths, cluster.kustomize) if path} for cluster in known]
+
+    def is_known(cluster: SuggestedCluster) -> bool:
+        sources = cluster.kustomizations or cluster.paths
+        paths = {os.path.normpath(os.path.join(directory, path)) for path in sources}
+        return cluster.name in names or any(paths <= others for others in covered)
+
+    return [cluster for cluster in clusters if not is_known(cluster)]
 
 
 def _render(clusters: Iterable[SuggestedCluster], shared: tuple[str, ...], header: str) -> str:
-    blocks = []
-    for cluster in clusters:
-        comment = "".join(
-            f"# Kustomize changes objects in {sanitize(quote(path))}, and apflint reads the files as they are. To check the result:\n"
-            f"# apflint check -k {sanitize(shlex.quote(path))}\n"
-            for path in cluster.rendered
-        )
-        blocks.append(comment + render_cluster(cluster.name, cluster.paths, header))
+    blocks = [
+        render_cluster(cluster.name, cluster.paths, header, kustomization=next(iter(cluster.kustomizations), None))
+        for cluster in clusters
+    ]
     if shared:
         names = sanitize(join_some([quote(path) for path in shared], _MAX_NAMES))
         blocks.append(f"# No cluster contains {names}. Add shared paths to the clusters that use them.\n")

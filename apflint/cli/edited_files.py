@@ -6,13 +6,17 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from apflint.cli.terminal import is_ci_log
+from apflint.cli.terminal import is_ci_log, style
 from apflint.edit.file_content import NotReplacedError, replace
+from apflint.output.console import Style
 from apflint.output.patch import render_patch, sanitize_patch_line
 from apflint.output.sanitize import sanitize, sanitize_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_PATCH_COLORS = {"---": "bold", "+++": "bold", "@@": "gutter", "+": "good", "-": "error"}
+"""Styles of the lines of a patch, by their start."""
 
 
 def print_remark(message: str) -> None:
@@ -20,14 +24,16 @@ def print_remark(message: str) -> None:
     sys.stderr.write(f"{sanitize_path(message)}\n")
 
 
-def print_edited(name: str, path: str, before: bytes, after: bytes, named: Sequence[str], *, diff: bool) -> str | None:
+def print_edited(
+    name: str, path: str, before: bytes, after: bytes, named: Sequence[str], *, diff: bool, color: str
+) -> str | None:
     """Write the edited file, or print a patch if `diff` is true. Return a message if the file is not written.
 
     Edited standard input (`path` is `-` or `/dev/stdin`) is printed. `named` are the paths on the command line.
     """
     if diff:
         if after != before:
-            _print_patch(name, before, after)
+            _print_patch(name, before, after, color)
     elif path in ("-", "/dev/stdin"):
         sys.stdout.flush()
         sys.stdout.buffer.write(after)
@@ -37,14 +43,24 @@ def print_edited(name: str, path: str, before: bytes, after: bytes, named: Seque
     return None
 
 
-def _print_patch(name: str, before: bytes, after: bytes) -> None:
-    """Print a patch. The patch is sanitized on a terminal and in a CI log, and unchanged in a file or a pipe."""
+def _print_patch(name: str, before: bytes, after: bytes, color: str) -> None:
+    """Print a patch. The patch is sanitized on a terminal and in a CI log, and unchanged in a file or a pipe.
+
+    FORCE_COLOR does not color a patch in a file or a pipe, because `git apply` would reject it.
+    """
     lines = render_patch(name, before, after)
-    if sys.stdout.isatty():
+    if color == "always" or (sys.stdout.isatty() and style(color).color):
+        lines = map(_paint_patch_line, lines)
+    elif sys.stdout.isatty():
         lines = map(sanitize, lines)
     elif is_ci_log():
         lines = map(sanitize_patch_line, lines)
     sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _paint_patch_line(line: str) -> str:
+    code = next((code for start, code in _PATCH_COLORS.items() if line.startswith(start)), "")
+    return Style(color=True).paint(sanitize(line), code) if code else sanitize(line)
 
 
 def _write(path: str, before: bytes, after: bytes, named: Sequence[str]) -> str | None:

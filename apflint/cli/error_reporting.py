@@ -32,13 +32,15 @@ def run_and_report_errors(command: Callable[[], int | None]) -> int:
     except UserError as error:
         return print_error(str(error))
     except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
+        return report_interrupt()
     except BrokenPipeError:  # the reader of the output has closed the pipe, as in `| head`
         _discard_output()
         return ExitCode.OK
     except OSError as error:
         return _report_os_error(error)
     except Exception as error:
+        if _follows_interrupt(error):
+            return report_interrupt()
         if os.environ.get("APFLINT_DEBUG"):
             raise
         return print_error(
@@ -46,6 +48,22 @@ def run_and_report_errors(command: Callable[[], int | None]) -> int:
             " traceback, and please report it"
         )
     return exit_code
+
+
+def report_interrupt() -> ExitCode:
+    """Print that the user interrupted the run, and return the exit code."""
+    print_note("interrupted")
+    return ExitCode.INTERRUPTED
+
+
+def _follows_interrupt(error: BaseException) -> bool:
+    """Return whether a library has replaced the exception of Ctrl-C by its own."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def print_error(message: str) -> ExitCode:

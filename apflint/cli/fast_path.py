@@ -1,38 +1,45 @@
-"""Runs the command line of the pre-commit hook without typer, because importing typer takes a third of the run time."""
+"""Runs common command lines without typer, because importing typer takes a third of a short run.
+
+typer stays the definition of the command line. The parser here reads the same definitions, and accepts only what it
+certainly understands as typer does. All other command lines, including every wrong one, are left to typer.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
+from itertools import takewhile
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from apflint.cli.definitions import COMPLETION_VARIABLE, REQUIRED, call, list_parameters, load_command
+from apflint.cli.help_page import find_help_page
+from apflint.errors import UserError
+from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from apflint.cli.definitions import Definition
 
 
-def find_fast_path(arguments: list[str]) -> Callable[[], int] | None:
-    """Return a function that runs `arguments` without typer, or None if typer is needed.
-
-    Typer is not needed for `--version` and `check [--force-exclude] [--] PATH...`.
-    """
-    if "_APFLINT_COMPLETE" in os.environ:
+def find_fast_path(arguments: list[str]) -> Callable[[], int | None] | None:
+    """Return a function that runs `arguments` without typer, or None if typer is needed."""
+    if COMPLETION_VARIABLE in os.environ or not arguments:
         return None
     if arguments == ["--version"]:
         return print_version
-    if arguments[:1] != ["check"]:
+    if (page := find_help_page(arguments)) is not None:
+        return partial(_print_page, page)
+    name, *words = arguments
+    command = load_command(name)
+    if command is None or "" in words or any(map(_may_be_file, takewhile("--".__ne__, words))):
         return None
-    words = arguments[1:]
-    force_exclude = words[:1] == ["--force-exclude"]
-    words = words[force_exclude:]
-    if words[:1] == ["--"]:
-        words = words[1:]
-    elif any(word.startswith("-") for word in words):
+    try:
+        return partial(call, command.function, parse_words(command.function, words))
+    except _NeedsTyperError:
         return None
-    if "" in words or "-" in words:
-        return None
-    from apflint.cli.check_run import check_paths
-
-    return lambda: check_paths(tuple(words), force_exclude=force_exclude)
 
 
 def print_version() -> int:
@@ -41,3 +48,125 @@ def print_version() -> int:
 
     sys.stdout.write(f"apflint {__version__}\n")
     return 0
+
+
+def _print_page(page: str) -> int:
+    sys.stdout.write(page)
+    return 0
+
+
+def _may_be_file(word: str) -> bool:
+    """Return whether an option is also the name of a file, which typer's path rejects."""
+    return len(word) > 1 and word[0] == "-" and ("\0" in word or os.path.lexists(word))
+
+
+_MAX_DIGITS = 20
+"""Length of a number that typer must check, because Python limits the length of integers."""
+
+
+class _NeedsTyperError(Exception):
+    """Raised if typer must parse a command line."""
+
+
+class _Parameter(NamedTuple):
+    """A parameter of a command's function."""
+
+    name: str
+    kind: Any
+    """Type of the value, or of each value."""
+    is_multiple: bool
+    """Whether an option can be repeated, or an argument takes all remaining words."""
+    is_required: bool
+    definition: Definition
+
+    @property
+    def is_option(self) -> bool:
+        return self.definition.kind == "option"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of an option. Flags have explicit names, because typer would add the name `--no-...`."""
+        return self.definition.names or (f"--{self.name.replace('_', '-')}",)
+
+    def convert(self, text: str) -> object:
+        """Return the value that `text` stands for. Raises _NeedsTyperError if the value may be invalid."""
+        try:
+            return self._parser(text)(text)
+        except (UserError, ValueError) as error:
+            raise _NeedsTyperError from error
+
+    def _parser(self, text: str) -> Callable[[str], object]:
+        if "parser" in self.definition.settings:
+            return self.definition.settings["parser"]
+        if self.kind is str or (get_origin(self.kind) is Literal and text in get_args(self.kind)):
+            return str
+        if self.kind in (int, float) and len(text) < _MAX_DIGITS and not text.strip("0123456789."):
+            return self.kind  # type: ignore[no-any-return]  # int or float
+        raise _NeedsTyperError
+
+
+def parse_words(function: Callable[..., object], words: list[str]) -> dict[str, object]:
+    """Return the arguments of a command's function that the words of a command line give. The others have their defaults.
+
+    Raises _NeedsTyperError if typer must parse the words.
+    """
+    parameters = list(_read_parameters(function))
+    options = {name: parameter for parameter in parameters if parameter.is_option for name in parameter.options}
+    values: dict[str, Any] = {}
+    positional: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            positional += rest
+        elif word == "-" or word[0] != "-":
+            positional.append(word)
+        else:
+            _read_option(word, rest, options, values)
+    _read_arguments(positional, [parameter for parameter in parameters if not parameter.is_option], values)
+    if any(parameter.is_required and parameter.name not in values for parameter in parameters):
+        raise _NeedsTyperError
+    return values
+
+
+def _read_parameters(function: Callable[..., object]) -> Iterator[_Parameter]:
+    for parameter in list_parameters(function):
+        kind, definition = get_args(parameter.annotation)
+        if NoneType in get_args(kind):
+            (kind,) = (part for part in get_args(kind) if part is not NoneType)
+        is_multiple = get_origin(kind) is list
+        if is_multiple:
+            (kind,) = get_args(kind)
+        yield _Parameter(parameter.name, kind, is_multiple, parameter.default is REQUIRED, definition)
+
+
+def _read_option(word: str, rest: Iterator[str], options: dict[str, _Parameter], values: dict[str, Any]) -> None:
+    """Add the value of the option `word` to `values`. Take a value that is the next word from `rest`."""
+    name, equals, text = word.partition("=") if word.startswith("--") else (word, "", "")
+    parameter = options.get(name)
+    if parameter is None or (parameter.kind is bool and equals):
+        raise _NeedsTyperError
+    if parameter.kind is bool:
+        values[parameter.name] = True
+        return
+    if not equals:
+        text = next(rest, "")
+        if text.startswith("-") and text != "-":
+            raise _NeedsTyperError  # probably a missing value
+    if not text or (parameter.name in values and not parameter.is_multiple):
+        raise _NeedsTyperError
+    value = parameter.convert(text)
+    if parameter.is_multiple:
+        values.setdefault(parameter.name, []).append(value)
+    else:
+        values[parameter.name] = value
+
+
+def _read_arguments(words: list[str], arguments: list[_Parameter], values: dict[str, Any]) -> None:
+    """Add the values of the arguments to `values`, in order. An argument for several words takes the rest."""
+    for argument in arguments:
+        count = len(words) if argument.is_multiple else 1
+        taken, words = [argument.convert(word) for word in words[:count]], words[count:]
+        if taken:
+            values[argument.name] = taken if argument.is_multiple else taken[0]
+    if words:
+        raise _NeedsTyperError

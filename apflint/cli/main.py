@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 def main() -> NoReturn:
     """Run the command line of this process (`sys.argv`), and exit with one of the exit codes in `exit_codes`."""
+    sys.unraisablehook = _hide_interrupts
     try:
         import gc
 
@@ -18,12 +19,14 @@ def main() -> NoReturn:
         _prepare_streams()
         exit_code = run(sys.argv[1:])
     except KeyboardInterrupt:  # raised before the command started
-        exit_code = 130
+        from apflint.cli.error_reporting import report_interrupt
+
+        exit_code = report_interrupt()
     _exit(exit_code)
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command with these arguments, and return the exit code. Import typer only if the command needs typer."""
+    """Run the command with these arguments, and return the exit code. Import typer only if it is needed."""
     from apflint.cli.fast_path import find_fast_path
 
     if (command := find_fast_path(arguments)) is not None:
@@ -33,6 +36,12 @@ def run(arguments: list[str]) -> int:
     from apflint.cli import app
 
     return app.run(arguments)
+
+
+def _hide_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
+    """Report an exception that Python cannot raise, except Ctrl-C in a callback of a C library or in a destructor."""
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
 
 
 def _prepare_streams() -> None:

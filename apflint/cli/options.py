@@ -6,26 +6,26 @@ is defined with `option`.
 
 from __future__ import annotations
 
+import os
 import re
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
-import typer
-
-from apflint import releases
 from apflint.cli import completers
+from apflint.cli.definitions import Definition
 from apflint.errors import UserError
-from apflint.releases import NEWEST, RELEASES, Release
+from apflint.record import NamedTuple
+from apflint.releases import NEWEST, RELEASES, Release, parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from typer.models import OptionInfo
-
-    from apflint.inputs.kubectl import KubectlOptions
+    from apflint.cli.definitions import ParameterSettings
     from apflint.rule_selection import RuleSelector
     from apflint.settings.clusters import ClusterSelection
     from apflint.settings.model import Settings
+    from apflint.sources.configuration import ConfigurationOptions
+    from apflint.sources.kubectl import KubectlOptions
 
 CLUSTER = "Cluster"
 FIXES = "Fixes"
@@ -38,43 +38,41 @@ MAX_SEATS = 2**31 - 1
 """Maximum number of seats of an API server. The flags that set the seats are 32-bit integers."""
 
 
-class _OptionSettings(TypedDict, total=False):
-    """Keyword arguments of `option`, which are passed to `typer.Option`."""
-
-    metavar: str
-    show_default: str
-    case_sensitive: bool
-    parser: Callable[[str], object]
-    autocompletion: Callable[..., Iterable[object]]
+def option(panel: str | None, text: str, *names: str, **settings: Unpack[ParameterSettings]) -> Definition:
+    """Return the definition of an option with the help text `text`. `--help` shows the option in the panel `panel`."""
+    return Definition("option", text, settings, names, panel)
 
 
-def option(panel: str, text: str, *names: str, **settings: Unpack[_OptionSettings]) -> OptionInfo:
-    """Return a typer option with the help text `text`. `--help` shows the option in the panel `panel`."""
-    return cast("OptionInfo", typer.Option(*names, help=text, rich_help_panel=panel, **settings))
+def argument(text: str, **settings: Unpack[ParameterSettings]) -> Definition:
+    """Return the definition of an argument with the help text `text`."""
+    return Definition("argument", text, settings)
 
 
-def _rules_option(text: str) -> OptionInfo:
+def _rules_option(text: str) -> Definition:
     return option(RULES, text, metavar="RULES", autocompletion=completers.complete_rules)
 
 
-def parse_release(text: str) -> Release:
-    """Parse a Kubernetes release, such as `1.36`. Raises typer.BadParameter for an unknown release."""
+def parse_number(text: str | float) -> float:
+    """Parse a number, such as `0.001` or `0.1%`. Raises UserError for other text."""
+    if isinstance(text, float):  # typer also parses default values
+        return text
+    digits, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
     try:
-        return releases.parse_release(text)
-    except UserError as error:
-        raise typer.BadParameter(str(error)) from error
+        return float(digits) / 100 if percent else float(digits)
+    except ValueError as error:
+        raise UserError(f'"{text}" is not a number, such as 0.5 or 50%') from error
 
 
 def parse_seats(text: str) -> int:
     """Parse the seats of an API server: an integer, or the values of both inflight flags, such as `400+200`.
 
-    The flags are --max-requests-inflight and --max-mutating-requests-inflight. Raises typer.BadParameter for other
-    text, and for seats below 1 or above `MAX_SEATS`.
+    The flags are --max-requests-inflight and --max-mutating-requests-inflight. Raises UserError for other text,
+    and for seats below 1 or above `MAX_SEATS`.
     """
     match = re.fullmatch(r"(\d{1,20})(?:\+(\d{1,20}))?", text.strip(), re.ASCII)
     seats = int(match[1]) + int(match[2] or 0) if match else 0
     if not 1 <= seats <= MAX_SEATS:
-        raise typer.BadParameter(
+        raise UserError(
             f'"{text}" is not an integer from 1 to {MAX_SEATS}, or the sum of the two inflight flags of kube-apiserver,'
             " such as 400+200"
         )
@@ -102,7 +100,7 @@ def chain_paths(*paths: list[str] | None) -> tuple[str, ...]:
     return tuple(chain(*filter(None, paths)))
 
 
-def select_clusters(settings: Settings, names: list[str] | None) -> ClusterSelection | None:
+def select_clusters(settings: Settings, names: Iterable[str] | None) -> ClusterSelection | None:
     """Return the clusters of --cluster, or all clusters. Return None if there are none.
 
     Raises UserError for an unknown name.
@@ -138,24 +136,25 @@ def reject_combinations(first: dict[str, object], second: dict[str, object]) -> 
                 raise UserError(f"{name} and {other} cannot be combined")
 
 
-def parse_live(
-    live: bool, kubeconfig: str | None, kube_context: str | None, *, no_defaults: bool = False
-) -> KubectlOptions | None:
-    """Return the running cluster of the options, or None without --live. Raises UserError for conflicting options."""
-    for name, is_given in (("--kubeconfig", kubeconfig is not None), ("--kube-context", kube_context is not None)):
-        if is_given and not live:
-            raise UserError(f"{name} requires --live")
-    if not live:
-        return None
-    if no_defaults:
-        raise UserError("--live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
-    from apflint.inputs.kubectl import KubectlOptions
+def reject_kube_context(context: list[str] | None, advice: str) -> None:
+    """Raise UserError, with `advice` about the name, if a path of --context is missing and looks like a context of a kubeconfig.
 
-    return KubectlOptions(kubeconfig, kube_context)
+    In kubectl, --context is the context. Names of contexts may contain `/` and `:`, as those of Amazon EKS do.
+    """
+    from apflint.sources.discovery import SUFFIXES
+
+    for path in context or ():
+        if path != "-" and not path.endswith(SUFFIXES) and "\0" not in path and not os.path.lexists(path):
+            raise UserError(
+                f"--context {path}: no such file or directory. In apflint, --context names manifests. {advice.format(path)}"
+            )
 
 
-_PATHS_HELP = "Files, directories (the *.yaml, *.yml and *.json files below), or - for standard input."
-_FILENAME_HELP = "Files, directories, or - for standard input; repeatable."
+_PATHS_HELP = (
+    "Files, directories (the *.yaml, *.yml and *.json files below), - for standard input, or other sources:"
+    " git:REVISION[:PATH], kustomize:DIR, cluster:NAME of the settings, live for the running cluster, defaults:X.Y."
+)
+_FILENAME_HELP = "Files, directories, - for standard input, or another source, such as git:main; repeatable."
 _KUSTOMIZE_HELP = "Kustomization to build with kustomize or kubectl; repeatable."
 _EXCLUDE_HELP = "Ignore matching files and directories below directories; repeatable."
 _CONTEXT_HELP = "Further manifests of the cluster, which are read but have no findings; repeatable."
@@ -167,7 +166,13 @@ _SEATS_HELP = (
 _COLOR_HELP = "Color the output. auto: on a terminal, unless NO_COLOR is set, or if FORCE_COLOR is set."
 
 Paths = Annotated[
-    list[str] | None, typer.Argument(metavar="[PATH]...", help=_PATHS_HELP, show_default="the current directory")
+    list[str] | None,
+    argument(
+        _PATHS_HELP,
+        metavar="[PATH]...",
+        show_default="the clusters of the settings, or the current directory",
+        autocompletion=completers.complete_configuration,
+    ),
 ]
 Filenames = Annotated[list[str] | None, option(INPUT, _FILENAME_HELP, "--filename", "-f", metavar="PATH")]
 Kustomize = Annotated[list[str] | None, option(INPUT, _KUSTOMIZE_HELP, "--kustomize", "-k", metavar="DIR")]
@@ -234,12 +239,113 @@ Clusters = Annotated[
     ),
 ]
 
+Render = Annotated[
+    bool,
+    option(
+        CLUSTER,
+        "Render clusters of the settings with the programs that the settings name, and let kustomize use the network."
+        " APFLINT_RENDER=1 does the same.",
+        "--render",
+    ),
+]
+
 UnsafeFixes = Annotated[bool, option(FIXES, "Include fixes that may change the meaning of objects.", "--unsafe-fixes")]
 Diff = Annotated[bool, option(FIXES, "Show the edits instead of making them.", "--diff")]
 
+Threshold = Literal["error", "warning", "info", "never"]
+FailOn = Annotated[
+    Threshold | None,
+    option(OUTPUT, "Exit with 1 if there are findings of this severity or higher.", "--fail-on", show_default="error"),
+]
 Format = Annotated[Literal["text", "json"], option(OUTPUT, "Output format.", "--format")]
 ExitZero = Annotated[bool, option(OUTPUT, "Exit with 0 instead of 1. Errors still exit with 2.", "--exit-zero")]
 Color = Annotated[Literal["auto", "always", "never"], option(OUTPUT, _COLOR_HELP)]
 
 Config = Annotated[str | None, option(SETTINGS, "Settings file to use instead of the closest one.", metavar="FILE")]
 Isolated = Annotated[bool, option(SETTINGS, "Ignore settings files.", "--isolated")]
+
+
+class SourceOptions(NamedTuple):
+    """Options that name the sources of a configuration, and describe the cluster."""
+
+    filename: Filenames = None
+    kustomize: Kustomize = None
+    cluster: Cluster = None
+    live: Live = False
+    kubeconfig: Kubeconfig = None
+    kube_context: KubeContext = None
+    kubernetes: Kubernetes = None
+    no_defaults: NoDefaults = False
+    server_concurrency: ServerConcurrency = None
+    render: Render = False
+    config: Config = None
+    isolated: Isolated = False
+
+    def select(self, paths: list[str] | None = None, compared: str | None = None) -> ConfigurationOptions:
+        """Return what the options and `paths` name. Raises UserError for options that contradict each other.
+
+        `compared` is the other side of a comparison. --kubeconfig and --kube-context also describe its running cluster.
+        """
+        from apflint.sources.configuration import ConfigurationOptions
+        from apflint.sources.words import LIVE
+
+        reject_combinations({"--live": self.live, "--kustomize": self.kustomize}, {"--cluster": self.cluster})
+        clusters = [self.cluster] if self.cluster is not None else None
+        words = list_words(paths, self.filename, kustomize=self.kustomize, clusters=clusters, live=self.live)
+        return ConfigurationOptions(
+            words,
+            self.kubernetes,
+            self.server_concurrency,
+            not self.no_defaults,
+            self.config,
+            self.isolated,
+            parse_kubectl(LIVE in (*words, compared), self.kubeconfig, self.kube_context, no_defaults=self.no_defaults),
+            may_render=may_render(self.render),
+        )
+
+
+def list_words(
+    *paths: list[str] | None, kustomize: list[str] | None = None, clusters: list[str] | None = None, live: bool = False
+) -> tuple[str, ...]:
+    """Return the words that arguments and options name: `-k DIR` is `kustomize:DIR`, and `--live` is `live`."""
+    from apflint.sources.words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
+
+    return (
+        *([LIVE] if live else ()),
+        *chain_paths(*paths),
+        *(KUSTOMIZE_PREFIX + directory for directory in kustomize or ()),
+        *(CLUSTER_PREFIX + name for name in clusters or ()),
+    )
+
+
+def reject_other_sources(command: str, *paths: list[str] | None) -> None:
+    """Raise UserError if an argument names something other than files, which `command` cannot edit."""
+    from apflint.sources.words import BUILT_IN_PREFIX, LIVE, parse_words
+
+    words = parse_words(list_words(*paths))
+    others = (*words.revisions, *words.kustomizations, *([LIVE] if words.is_live else ()))
+    if words.release is not None:
+        others = (*others, BUILT_IN_PREFIX + words.release.name)
+    if others:
+        raise UserError(f"{others[0]}: {command} edits files. Name the files from which this is read")
+
+
+def may_render(render: bool) -> bool:
+    """Return whether --render or the environment permits programs that the settings name."""
+    return render or os.environ.get("APFLINT_RENDER") == "1"
+
+
+def parse_kubectl(
+    is_live: bool, kubeconfig: str | None, kube_context: str | None, *, no_defaults: bool = False
+) -> KubectlOptions | None:
+    """Return how kubectl reaches the running cluster, or None without it. Raises UserError for conflicting options."""
+    for name, is_given in (("--kubeconfig", kubeconfig is not None), ("--kube-context", kube_context is not None)):
+        if is_given and not is_live:
+            raise UserError(f"{name} requires --live")
+    if not is_live:
+        return None
+    if no_defaults:
+        raise UserError("--live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
+    from apflint.sources.kubectl import KubectlOptions
+
+    return KubectlOptions(kubeconfig, kube_context)

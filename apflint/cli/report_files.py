@@ -5,23 +5,21 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-import typer
-
 from apflint.atomic_write import write_atomically
 from apflint.cli.error_reporting import print_note
 from apflint.errors import UserError
-from apflint.inputs.discovery import SUFFIXES, FoundFile
-from apflint.inputs.reading import read_file
 from apflint.output.findings import FORMATS, render
 from apflint.settings.patterns import PathMatcher
+from apflint.sources.discovery import SUFFIXES, FoundFile
+from apflint.sources.reading import read_file
 from apflint.wording import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apflint.finding import Report
-    from apflint.inputs.manifests import Selection
     from apflint.output.console import Style
+    from apflint.sources.files import Selection
 
 JOB_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 MAX_JOB_SUMMARY_BYTES = 1 << 20
@@ -36,9 +34,9 @@ class ReportFile(NamedTuple):
 
 
 def parse_format(name: str) -> str:
-    """Return the name of an output format unchanged. Raises typer.BadParameter for an unknown format."""
+    """Return the name of an output format unchanged. Raises UserError for an unknown format."""
     if name not in FORMATS:
-        raise typer.BadParameter(f'unknown format "{name}": use {join_words(FORMATS)}')
+        raise UserError(f'unknown format "{name}": use {join_words(FORMATS)}')
     return name
 
 

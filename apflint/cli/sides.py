@@ -1,104 +1,77 @@
-"""Configurations to compare, as the commands diff and replay name them."""
+"""Reads configurations for commands: prints their notes, and names the sides of a comparison."""
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from apflint.cli.error_reporting import print_note
 from apflint.cli.progress import show_progress
 from apflint.errors import UserError
-from apflint.inputs.apf_configuration import BUILT_IN_PREFIX, CLUSTER_PREFIX, LIVE, read_configuration, select_cluster
-from apflint.load.source import GIT_PREFIX
+from apflint.settings.clusters import MAX_NAMED_CLUSTERS
+from apflint.sources.configuration import list_clusters, read_configuration
+from apflint.sources.words import BUILT_IN_PREFIX, CLUSTER_PREFIX, LIVE, parse_words
+from apflint.wording import join_some
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from apflint.effective import Effective
-    from apflint.inputs.apf_configuration import ClusterOptions
+    from apflint.sources.configuration import Configuration, ConfigurationOptions
 
 
-def has_own_objects(name: str) -> bool:
+def read(options: ConfigurationOptions) -> Configuration:
+    """Read the configuration that the options name, and print its notes. Raises UserError as `read_configuration` does."""
+    configuration = read_configuration(options)
+    for note in configuration.notes:
+        print_note(note)
+    return configuration
+
+
+def has_own_objects(word: str) -> bool:
     """Return whether a side is a cluster to which no manifests are applied."""
-    return name == LIVE or name.startswith(BUILT_IN_PREFIX)
+    return word == LIVE or word.startswith(BUILT_IN_PREFIX)
 
 
-def read_live(options: ClusterOptions, kubeconfig: str | None, kube_context: str | None) -> ClusterOptions:
+def is_project(word: str) -> bool:
+    """Return whether a side is the current directory, now or in a git revision, instead of a path or a cluster."""
+    return parse_words((word,)).is_project
+
+
+def read_live(options: ConfigurationOptions) -> ConfigurationOptions:
     """Return options with the objects of the running cluster, which both sides share."""
     if not options.defaults:
         raise UserError("live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
-    from apflint.inputs.kubectl import KubectlOptions, read_live_configuration
+    from apflint.sources.kubectl import KubectlOptions, read_live_configuration
 
-    kubectl = KubectlOptions(kubeconfig, kube_context)
     with show_progress("Reading the cluster"):
-        return options._replace(live=kubectl, recorded=read_live_configuration(kubectl, options.kubernetes))
+        recorded = read_live_configuration(options.kubectl or KubectlOptions(), options.kubernetes)
+    return options._replace(recorded=recorded)
 
 
-def describe_side(paths: Sequence[str], options: ClusterOptions, known: Effective) -> str:
-    """Return the name of a configuration that options select, in the form in which sides are named."""
-    names = [*paths, *options.kustomizations]
-    if options.live is not None:
-        names.insert(0, LIVE)
-    elif options.cluster is not None:
-        names.insert(0, f"{CLUSTER_PREFIX}{options.cluster}")
-    elif not names:
-        has_manifests = any(True for _ in known.workspace.documents())
-        names = ["." if has_manifests else f"{BUILT_IN_PREFIX}{known.release.name}"]
-    return " + ".join(map(_show_name, names))
+def read_side(word: str, options: ConfigurationOptions, cluster: str | None = None) -> Configuration:
+    """Read one side of a comparison: `word`, with the files that `options` name, and print its notes.
 
-
-def require_objects(known: Effective, name: str, notes: Sequence[str]) -> None:
-    """Raise UserError if a configuration with manifests has no APF objects. Else print the notes on its manifests."""
-    if _lacks_objects(known):
-        raise UserError("; ".join(notes) or f"{name}: no FlowSchema and no PriorityLevelConfiguration found")
-    for note in notes:
-        print_note(note)
-
-
-def _lacks_objects(known: Effective) -> bool:
-    workspace = known.workspace
-    return not workspace.rejected and all(document.source.is_live for document in workspace.documents())
-
-
-def is_project(name: str) -> bool:
-    """Return whether a side is the current directory, now or in a git revision, instead of a path or a cluster."""
-    return name == "." or (name.startswith(GIT_PREFIX) and ":" not in name.removeprefix(GIT_PREFIX))
-
-
-def read_side(
-    name: str, common: tuple[str, ...], options: ClusterOptions, *, needs_objects: bool = False
-) -> tuple[Effective, str]:
-    """Read the configuration `name`, with the manifests in `common`. Return it with a description of the side.
-
-    If the project defines clusters, the current directory is one of them. If `options` has a running cluster, the
-    manifests are applied to it. Print a note if directories, revisions or standard input contain no APF objects. With
-    `needs_objects`, raise UserError if manifests contain no APF objects.
+    If the project defines clusters, the current directory is `cluster`, or the only one. If `options` has a running
+    cluster, manifests are applied to it. Raises UserError as `read_configuration` does, and for manifests without APF
+    objects.
     """
-    paths: tuple[str, ...] = (name,)
-    if is_project(name):
-        paths, selected = select_cluster((), options._replace(live=None))
-        options = selected._replace(live=options.live)
-    else:
-        options = options._replace(cluster=None)
-    if name == LIVE:
-        paths = ()
-    elif name.startswith(BUILT_IN_PREFIX):
-        options = options._replace(live=None)
-    if name.startswith(GIT_PREFIX):
-        paths = (name,)
-    notes: list[str] = []
-    known = read_configuration((*paths, *common), options, notes.append)
-    if needs_objects and not has_own_objects(name) and not name.startswith(CLUSTER_PREFIX):
-        require_objects(known, _show_name(name), notes)
-        notes.clear()
-    for note in notes:
-        print_note(note)
-    for path in (*paths, *common) if _lacks_objects(known) else ():
-        if path == "-" or os.path.isdir(path) or path.startswith(GIT_PREFIX):
-            print_note(f"{_show_name(path)}: no FlowSchema and no PriorityLevelConfiguration found")
-    shown = _show_name(name) if options.cluster is None else f"{name} (cluster {options.cluster})"
-    return known, " + ".join((shown, *common))
+    words: tuple[str, ...] = (word, *options.words)
+    selected = None
+    if is_project(word):
+        names = list_clusters(options)
+        if cluster is None and len(names) > 1:
+            raise UserError(
+                f"the settings define the clusters {join_some(names, MAX_NAMED_CLUSTERS)}: select one with --cluster NAME"
+            )
+        selected = cluster or next(iter(names), None)
+    if selected is not None:
+        words = (*((word,) if word != "." else ()), f"{CLUSTER_PREFIX}{selected}", *options.words)
+    if options.recorded is not None and not has_own_objects(word):
+        words = (LIVE, *words)
+    configuration = read(options._replace(words=words, defaults=options.defaults or word.startswith(BUILT_IN_PREFIX)))
+    shown = "<stdin>" if word == "-" else word
+    name = f"{shown} (cluster {selected})" if selected is not None else shown
+    return configuration._replace(name=" + ".join((name, *options.words)))
 
 
-def _show_name(name: str) -> str:
-    return "<stdin>" if name == "-" else name
+def read_other_side(word: str, options: ConfigurationOptions) -> Configuration:
+    """Read the configuration of --compare. If it is the project, its cluster is the one that the words of `options` name."""
+    clusters = parse_words(options.words).clusters
+    return read_side(word, options._replace(words=()), next(iter(clusters), None))

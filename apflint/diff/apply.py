@@ -95,10 +95,20 @@ class Rejection(NamedTuple):
 class Applied(NamedTuple):
     """The objects of a cluster after manifests are applied."""
 
-    loaded: list[Loaded]
+    unchanged: list[Loaded]
+    """Objects of the cluster that no manifest changes."""
+    accepted: list[Loaded]
+    """Manifests with the fields that they do not set and that stay in the object of the cluster."""
+    manifests: list[Loaded]
+    """The same, and the manifests that the API server rejects."""
     kept: tuple[KeptField, ...]
     """Fields that stay, although they differ from the manifests."""
     rejected: tuple[Rejection, ...]
+
+    @property
+    def loaded(self) -> list[Loaded]:
+        """Return all objects of the cluster."""
+        return [*self.unchanged, *self.accepted]
 
 
 class Drift(NamedTuple):
@@ -118,6 +128,7 @@ def apply_manifests(
     """Return what the API server of a cluster makes of manifests. `served` has the API versions that it serves."""
     existing = {(document.kind, document.name): document for part in live for document in part.documents}
     loaded: list[Loaded] = []
+    checked: list[Loaded] = []
     kept: list[KeptField] = []
     rejected: list[Rejection] = []
     for part in manifests:
@@ -139,12 +150,14 @@ def apply_manifests(
             causes = [field for field in causes if field.startswith(place.field)] or causes
             rejected.append(Rejection(place, key, reason, tuple(causes), old is not None))
         loaded.append(part._replace(documents=tuple(document for document in merged if document not in reasons)))
+        results = (document if result in reasons else result for result, document in merged.items())
+        checked.append(part._replace(documents=tuple(results)))
     replaced = {(document.kind, document.name) for part in loaded for document in part.documents}
     unchanged = [
         part._replace(documents=tuple(one for one in part.documents if (one.kind, one.name) not in replaced))
         for part in live
     ]
-    return Applied([*unchanged, *loaded], tuple(kept), tuple(rejected))
+    return Applied(unchanged, loaded, checked, tuple(kept), tuple(rejected))
 
 
 def find_drift(applied: Workspace, managers: Managers) -> Drift:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 MUST_NOT_REJECT = frozenset({"leader-election", "node-high", "system", "workload-high"})
-"""Built-in levels whose users are the control plane and the nodes: a rejected request costs a lease or a heartbeat."""
+"""Built-in levels whose users are the control plane and the nodes. At the first two, a rejected request can cost a lease or a
+heartbeat. `system` has the other requests of kubelets, and `workload-high` those of controllers (bootstrap/default.go)."""
+_LEASE_LEVELS = frozenset({"leader-election", "node-high"})
+"""Levels for leases of the control plane, and for leases and status updates of nodes."""
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 _VITAL_REQUESTS = (
     ("system:kube-controller-manager", "PUT", f"{_LEASES}/kube-system/leases/kube-controller-manager"),
@@ -30,13 +33,17 @@ _VITAL_REQUESTS = (
     ("system:node:a", "PUT", f"{_LEASES}/kube-node-lease/leases/a"),
     ("system:node:a", "PATCH", "/api/v1/nodes/a/status"),
 )
-"""Leases of the control plane, and heartbeats of nodes. A level that gets one of them must not reject either."""
+"""Leases of the control plane, and heartbeats of nodes. A level that gets one of these requests must not reject
+requests either."""
 MAX_REJECTED_QUEUE, MAX_REJECTED_REJECT = 0.01, 0.1
-"""Maximum proportion of rejected requests of other levels: with queues, and without, where rejecting is the only limit."""
+"""Maximum proportion of rejected requests at all other levels: at levels with queues, and at levels without queues,
+which reject every request above their limit."""
 MAX_VITAL_WAIT_SECONDS = 1
-"""A lease is renewed every 2 s, and given up after 10 s: see the defaults of `--leader-elect-renew-deadline`."""
+"""Maximum wait of a lease or heartbeat. A component renews its lease every 2 s and gives it up after 10 s (default of
+`--leader-elect-renew-deadline`)."""
 MAX_WAIT_SECONDS = round(DEFAULT_WAIT_SECONDS * 2 / 3)
-"""Bound of a bucket of waits, 10 s. Requests are rejected after 15 s by default."""
+"""Maximum wait of other requests, a bucket bound of the wait histogram. By default, the server rejects a request after
+15 s in a queue."""
 _QUANTILE = 0.99
 _RANGE = "5m"
 
@@ -48,13 +55,13 @@ class Alert(NamedTuple):
     level: str
     expression: str
     duration: str
-    """How long the expression must have a result before the alert fires."""
+    """How long the expression must have a result before the alert fires, such as `10m`."""
     severity: str
     """`critical` or `warning`."""
     summary: str
     description: str
     rule: str
-    """The rule of apflint whose page says what to do."""
+    """ID of the apflint rule whose page explains the alert and its fix."""
 
     @property
     def runbook(self) -> str:
@@ -66,24 +73,26 @@ def build_alerts(effective: Effective) -> tuple[Alert, ...]:
     """Return the alerts for each priority level with a limit, and for the configuration as a whole."""
     release = effective.release
     levels = [level for level in effective.limits.levels if not level.is_exempt]
-    vital = MUST_NOT_REJECT | find_vital_levels(effective)
-    alerts = [alert for level in levels for alert in _alerts_of_level(level, release, is_vital=level.name in vital)]
-    return (*alerts, *_unknown_levels(effective, release))
+    with_leases = _LEASE_LEVELS | find_vital_levels(effective)
+    alerts = [alert for level in levels for alert in _alerts_of_level(level, release, with_leases)]
+    return (*alerts, _unknown_levels(effective, release))
 
 
 def find_vital_levels(effective: Effective) -> frozenset[str]:
-    """Return the levels that get leases of the control plane or heartbeats of nodes."""
+    """Return the names of the levels that get leases of the control plane or heartbeats of nodes."""
     requests = (parse_http(method, path, user=user) for user, method, path in _VITAL_REQUESTS)
-    return frozenset(classify(effective.configuration, one.digest).priority_level.name for one in requests)
+    return frozenset(classify(effective.configuration, request.digest).priority_level.name for request in requests)
 
 
-def _alerts_of_level(level: LevelLimits, release: Release, *, is_vital: bool) -> Iterator[Alert]:
-    yield _rejections(level, release, is_vital=is_vital)
+def _alerts_of_level(level: LevelLimits, release: Release, with_leases: frozenset[str]) -> Iterator[Alert]:
+    """Yield the alerts of a level. `with_leases` are the levels that get leases or heartbeats."""
+    is_vital = level.name in MUST_NOT_REJECT | with_leases
+    yield _rejections(level, release, is_vital=is_vital, has_leases=level.name in with_leases)
     if level.response == "Queue":
         yield _waits(level, release, is_vital=is_vital)
     yield from _saturation(level, release)
     yield from _drift(level, release)
-    if level.name == CATCH_ALL and metric_names.name_in(metric_names.DISPATCHED, release) is not None:
+    if level.name == CATCH_ALL:
         dispatched = _rate(metric_names.DISPATCHED, level.name, release)
         yield Alert(
             "APFRequestsAtCatchAll",
@@ -92,25 +101,13 @@ def _alerts_of_level(level: LevelLimits, release: Release, *, is_vital: bool) ->
             "15m",
             "warning",
             "Requests are at the priority level catch-all",
-            "No FlowSchema except catch-all matches these requests. The level rejects all but the smallest load.",
+            "No FlowSchema except catch-all matches these requests. The level rejects requests while none of its few seats is free.",
             "APF809",
         )
 
 
-def _rejections(level: LevelLimits, release: Release, *, is_vital: bool) -> Alert:
+def _rejections(level: LevelLimits, release: Release, *, is_vital: bool, has_leases: bool) -> Alert:
     rejected = _rate(metric_names.REJECTED, level.name, release)
-    has_total = metric_names.name_in(metric_names.DISPATCHED, release) is not None  # from 1.20 on
-    if not is_vital and not has_total:
-        return Alert(
-            "APFRequestsRejected",
-            level.name,
-            _any_rejection(level.name, release),
-            "10m",
-            "warning",
-            f"The priority level {level.name} rejects requests",
-            "Clients get the status 429, and retry.",
-            "APF801",
-        )
     if is_vital:
         return Alert(
             "APFRequestsRejected",
@@ -119,12 +116,14 @@ def _rejections(level: LevelLimits, release: Release, *, is_vital: bool) -> Aler
             "1m",
             "critical",
             f"The priority level {level.name} rejects requests. The control plane or nodes use it.",
-            "Each rejected request can cost a lease or a heartbeat.",
+            "Each rejected request can cost a lease or a heartbeat."
+            if has_leases
+            else "Clients get the status 429, and retry. Controllers and kubelets fall behind.",
             "APF801",
         )
     maximum = MAX_REJECTED_QUEUE if level.response == "Queue" else MAX_REJECTED_REJECT
     dispatched = _rate(metric_names.DISPATCHED, level.name, release)
-    # Without dispatched requests, that series is absent.
+    # The series of dispatched requests is absent until the first dispatch.
     total = f"({rejected} + ({dispatched} or 0 * {rejected}))"
     return Alert(
         "APFRequestsRejected",
@@ -154,9 +153,19 @@ def _waits(level: LevelLimits, release: Release, *, is_vital: bool) -> Alert:
 
 
 def _saturation(level: LevelLimits, release: Release) -> Iterator[Alert]:
-    """Yield an alert for demand that the level cannot get, or without borrowing, for a level that uses all of its seats."""
+    """Yield an alert for demand above the seats that the level can get.
+
+    In releases without borrowing, yield an alert for a level that uses all of its seats.
+
+    Without queues, no request waits, so the demand is the seats in use (`dispatchSansQueueLocked` in queueset.go). A
+    level that is permanently full uses exactly its limit, and only a request wider than the limit exceeds the limit. So
+    this expression would miss a full level and report a single wide request. The alert APFRequestsRejected covers
+    levels without queues.
+    """
     demand = metric_names.name_in(metric_names.DEMAND_SMOOTHED, release)
     in_use = metric_names.name_in(metric_names.SEATS_IN_USE, release)
+    if demand is not None and level.response != "Queue":
+        return
     if demand is not None:
         yield Alert(
             "APFSaturated",
@@ -191,37 +200,36 @@ def _drift(level: LevelLimits, release: Release) -> Iterator[Alert]:
         "15m",
         "warning",
         f"The priority level {level.name} does not have {pluralize(level.nominal, 'seat')}, as the manifests give it",
-        "The server has other manifests or other inflight flags.",
+        "The server has other manifests or other inflight flags, or the level was deleted: servers keep the metrics of deleted levels.",
         "APF806",
     )
     yield Alert(
         "APFLevelMissing",
         level.name,
-        f"absent({nominal})",
+        # If Prometheus reads no API server at all, this alert would fire for every level.
+        f"absent({nominal}) and on () {metric_names.name_in(metric_names.NOMINAL, release)}",
         "15m",
         "warning",
-        f"No API server has the priority level {level.name}",
-        "The FlowSchemas of the level have no effect.",
+        f"No API server has had the priority level {level.name} since its start",
+        "The FlowSchemas of the level have no effect. A level that is deleted later does not show, because servers keep its metrics.",
         "APF807",
     )
 
 
-def _unknown_levels(effective: Effective, release: Release) -> Iterator[Alert]:
-    """Yield an alert for levels that the manifests do not define, if they use seats. Metrics of deleted levels stay."""
+def _unknown_levels(effective: Effective, release: Release) -> Alert:
+    """Return an alert for levels that the manifests do not define, if they use seats. Metrics of deleted levels stay."""
     names = "|".join(re.sub(r"[.^$*+?()\[\]{}|\\]", r"\\\g<0>", name) for name in effective.configuration.levels)
-    metric = metric_names.name_in(metric_names.DISPATCHED, release)
-    if metric is not None:
-        label = metric_names.level_label(release)
-        yield Alert(
-            "APFLevelUnknown",
-            "",
-            f"sum by (instance, {label}) (rate({metric}{{{label}!~{_quote(names)}}}[{_RANGE}])) > 0",
-            "15m",
-            "warning",
-            "A priority level gets requests, and the manifests do not define it",
-            "Its shares decrease the seats of all other levels.",
-            "APF807",
-        )
+    metric, label = metric_names.name_in(metric_names.DISPATCHED, release), metric_names.level_label(release)
+    return Alert(
+        "APFLevelUnknown",
+        "",
+        f"sum by (instance, {label}) (rate({metric}{{{label}!~{_quote(names)}}}[{_RANGE}])) > 0",
+        "15m",
+        "warning",
+        "A priority level gets requests, and the manifests do not define it",
+        "Its shares decrease the seats of all other levels.",
+        "APF807",
+    )
 
 
 def _rate(quantity: Quantity, level: str, release: Release) -> str:
@@ -229,10 +237,11 @@ def _rate(quantity: Quantity, level: str, release: Release) -> str:
 
 
 def _any_rejection(level: str, release: Release) -> str:
-    """Return an expression with a result if a level rejects requests.
+    """Return a PromQL expression that has a result if a level rejects requests.
 
-    A counter appears with its first event, and `rate` does not see this event. So a counter that did not exist before counts,
-    too, but only if Prometheus read the server before: the server has always had the nominal limit.
+    A counter appears with its first event, and `rate` does not count this event. So the expression also matches a
+    counter that is new. Prometheus must have scraped the server before, which the nominal limit shows: every server
+    reports that limit from its start.
     """
     counter, nominal = (_select(quantity, level, release) for quantity in (metric_names.REJECTED, metric_names.NOMINAL))
     new = f"sum by (instance) ({counter} unless {counter} offset {_RANGE})"
@@ -240,13 +249,13 @@ def _any_rejection(level: str, release: Release) -> str:
 
 
 def _select(quantity: Quantity, level: str, release: Release, *matchers: str) -> str:
-    """Return the selector of a metric for a level. The caller knows that the release has the metric."""
+    """Return the PromQL selector of a metric for a level. The release must have the metric."""
     name = metric_names.name_in(quantity, release)
     assert name is not None, quantity.label
     return f"{name}{{{','.join((f'{metric_names.level_label(release)}={_quote(level)}', *matchers))}}}"
 
 
 def _quote(text: str) -> str:
-    """Return a string of PromQL."""
+    """Quote a string for PromQL."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from apflint.doctor import metric_names
 from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level, describe_clients
 from apflint.doctor.snapshot import level_of
+from apflint.evaluate.seats import BYTES_PER_SEAT, CACHE_BYTES
 from apflint.finding import Problem
 from apflint.wording import join_some, pluralize
 
@@ -16,17 +17,19 @@ if TYPE_CHECKING:
 
     from apflint.doctor.evidence import Evidence
     from apflint.doctor.level_state import LevelState
+    from apflint.releases import Release
 
 FEW_REJECTIONS = 0.001
-"""Maximum proportion of rejected requests of a level that are only an info."""
+"""Maximum proportion of rejected requests of a level that is reported with severity info."""
 LONG_WAIT_SECONDS = 10.0
-"""Bound of a bucket of waits. A request waits for at most a quarter of its timeout: 15 s of the default 60 s."""
+"""Minimum duration of a long wait, a bucket bound of the wait histogram. A request waits for at most a quarter of its
+timeout: 15 s of the default 60 s."""
 MAX_LONG_WAITS = 0.01
-"""Maximum proportion of long waits without a finding."""
+"""Maximum proportion of requests with a long wait that is not reported."""
 MIN_SHORT_SECONDS = 20.0
-"""Minimum time with more demand than seats that is not just a burst: two adjustments of the limits."""
+"""Minimum time with more demand than seats that is reported: two adjustments of the limits. Shorter times are bursts."""
 _REASONS = {
-    "queue-full": "queue-full: the queues of the flow were full.",
+    "queue-full": "queue-full: no seat was free, and the queue of the flow with the least estimated work was full.",
     "concurrency-limit": "concurrency-limit: the level has no queues, and no seat was free.",
     "time-out": "time-out: the requests waited for a quarter of their timeout (15 s by default), or their clients left.",
     "cancelled": "cancelled: the clients left while the requests waited.",
@@ -34,15 +37,15 @@ _REASONS = {
 
 
 def requests_rejected(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF801."""
+    """APF801: report levels that rejected requests."""
     for level in evidence.state.levels:
         if level.rejected:
             first = level.rejections[0] if level.rejections else None
             reasons: Counter[str] = Counter()
             schemas: Counter[str] = Counter()
-            for one in level.rejections:
-                reasons[one.reason] += one.requests
-                schemas[one.schema] += one.requests
+            for rejection in level.rejections:
+                reasons[rejection.reason] += rejection.requests
+                schemas[rejection.schema] += rejection.requests
             counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
             named = join_some([f"{schema} ({count})" for schema, count in schemas.most_common()], MAX_NAMED)
             is_rare = level.rejected <= FEW_REJECTIONS * (level.rejected + (level.dispatched or 0))
@@ -73,7 +76,7 @@ def _advise(reason: str) -> str:
 
 
 def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF802."""
+    """APF802: report levels whose requests wait for long."""
     for level in evidence.state.levels:
         if level.waits is None:
             continue
@@ -95,14 +98,17 @@ def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF803."""
+    """APF803: report levels that use all of their seats while other levels have idle seats."""
+    limited = evidence.limited
+    if any(map(_is_unknown, limited)):
+        return
+    all_idle, all_lendable = sum(map(_idle, limited)), sum(map(_lendable, limited))
     for level in evidence.lasting:
-        others = [other for other in evidence.limited if other.name != level.name]
-        if not _is_saturated(level) or any(other.current is None or other.seats_in_use is None for other in others):
+        if not _is_saturated(level):
             continue
         assert level.current is not None, "checked by _is_saturated"
-        idle = sum(max(0, (other.current or 0) - (other.seats_in_use or 0)) for other in others)
-        lendable = sum(max(0, (other.current or 0) - max(other.min or 0, other.seats_in_use or 0)) for other in others)
+        # Computed once for all levels. Subtracting a level's own part gives the part of the other levels.
+        idle, lendable = all_idle - _idle(level), all_lendable - _lendable(level)
         if evidence.state.total is not None:  # the current limits may exceed the seats of the server
             used = sum(other.seats_in_use or 0 for other in evidence.state.levels if not other.is_deleted)
             idle = min(idle, evidence.state.total - used)
@@ -118,7 +124,7 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
             cause = "The other levels do not lend these seats: they have reached their min limits."
             advice = "increase lendablePercent of the idle levels, or the shares of this level"
         else:
-            continue  # the next adjustment, within 10 seconds, gives it more seats
+            continue  # the next adjustment, within 10 seconds, gives the level more seats
         yield about_level(
             level,
             Problem(
@@ -130,6 +136,18 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
         )
 
 
+def _is_unknown(level: LevelState) -> bool:
+    return level.current is None or level.seats_in_use is None
+
+
+def _idle(level: LevelState) -> int:
+    return max(0, (level.current or 0) - (level.seats_in_use or 0))
+
+
+def _lendable(level: LevelState) -> int:
+    return max(0, (level.current or 0) - max(level.min or 0, level.seats_in_use or 0))
+
+
 def _is_saturated(level: LevelState) -> bool:
     """Return whether requests wait because the level uses all of its seats."""
     return bool(
@@ -138,14 +156,13 @@ def _is_saturated(level: LevelState) -> bool:
 
 
 def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF804."""
+    """APF804: report levels whose demand exceeds their nominal limit."""
+    earlier_demand = evidence.state.earlier_demand()
     for level in evidence.lasting:
         nominal, average, smoothed = level.nominal, level.demand_average, level.demand_smoothed
         if nominal is None or average is None or smoothed is None or level.current is None:
             continue
-        if min(average, smoothed) > nominal and all(
-            earlier > nominal for earlier in evidence.state.earlier_demand(level.name)
-        ):
+        if min(average, smoothed) > nominal and all(earlier[level.name] > nominal for earlier in earlier_demand):
             short = level.seconds_short if level.current else None  # the histogram uses another ratio for 0 seats
             is_short_burst = short is not None and short < MIN_SHORT_SECONDS
             duration = (
@@ -161,19 +178,19 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
                     severity="info" if level.current >= smoothed or is_short_burst else None,
                     notes=(
                         (
-                            "The demand is smoothed: it halves in 5 minutes after a burst. In the last 10 seconds, it was"
+                            "The demand is smoothed: it halves in 5 minutes after a burst. In the last adjustment period (10 s), it was"
                             f" {average:.1f} on average."
                         ),
                         *duration,
                         f"The level currently has {pluralize(level.current, 'seat')}, with those that it borrows.",
                     ),
-                    help="give the level more shares, because other levels can take borrowed seats back at any time",
+                    help="give the level more shares, because other levels take borrowed seats back at the next adjustment (every 10 s)",
                 ),
             )
 
 
 def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF805."""
+    """APF805: report levels whose requests wait because the level lends seats."""
     for level in evidence.lasting:
         if _is_saturated(level) and level.nominal is not None and level.current is not None:
             lent = level.nominal - level.current
@@ -193,13 +210,13 @@ def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF813."""
+    """APF813: report requests that need more seats than the limit of their level."""
     metrics = evidence.state.server.last.metrics
     widths: dict[str, dict[float, float]] = {}
     lines: dict[str, int] = {}
     for sample in metrics.find(metric_names.WIDTHS) if metrics is not None else ():
         buckets = widths.setdefault(level_of(sample), {})
-        bound = float(sample.labels.get("le", "nan"))
+        bound = float(sample.labels["le"])
         buckets[bound] = buckets.get(bound, 0) + sample.value
         lines.setdefault(level_of(sample), sample.line)
     for level in evidence.limited:
@@ -220,8 +237,16 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
                     notes=(
                         "The requests were counted since the start of the server.",
                         "The server executes such a request only when no other request of the level executes.",
-                        "Large lists take up to 10 seats, and changes that many watchers observe take more seats, too.",
+                        _describe_wide_requests(evidence.release),
                     ),
                     help="give the level more shares, or send the lists to a larger level, or use lists with a limit",
                 ),
             )
+
+
+def _describe_wide_requests(release: Release) -> str:
+    """Name the requests that take several seats, with the maximum number of seats in the release."""
+    text = f"Large lists take up to {release.max_list_seats} seats"
+    if release.estimates_seats_by_size:
+        text += f" ({CACHE_BYTES // BYTES_PER_SEAT} from the watch cache)"
+    return f"{text}, and changes that many watchers observe up to {release.max_mutating_seats}."

@@ -1,4 +1,4 @@
-"""Runs the rules about a running server, and reports their findings as `check` reports those about manifests."""
+"""Diagnosis of running servers: runs the rules, and reports findings in the form that `check` uses for manifests."""
 
 from __future__ import annotations
 
@@ -22,13 +22,21 @@ def diagnose(
     rules: Collection[str],
     adjust: Callable[[Finding], Finding | None] | None = None,
 ) -> Report:
-    """Return the report about servers. `adjust` applies the settings of a project to a finding, as in `engine.Options`."""
+    """Diagnose servers and return the report.
+
+    `adjust` applies the settings of a project to a finding, as in `engine.Options`.
+    """
     findings = [
         adjusted
-        for found in chain.from_iterable(_find(one, rules) for one in evidence)
-        if (adjusted := found if adjust is None else adjust(found)) is not None
+        for finding in chain.from_iterable(_find(server_evidence, rules) for server_evidence in evidence)
+        if (adjusted := finding if adjust is None else adjust(finding)) is not None
     ]
-    files = {source.name: source for one in evidence for shot in one.state.server.snapshots for source in shot.sources}
+    files = {
+        source.name: source
+        for server_evidence in evidence
+        for shot in server_evidence.state.server.snapshots
+        for source in shot.sources
+    }
     manifests = {
         finding.document.source.name: finding.document.source for finding in findings if finding.document is not None
     }

@@ -10,6 +10,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.budgets import MAX_AMBIGUOUS_ROW_CHARACTERS, MAX_LABEL_CHARACTERS
 from apflint.errors import UserError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class LevelRow(NamedTuple):
     rejected: int | None
     """Rejected requests since the start of the server, including time-outs and requests whose client has left."""
     timed_out: int | None
-    """Always 0, because the server never counts it."""
+    """Always 0, because the server never increments the counter."""
     cancelled: int | None
     """Requests that waited for too long, or whose client has left."""
 
@@ -66,7 +67,7 @@ class QueueRow(NamedTuple):
 
 
 class RequestRow(NamedTuple):
-    """A row of dump_requests. Without includeRequestDetails=1, `user` and the fields after it are None."""
+    """A row of dump_requests. Without includeRequestDetails=1, `user` and the fields after `user` are None."""
 
     level: str
     line: int
@@ -89,7 +90,10 @@ class RequestRow(NamedTuple):
 
     @property
     def api_group(self) -> str:
-        """The API group in the path, or an empty string for the core group. The column APIVersion does not have the group."""
+        """The API group in the path, or an empty string for the core group.
+
+        The column APIVersion contains the version without the group.
+        """
         parts = (self.path or "").strip("/").split("/")
         return parts[1] if parts[0] == "apis" and len(parts) > 1 else ""
 
@@ -108,7 +112,7 @@ Dump = tuple[LevelRow, ...] | tuple[QueueRow, ...] | tuple[RequestRow, ...]
 
 
 def looks_like_dump(text: str) -> bool:
-    """Return whether a text starts with the titles of a dump."""
+    """Return whether a text starts with the column titles of a dump."""
     return re.sub(" +", " ", text[:200]).startswith((_LEVELS, _QUEUES, _REQUESTS))
 
 
@@ -136,14 +140,17 @@ class _Row(NamedTuple):
     cells: dict[str, str]
 
     def count(self, title: str, minimum: int = 0) -> int:
-        """Return a number. Raises UserError if the cell has none, or one below the minimum."""
+        """Return the integer in a cell. Raises UserError if the cell is not an integer or is below the minimum."""
         value = self.optional_count(title, minimum)
         if value is None:
             raise self.error(f"{title} is missing")
         return value
 
     def optional_count(self, title: str, minimum: int = 0) -> int | None:
-        """Return a number, or None if the release does not have the column. An exempt level may have the value `<none>`."""
+        """Return the integer in a cell, or None if the cell is absent or `<none>`.
+
+        A release may not have the column. An exempt level may have the value `<none>`.
+        """
         text = self.cells.get(title)
         if text is None:
             return None
@@ -154,7 +161,7 @@ class _Row(NamedTuple):
         return int(text)
 
     def time(self, title: str) -> datetime:
-        """Return a time. Raises UserError if the cell has none."""
+        """Return the time in a cell. Raises UserError if the cell is not a time."""
         text = self.cells.get(title, "")
         if not re.fullmatch(_TIME, text, re.ASCII):
             raise self.error(f"{title} is not a time")
@@ -182,7 +189,11 @@ def _read_table(text: str) -> Iterator[_Row]:
                 raise UserError(
                     f"line {number} is not a complete row of the dump: it has {len(cells)} of {len(titles)} cells"
                 )
-            yield _Row(number, dict(zip(titles, (cell.strip() for cell in cells), strict=True)))
+            row = _Row(number, dict(zip(titles, (cell.strip() for cell in cells), strict=True)))
+            for title in ("PriorityLevelName", "FlowSchemaName"):
+                if len(row.cells.get(title, "")) > MAX_LABEL_CHARACTERS:
+                    raise row.error(f"{title} is longer than the name of an object")
+            yield row
 
 
 def _split_cells(line: str, expected: int) -> list[str]:
@@ -190,7 +201,7 @@ def _split_cells(line: str, expected: int) -> list[str]:
     cells = _SEPARATOR.split(line)
     if len(cells) <= expected:
         return cells
-    request = _REQUEST.fullmatch(line)
+    request = _REQUEST.fullmatch(line) if len(line) <= MAX_AMBIGUOUS_ROW_CHARACTERS else None
     if request is None:
         return cells
     cells = [*_SEPARATOR.split(request["start"]), request["distinguisher"], *_SEPARATOR.split(request["seats"])]

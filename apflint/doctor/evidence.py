@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.location import TextRange
+from apflint.location import TextRange, clipped
 from apflint.releases import NEWEST
 from apflint.wording import join_some, pluralize
 
@@ -56,23 +56,23 @@ class Evidence(NamedTuple):
 
     @property
     def lasting(self) -> tuple[LevelState, ...]:
-        """The levels of `limited` that are not quiescing either, so that their configuration matters."""
+        """The levels of `limited` that are not quiescing. The configuration of a quiescing level has no effect."""
         return tuple(level for level in self.limited if not level.is_quiescing)
 
     @property
     def span(self) -> str:
-        """The time in which requests were counted."""
+        """The time in which requests were counted, in words for a message."""
         if self.state.since_start:
             return "since the start of the server"
         return "between the snapshots" if self.state.seconds is None else f"in {self.state.seconds:.0f} s"
 
     @property
     def limits(self) -> Limits | None:
-        """The limits that the manifests give with the server concurrency limit of the server, or None without manifests."""
+        """The limits of the manifests with the server's concurrency limit, or None without manifests."""
         return None if self.effective is None else self.limits_of(self.effective)
 
     def limits_of(self, effective: Effective) -> Limits:
-        """Return the limits that a configuration gives with the server concurrency limit of the server."""
+        """Compute the limits of a configuration with the server concurrency limit of the server."""
         total = self.state.total or self.server_concurrency
         if total is None or total < 1:
             return effective.limits
@@ -83,7 +83,7 @@ class Evidence(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """A problem, and the kind and name of the object that it is about, or None."""
+    """A problem, and the kind and name of the affected object (None if the whole server is affected)."""
 
     problem: Problem
     object: tuple[str, str] | None = None
@@ -95,7 +95,7 @@ def about_level(level: LevelState | str, problem: Problem) -> Diagnosis:
 
 
 def describe_clients(evidence: Evidence, level: LevelState) -> Iterator[str]:
-    """Yield a sentence about the flow with the most requests at a level, or about how to find it."""
+    """Yield a sentence about the flow with the most requests at a level, or about how to find that flow."""
     requests = evidence.state.server.last.requests
     if requests is None:
         yield "The dump of requests shows the clients: save dump_requests with includeRequestDetails=1, and pass it with --dump."
@@ -108,7 +108,7 @@ def describe_clients(evidence: Evidence, level: LevelState) -> Iterator[str]:
 
 
 def name_flow(flow: Flow) -> str:
-    """Name a flow, its FlowSchema, and its users."""
-    users = f", by {join_some(flow.users, MAX_NAMED)}" if flow.users else ""
-    name = f' "{flow.distinguisher}"' if flow.distinguisher else ""
+    """Describe a flow: its distinguisher, FlowSchema and users."""
+    users = f", by {join_some([clipped(user) for user in flow.users], MAX_NAMED)}" if flow.users else ""
+    name = f' "{clipped(flow.distinguisher)}"' if flow.distinguisher else ""
     return f"the flow{name} of the FlowSchema {flow.schema}{users}"

@@ -5,15 +5,17 @@ Totals count since the start of the server. With two snapshots, they count the t
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from apflint.budgets import MAX_SERVER_LEVELS
 from apflint.doctor import metric_names
 from apflint.doctor.snapshot import NANOSECONDS, level_of, schema_of
+from apflint.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from apflint.doctor.dumps import RequestRow
     from apflint.doctor.metric_names import Quantity
@@ -33,7 +35,7 @@ class Rejection(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """How long requests waited in queues, from the buckets of a histogram. It includes waits that ended in a time-out."""
+    """How long requests waited in queues, from the buckets of a histogram. Waits that ended in a time-out are included."""
 
     requests: int
     buckets: tuple[tuple[float, int], ...]
@@ -57,9 +59,9 @@ class Flow(NamedTuple):
     waiting: int
     executing: int
     queues: int
-    """Number of queues in which its requests wait."""
+    """Number of queues in which requests of the flow wait."""
     users: tuple[str, ...]
-    """Users of its requests, sorted. Empty without details."""
+    """Users who sent the requests, sorted. Empty without includeRequestDetails=1."""
 
 
 class LevelState(NamedTuple):
@@ -74,18 +76,18 @@ class LevelState(NamedTuple):
     executing: int | None
     waiting: int | None
     demand_high: float | None
-    """The highest demand in seats in the last 10 seconds (the period between two adjustments of the limits)."""
+    """The highest demand in seats in the last completed period between two adjustments of the limits (10 s)."""
     demand_average: float | None
     demand_smoothed: float | None
     seconds_short: float | None
-    """Time in which the demand exceeded the current limit, since the start or between two snapshots."""
+    """Seconds in which the demand exceeded the current limit, since the start or between two snapshots."""
     seconds: float | None
-    """Time in which the server observed the demand."""
+    """Seconds in which the server observed the demand."""
     dispatched: int | None
     rejected: int | None
     """Number of rejected requests."""
     rejections: tuple[Rejection, ...]
-    """Rejected requests by FlowSchema and reason, most first. Empty if only the dump of levels shows their number."""
+    """Rejected requests by FlowSchema and reason, most first. Empty if only the dump of levels shows the total."""
     waits: Waits | None
     flows: tuple[Flow, ...]
     """The flows with requests in the dumps, the busiest first."""
@@ -94,13 +96,13 @@ class LevelState(NamedTuple):
     is_quiescing: bool
     """Whether the level is deleted and still has requests."""
     is_deleted: bool
-    """Whether only the metrics have the level: the server keeps the metrics of a deleted level until it restarts."""
+    """Whether only the metrics show the level: the server keeps the metrics of a deleted level until its next restart."""
     line: int
     """Line of the nominal limit or another metric of the level, or of the level in the dump of levels."""
 
     @property
     def requests(self) -> int:
-        """Number of dispatched and rejected requests, as far as it is known."""
+        """Number of dispatched and rejected requests. An unknown number counts as 0."""
         return (self.dispatched or 0) + (self.rejected or 0)
 
     @property
@@ -116,7 +118,7 @@ class ServerState(NamedTuple):
     levels: tuple[LevelState, ...]
     """Sorted by name."""
     seconds: float | None
-    """Time in which the totals were counted: between two snapshots, or since the start. None if unknown."""
+    """Seconds in which the totals were counted: between two snapshots, or since the start. None if unknown."""
     since_start: bool
     total: int | None
     """Server concurrency limit, or None if the metrics do not show it."""
@@ -127,18 +129,21 @@ class ServerState(NamedTuple):
         """Return the state of a level, or None."""
         return next((level for level in self.levels if level.name == name), None)
 
-    def earlier_demand(self, level: str) -> Iterator[float]:
-        """Yield the average demand of a level in the earlier snapshots."""
-        for snapshot in self.server.snapshots[:-1]:
-            if snapshot.metrics is not None:
-                sample = snapshot.metrics.by_level(metric_names.DEMAND_AVERAGE).get(level)
-                yield sample.value if sample is not None else 0.0
+    def earlier_demand(self) -> list[defaultdict[str, float]]:
+        """Return the average demand by level in each of the earlier snapshots, 0 for absent levels."""
+        earlier = [
+            snapshot.metrics.by_level(metric_names.DEMAND_AVERAGE)
+            for snapshot in self.server.snapshots[:-1]
+            if snapshot.metrics
+        ]
+        return [defaultdict(float, {level: sample.value for level, sample in samples.items()}) for samples in earlier]
 
 
 def compute_state(server: Server, release: Release | None = None) -> ServerState:
     """Compute the state of a server in its last snapshot, with totals since its first snapshot if there are several.
 
-    `release` is that of the server, or None for the one that its metrics show.
+    `release` is the release of the server, or None to detect the release from the metrics. Raises UserError if there
+    are too many levels.
     """
     first, last = server.snapshots[0], server.last
     earlier = first.metrics if len(server.snapshots) > 1 else None
@@ -146,7 +151,12 @@ def compute_state(server: Server, release: Release | None = None) -> ServerState
     earlier_age = earlier.age_seconds if earlier is not None else None
     seconds = age - earlier_age if age is not None and earlier_age is not None else age
     values = _Values(last, earlier)
-    levels = tuple(_level_state(name, last, values) for name in sorted(_level_names(last)))
+    names = _level_names(last)
+    if len(names) > MAX_SERVER_LEVELS:
+        raise UserError(
+            f"{last.sources[0].name}: {len(names):,} priority levels are more than the maximum of {MAX_SERVER_LEVELS:,}"
+        )
+    levels = tuple(_level_state(name, last, values) for name in sorted(names))
     release = release or (last.metrics.release if last.metrics is not None else None)
     if release is not None and metric_names.name_in(metric_names.CURRENT, release) is None:
         # Up to 1.25, levels do not borrow: the limit is always the nominal one.
@@ -155,7 +165,10 @@ def compute_state(server: Server, release: Release | None = None) -> ServerState
 
 
 def _total(levels: tuple[LevelState, ...]) -> int | None:
-    """Return the server concurrency limit. The max limit of a level without borrowing limit is its nominal limit plus this."""
+    """Return the server concurrency limit, or None if unknown.
+
+    A level without a borrowing limit has a max limit equal to its nominal limit plus the server concurrency limit.
+    """
     exempt = next((level for level in levels if level.is_exempt), None)
     return exempt.max - exempt.nominal if exempt and exempt.max is not None and exempt.nominal is not None else None
 
@@ -168,7 +181,7 @@ def _level_names(snapshot: Snapshot) -> set[str]:
 
 
 class _Values:
-    """The values of a snapshot by level. Counters are less those of an earlier snapshot."""
+    """The values of a snapshot by level. With an earlier snapshot, a counter is the difference between both snapshots."""
 
     def __init__(self, snapshot: Snapshot, earlier: Metrics | None) -> None:
         metrics = snapshot.metrics
@@ -217,7 +230,10 @@ class _Values:
         return round(value - (self._earlier[level].value if level in self._earlier else 0))
 
     def demand_seconds(self, level: str) -> tuple[float | None, float | None]:
-        """Return the time in which the demand exceeded the current limit, and the observed time. None if unknown."""
+        """Return the seconds in which the demand exceeded the current limit, and the observed seconds.
+
+        Each is None if unknown.
+        """
         times = self._demand.get(level)
         if times is None or not {"1", "+Inf"} <= times.keys():
             return None, None
@@ -230,14 +246,14 @@ class _Values:
         return self.rows[level].rejected if level in self.rows else None
 
     def waits(self, level: str) -> Waits | None:
-        """Return the waits of requests."""
+        """Return the waits of the requests of a level, or None if unknown."""
         if metric_names.WAITS not in self._shown:
             return None
         totals = self._waits.get(level, Counter())
         return Waits(totals[inf], tuple(sorted(totals.items())))
 
     def line(self, level: str) -> int:
-        """Return the line of the nominal limit or another metric, or of the level in the dump of levels."""
+        """Return the line of a metric of the level, preferably its nominal limit, or else its line in the dump."""
         samples = (samples[level] for samples in self._gauges.values() if level in samples)
         place = next(samples, None) or self.rows.get(level)
         return place.line if place is not None else 1
@@ -276,14 +292,14 @@ def _level_state(name: str, snapshot: Snapshot, values: _Values) -> LevelState:
 def _subtract(
     quantity: Quantity, metrics: Metrics | None, earlier: Metrics | None, label: str
 ) -> dict[tuple[str, str, str], tuple[int, int]]:
-    """Return the counts of a quantity by level, FlowSchema and the value of a label, less those of an earlier snapshot.
+    """Return counts by level, FlowSchema and label value, minus the counts of an earlier snapshot.
 
     With each count, return the line of its sample.
     """
     counts: dict[tuple[str, str, str], tuple[int, int]] = {}
     for factor, source in ((-1, earlier), (1, metrics)):
         for sample in source.find(quantity) if source is not None else ():
-            # A request that did not execute was rejected at once, because its queues were full: it did not wait.
+            # A request that did not execute was rejected on arrival (queue-full): it did not wait.
             if sample.labels.get("execute", "true") == "true":
                 key = level_of(sample), schema_of(sample), sample.labels.get(label, "")
                 counts[key] = counts.get(key, (0, 0))[0] + factor * round(sample.value), sample.line
@@ -291,7 +307,7 @@ def _subtract(
 
 
 def _group_requests(snapshot: Snapshot) -> dict[tuple[str, str, str], list[RequestRow]]:
-    """Return the requests of the dump by level, FlowSchema and distinguisher."""
+    """Return the flows of each level: the requests of the dump, grouped by FlowSchema and distinguisher."""
     groups: dict[tuple[str, str, str], list[RequestRow]] = {}
     for request in snapshot.requests or ():
         groups.setdefault((request.level, *request.flow), []).append(request)

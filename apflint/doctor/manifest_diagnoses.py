@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF806."""
+    """APF806: report limits of the server that differ from the manifests."""
     limits = evidence.limits
     total, expected = evidence.state.total, evidence.server_concurrency
     different = [] if limits is None else list(_different_limits(evidence, limits))
@@ -60,8 +60,9 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
 
 def _different_limits(evidence: Evidence, limits: Limits) -> Iterator[tuple[LevelState, str]]:
     """Yield each limit of the server that differs from `limits`: the level, and a sentence."""
+    computed_limits = {level.name: level for level in limits.levels}
     for level in evidence.state.levels:
-        computed = limits.level(level.name)
+        computed = computed_limits.get(level.name)
         if computed is None or level.nominal is None or level.is_deleted:
             continue
         for name, shown, own in (
@@ -76,7 +77,8 @@ def _different_limits(evidence: Evidence, limits: Limits) -> Iterator[tuple[Leve
 def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> tuple[str, str]:
     """Return an explanation of different limits, and advice.
 
-    `total` is the server concurrency limit, and `totals` would give the nominal limits.
+    `total` is the server concurrency limit of the server. `totals` is the range of server concurrency limits that would
+    result in the nominal limits.
     """
     advice = "apply the manifests, or compare them with those of the server: apflint diff"
     if totals is None or (total is not None and not totals[0] <= total <= totals[1]):
@@ -93,7 +95,7 @@ def _explain_limits(total: int | None, totals: tuple[int, int] | None) -> tuple[
 
 
 def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF807."""
+    """APF807: report objects that only the server or only the manifests have."""
     if evidence.effective is None:
         return
     configuration = evidence.effective.configuration
@@ -128,7 +130,7 @@ def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _schemas_of_metrics(evidence: Evidence, names: set[str], levels: set[str]) -> Iterator[Diagnosis]:
-    """Yield the FlowSchemas of the metrics that the manifests do not have, of levels that the server has."""
+    """Yield the FlowSchemas that are in the metrics but not in the manifests, if the server has their level."""
     metrics = evidence.state.server.last.metrics
     reported: set[str] = set()
     for sample in metrics.find(metric_names.DISPATCHED) if metrics is not None else ():
@@ -167,13 +169,13 @@ def _compare_schemas(effective: Effective, live: Effective) -> Iterator[Diagnosi
         if name not in present:
             message = f'the server does not have the FlowSchema "{name}"'
             problem = Problem(
-                Place(document), message, notes=("Its requests get other FlowSchemas.",), help="apply the manifest"
+                Place(document), message, notes=("Other FlowSchemas match its requests.",), help="apply the manifest"
             )
             yield Diagnosis(problem, ("FlowSchema", name))
 
 
 def flow_schema_without_requests(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF808."""
+    """APF808: report FlowSchemas of the manifests that got no request."""
     metrics = evidence.state.server.last.metrics
     if evidence.effective is None or metrics is None:
         return
@@ -197,7 +199,7 @@ def _is_effective(effective: Effective, schema: FlowSchema) -> bool:
 
 
 def dangling_flow_schema(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF819."""
+    """APF819: report FlowSchemas of the server that reference a missing priority level."""
     effective = evidence.effective
     known = {level.name for level in evidence.state.levels if not level.is_deleted and not level.is_quiescing}
     quiescing = {level.name for level in evidence.state.levels if level.is_quiescing}
@@ -221,15 +223,16 @@ def dangling_flow_schema(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def spec_restored(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF820."""
+    """APF820: report suggested objects whose spec the server has replaced with the built-in spec."""
     for item in find_restored(evidence):
         yield Diagnosis(
             Problem(
                 Place(item.document, ("spec",), key=True),
                 f'the server has restored the spec of the suggested {item.document.kind} "{item.name}"',
                 notes=(
-                    "It has the spec of the built-in object, and not that of the manifest.",
-                    f'The server restores objects whose annotation {builtin.AUTOUPDATE} is not "false" within a minute.',
+                    "The object has the built-in spec instead of the spec in the manifest.",
+                    f'Within a minute, the server restores objects whose annotation {builtin.AUTOUPDATE} is "true".',
+                    "Applying a manifest without the annotation leaves the annotation in the cluster unchanged.",
                 ),
                 help=f'set the annotation {builtin.AUTOUPDATE}: "false" to keep the spec of the manifest',
             ),
@@ -238,10 +241,10 @@ def spec_restored(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def find_restored(evidence: Evidence) -> list[FlowSchema | PriorityLevelConfiguration]:
-    """Return the suggested objects of the manifests that the server has with the spec of the built-in object.
+    """Return the suggested objects of the manifests whose spec the server has replaced with the built-in spec.
 
-    The objects of the cluster show it. Without them, the limits show it: they are those of the built-in levels, not those of
-    the manifests.
+    The objects of the cluster prove the replacement. Without objects of the cluster, the limits prove the replacement
+    if they equal the limits of the built-in levels and differ from the limits of the manifests.
     """
     effective = evidence.effective
     if effective is None or evidence.live is effective:

@@ -1,8 +1,9 @@
 """The metrics of API Priority and Fairness that the diagnosis reads, and the releases that have them.
 
-Sources: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/metrics/metrics.go; kubernetes/kubernetes pull requests 113485
-(borrowing, 1.26), 118960 (`current_executing_seats`, 1.28) and 118959 (`request_concurrency_limit` is deprecated in 1.30, so
-servers hide it from 1.31; 1.37 no longer has it); the metrics of kube-apiserver 1.36.2, as recorded.
+Sources: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/metrics/metrics.go at the first and last patch of each release;
+kubernetes/kubernetes pull requests 113485 (borrowing, 1.26), 118960 (`current_executing_seats`, 1.28) and 118959; the metrics of
+kube-apiserver 1.36.2, as recorded. Servers hide a metric from the release after the one that deprecates it: 1.30 deprecates
+`request_concurrency_limit`, and 1.31 `request_concurrency_in_use`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Metric(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """What the diagnosis reads from metrics: the metric of each release, the newest first."""
+    """A quantity that the diagnosis reads: its metric in each release, the newest first."""
 
     label: str
     metrics: tuple[Metric, ...]
@@ -43,10 +44,10 @@ MAX = Quantity("max limit", (Metric(f"{PREFIX}upper_limit_seats", 26),))
 CURRENT = Quantity("current limit", (Metric(f"{PREFIX}current_limit_seats", 26),))
 SEATS_IN_USE = Quantity(
     "seats in use",
-    (Metric(f"{PREFIX}current_executing_seats", 28), Metric(f"{PREFIX}request_concurrency_in_use", 21, 30)),
+    (Metric(f"{PREFIX}current_executing_seats", 28), Metric(f"{PREFIX}request_concurrency_in_use", 22, 31)),
     counts_requests=True,
 )
-"""Permanent, as executing and dispatched requests: the request for the metrics is one of them."""
+"""Permanent, as are executing and dispatched requests: the request that fetches the metrics is itself counted."""
 EXECUTING = Quantity("executing requests", (Metric(f"{PREFIX}current_executing_requests", 18),), counts_requests=True)
 WAITING = Quantity(
     "waiting requests", (Metric(f"{PREFIX}current_inqueue_requests", 18),), is_permanent=False, counts_requests=True
@@ -55,10 +56,10 @@ DEMAND_HIGH = Quantity("demand (high watermark)", (Metric(f"{PREFIX}demand_seats
 DEMAND_AVERAGE = Quantity("demand (average)", (Metric(f"{PREFIX}demand_seats_average", 26),))
 DEMAND_SMOOTHED = Quantity("demand (smoothed)", (Metric(f"{PREFIX}demand_seats_smoothed", 26),))
 TARGET = Quantity("target", (Metric(f"{PREFIX}target_seats", 26),))
-DISPATCHED = Quantity("dispatched requests", (Metric(f"{PREFIX}dispatched_requests_total", 20),), counts_requests=True)
+DISPATCHED = Quantity("dispatched requests", (Metric(f"{PREFIX}dispatched_requests_total", 18),), counts_requests=True)
 REJECTED = Quantity("rejected requests", (Metric(f"{PREFIX}rejected_requests_total", 18),), is_permanent=False)
 WAITS = Quantity("waits", (Metric(f"{PREFIX}request_wait_duration_seconds_bucket", 18),), is_permanent=False)
-WIDTHS = Quantity("seats of requests", (Metric(f"{PREFIX}work_estimated_seats_bucket", 23),), is_permanent=False)
+WIDTHS = Quantity("seats of requests", (Metric(f"{PREFIX}work_estimated_seats_bucket", 24),), is_permanent=False)
 CLOCK = Quantity("time observed", (Metric(f"{PREFIX}demand_seats_count", 26),))
 """The histogram counts nanoseconds, so its count is the age of a priority level at the moment of the snapshot."""
 DEMAND_RATIO = Quantity("demand (distribution)", (Metric(f"{PREFIX}demand_seats_bucket", 26),))
@@ -72,7 +73,7 @@ OBJECTS = Quantity(
     (
         Metric("apiserver_resource_objects", 34),
         Metric("apiserver_storage_objects", 21),
-        Metric("etcd_object_counts", 18, 21),
+        Metric("etcd_object_counts", 18, 22),
     ),
     is_permanent=False,
 )
@@ -105,7 +106,7 @@ QUANTITIES = (
 NAMES = frozenset(metric.name for quantity in QUANTITIES for metric in quantity.metrics)
 
 _CAMEL_CASE_MINORS = (18, 19)
-"""Releases whose labels are `priorityLevel` and `flowSchema`."""
+"""Minor releases whose labels are `priorityLevel` and `flowSchema`."""
 
 
 def name_in(quantity: Quantity, release: Release) -> str | None:

@@ -1,4 +1,4 @@
-"""The rules about requests: at which level they are, in which queues, and how many seats they take."""
+"""The rules about requests: their priority level, their queues, and their seats."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from apflint.doctor.level_state import Flow, LevelState
 
 MAX_CATCH_ALL = 0.01
-"""Maximum proportion of the requests of a server at the level catch-all that is only an info."""
+"""Maximum proportion of the requests of a server at the level catch-all that is reported with severity info."""
 _FROM_CACHE = ListOptions(resource_version="0")
-"""Parameters of a list that takes the fewest seats."""
+"""Parameters of a list request that the server answers from its watch cache, for the fewest seats."""
 
 
 def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF809."""
+    """APF809: report requests at the level catch-all."""
     level = evidence.state.level(CATCH_ALL)
     if level is None:
         return
     requests = level.requests
-    everything = sum(one.requests for one in evidence.state.levels)
+    everything = sum(state.requests for state in evidence.state.levels)
     if requests:
         is_rare = not level.rejected and requests <= MAX_CATCH_ALL * everything
         yield about_level(
@@ -42,9 +42,9 @@ def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
                 f"catch-all got {requests} of {everything} requests {evidence.span}",
                 severity="info" if is_rare else None,
                 notes=(
-                    "The level has few seats, no queues, and does not separate clients: it rejects all but the smallest load.",
+                    "The level has few seats and no queues, and does not separate clients: it rejects requests while no seat is free.",
                     "The suggested FlowSchema global-default matches all users, so only requests that other FlowSchemas miss get here.",
-                    *(f"In the dump, they are of {name_flow(flow)}." for flow in level.flows[:1] if flow.users),
+                    *(f"The busiest flow in the dump is {name_flow(flow)}." for flow in level.flows[:1] if flow.users),
                 ),
                 help="check that the FlowSchema global-default exists, and match these requests with one of your FlowSchemas",
             ),
@@ -52,7 +52,7 @@ def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF810."""
+    """APF810: report requests of the control plane and nodes that are not at their built-in level."""
     names = {level.name for level in evidence.state.levels}
     reported: set[tuple[str | None, str, str]] = set()
     for request in evidence.state.server.last.requests or ():
@@ -67,9 +67,9 @@ def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
             yield Diagnosis(
                 Problem(
                     evidence.line(request.line, "requests"),
-                    f'{request.verb} {request.resource or request.path} of "{request.user}" gets the priority level "{request.level}"',
+                    f'{request.verb} {request.resource or request.path} of "{request.user}" is at the priority level "{request.level}"',
                     notes=(
-                        f'In the built-in configuration, this request gets "{home}".',
+                        f'The built-in configuration assigns this request to "{home}".',
                         "There, it does not compete with the requests of workloads.",
                     ),
                     help=f"increase matchingPrecedence of the FlowSchema {request.schema} above the built-in one, or narrow it",
@@ -79,7 +79,7 @@ def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def default_level_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF821."""
+    """APF821: report requests at a default level that an existing FlowSchema should have matched."""
     homes: dict[tuple[str, str, str], list[RequestRow]] = {}
     for request in evidence.state.server.last.requests or ():
         if request.level in (CATCH_ALL, GLOBAL_DEFAULT):
@@ -92,7 +92,7 @@ def default_level_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
             name,
             Problem(
                 evidence.line(requests[0].line, "requests"),
-                f'{pluralize(len(requests), "request")} at "{name}" would have a better place at "{level}"',
+                f'{pluralize(len(requests), "request")} at "{name}" should be at "{level}" instead',
                 notes=(f"By {users}.", f'The FlowSchema "{schema}" matches them, but the server does not use it.'),
                 help=f"check that the FlowSchema {schema} exists and is not dangling: kubectl get flowschema {schema}",
             ),
@@ -100,7 +100,7 @@ def default_level_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def flow_fills_queues(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF811."""
+    """APF811: report flows whose requests fill all queues of their hand."""
     for level in evidence.limited:
         for flow in level.flows:
             if level.queues is not None and level.queues > 1 and 2 * flow.queues > level.queues:
@@ -110,8 +110,8 @@ def flow_fills_queues(evidence: Evidence) -> Iterator[Diagnosis]:
                         evidence.line(_first_line(evidence, level, flow), "requests"),
                         f'one flow waits in {flow.queues} of the {level.queues} queues of "{level.name}"',
                         notes=(
-                            f"Of its requests, {flow.waiting} wait: {name_flow(flow)}.",
-                            "Other flows share these queues, and wait for its requests.",
+                            f"Waiting requests: {flow.waiting}, all of {name_flow(flow)}.",
+                            "Other flows share these queues, and wait behind the requests of this flow.",
                         ),
                         help="increase queues, or decrease handSize, so that a flow gets a smaller part of the queues",
                     ),
@@ -127,7 +127,7 @@ def _first_line(evidence: Evidence, level: LevelState, flow: Flow) -> int:
 
 
 def flow_of_several_users(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF812."""
+    """APF812: report flows that several users share."""
     for level in evidence.limited:
         for flow in level.flows:
             if level.queues and level.queues > 1 and not flow.distinguisher and flow.waiting and len(flow.users) > 1:
@@ -137,7 +137,7 @@ def flow_of_several_users(evidence: Evidence) -> Iterator[Diagnosis]:
                         f'{len(flow.users)} users share one flow of FlowSchema "{flow.schema}" at "{level.name}"',
                         notes=(
                             f"The flow has no distinguisher, so {join_some(flow.users, MAX_NAMED)} share its queues.",
-                            "One of them can fill the queues, and then the requests of all of them are rejected.",
+                            "If one user fills the queues, the server rejects the requests of all of these users.",
                         ),
                         help="set distinguisherMethod to ByUser, or ByNamespace if the requests name a namespace",
                     ),
@@ -146,7 +146,7 @@ def flow_of_several_users(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF818."""
+    """APF818: report large list requests whose seats the level caps."""
     metrics = evidence.state.server.last.metrics
     stored = {} if metrics is None else list_stored_objects(metrics)
     reported: set[tuple[str, str, str]] = set()
@@ -179,7 +179,10 @@ def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _max_seats(evidence: Evidence, name: str) -> int | None:
-    """Return the maximum seats that a level with queues allows a request, or an upper bound of them, or None if unknown."""
+    """Return the maximum seats of a request at a level with queues or an upper bound of that maximum.
+
+    Return None if unknown.
+    """
     level = evidence.state.level(name)
     if level is None or level.nominal is None or not level.queues:
         return None

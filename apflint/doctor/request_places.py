@@ -1,4 +1,4 @@
-"""The priority level that a request of a dump should have got."""
+"""The priority level to which a request of a dump should have been assigned."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _LEASES = "leader-election"
 
 
 def find_home(evidence: Evidence, request: RequestRow) -> tuple[str, str] | None:
-    """Return the level and the name of a FlowSchema that matches a request before the one that it got, or None.
+    """Return the level and name of the FlowSchema that should have matched a request, or None if the dump is right.
 
-    Without manifests, the built-in objects are compared.
+    Without manifests, the built-in objects classify the request.
     """
     digest = _parse(request)
     if digest is None:
@@ -50,7 +50,7 @@ def find_home(evidence: Evidence, request: RequestRow) -> tuple[str, str] | None
 def find_built_in_level(release: Release, request: RequestRow) -> str | None:
     """Return the level of a request of the control plane or of a node in the built-in configuration, or None for other requests.
 
-    Requests of service accounts of kube-system are those of the control plane only if they renew leases.
+    A request of a service account of kube-system belongs to the control plane only if it renews a lease.
     """
     user = request.user or ""
     is_component = user in _COMPONENTS or user.startswith(NODE_PREFIX)
@@ -64,8 +64,8 @@ def find_built_in_level(release: Release, request: RequestRow) -> str | None:
 def _parse(request: RequestRow) -> RequestDigest | None:
     """Return a request as the server classifies it, or None if the dump does not show enough of it.
 
-    The groups of users are unknown, except those that follow from the user name. More groups could only match an even earlier
-    FlowSchema.
+    The groups of users are unknown, except those that follow from the user name. If the user has further groups, the
+    request could only match an even earlier FlowSchema.
     """
     if request.user is None or request.verb is None or request.path is None:
         return None
@@ -73,7 +73,7 @@ def _parse(request: RequestRow) -> RequestDigest | None:
         parsed = parse_http(METHOD_OF_VERB.get(request.verb, request.verb.upper()), request.path, user=request.user)
     except UserError:
         return None
-    # The dump has the path without its query, which makes a list a watch.
+    # The dump has the path without the query, and the query distinguishes a watch from a list.
     info = parsed.info._replace(verb="watch") if request.verb == "watch" else parsed.info
     if info.verb != request.verb or not is_seen_by_apf(info):
         return None

@@ -1,4 +1,4 @@
-"""The rules about deleted levels, and about numbers of a server that are wrong."""
+"""The rules about deleted levels, and about incorrect numbers that a server reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIN_PHANTOM_SECONDS = 20.0
 
 
 def quiescing_level(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF814."""
+    """APF814: report deleted levels that still have requests."""
     for level in evidence.state.levels:
         if level.is_quiescing:
             yield about_level(
@@ -41,7 +41,7 @@ def quiescing_level(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def stale_metrics(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF815."""
+    """APF815: report metrics of deleted levels."""
     for level in evidence.state.levels:
         if level.is_deleted and level.nominal is not None:
             yield about_level(
@@ -49,17 +49,20 @@ def stale_metrics(evidence: Evidence) -> Iterator[Diagnosis]:
                 Problem(
                     evidence.level(level),
                     f'the metrics have the level "{level.name}", which the server does not have',
-                    notes=("A server keeps the metrics of a deleted level, unchanged, until it restarts.",),
+                    notes=(
+                        "A server keeps the metrics of a deleted level until it restarts. Its gauges and counters do not change.",
+                    ),
                     help="ignore the metrics of this level",
                 ),
             )
 
 
 def phantom_demand(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF816."""
+    """APF816: report levels with seat demand but without requests."""
     snapshots, seconds = evidence.state.server.snapshots, evidence.state.seconds
     if len(snapshots) < 2 or seconds is None or seconds < MIN_PHANTOM_SECONDS:
         return
+    earlier_demand = evidence.state.earlier_demand()
     for level in evidence.limited:
         idle = not (level.waiting or level.executing or level.seats_in_use or level.dispatched)
         demand = level.demand_average
@@ -67,7 +70,7 @@ def phantom_demand(evidence: Evidence) -> Iterator[Diagnosis]:
             idle
             and demand
             and demand == level.demand_high
-            and set(evidence.state.earlier_demand(level.name)) == {demand}
+            and {earlier[level.name] for earlier in earlier_demand} == {demand}
         ):
             yield about_level(
                 level,
@@ -76,8 +79,8 @@ def phantom_demand(evidence: Evidence) -> Iterator[Diagnosis]:
                     f'"{level.name}" is idle, and its seat demand stays at {demand:g}',
                     notes=(
                         (
-                            f"It got no request in {seconds:.0f} s. This is a known defect: after the final seats of a request are"
-                            " reduced, the demand of its level can stay too high."
+                            f"It got no request in {seconds:.0f} s. This is a defect of the flow-control code, as recorded: after the final"
+                            " seats of a request are reduced, the demand of its level can stay too high."
                         ),
                         "The level borrows seats that it does not need, until the server restarts.",
                     ),
@@ -87,7 +90,7 @@ def phantom_demand(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF817."""
+    """APF817: report numbers of the server that are wrong."""
     last = evidence.state.server.last
     wrong = [row for row in last.levels or () if row.timed_out == 0 and row.cancelled]
     if wrong:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def find_totals(nominal: Mapping[str, int], limits: Limits) -> tuple[int, int] | None:
     """Return the smallest and largest server concurrency limit for which the levels of `limits` have these nominal limits.
 
-    Returns None if there is none. The nominal limit of a level grows with the total, so the totals of each level are a range.
+    Returns None if no limit fits. The nominal limit of a level grows with the server concurrency limit, so each level
+    permits a range of totals.
     """
     shares = {level.name: level.shares for level in limits.levels}
     share_sum = sum(shares.values())

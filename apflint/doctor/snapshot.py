@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 NANOSECONDS = 1e9
 _MAX_NAMED = 5
 _LEVEL_LABELS = ("priority_level", "priorityLevel")
-"""Label of the level, and its name in 1.18 and 1.19."""
+"""Name of the label that contains the priority level, and its name in 1.18 and 1.19."""
 _SCHEMA_LABELS = ("flow_schema", "flowSchema")
 _MIN_DIFFERENCE, _MAX_PROPORTION = 100, 0.2
-"""Requests that a counter of a dump and a metric may differ, because the server does not answer both at the same moment."""
+"""Maximum difference between a counter of a dump and a metric, as a number of requests and as a proportion. The server
+does not answer both at the same moment."""
 
 
 class Metrics(NamedTuple):
@@ -44,7 +45,7 @@ class Metrics(NamedTuple):
     samples: Samples
 
     def find(self, quantity: Quantity) -> list[Sample]:
-        """Return the samples of a quantity: those of the newest metric that is present."""
+        """Return the samples of a quantity, taken from the newest metric that is present."""
         for metric in quantity.metrics:
             if metric.name in self.samples.by_name:
                 return self.samples.by_name[metric.name]
@@ -95,7 +96,7 @@ class Metrics(NamedTuple):
 
     @property
     def age_seconds(self) -> float | None:
-        """How long the server has observed its oldest level, or None if unknown."""
+        """Seconds for which the server has observed its oldest level, or None if unknown."""
         ages = [sample.value / NANOSECONDS for sample in self.find(metric_names.CLOCK)]
         return max(ages, default=None)
 
@@ -117,7 +118,7 @@ class Metrics(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What one server reported at one moment. Parts that were not saved are None."""
+    """The metrics and dumps of one server at one moment. Parts that were not saved are None."""
 
     metrics: Metrics | None = None
     levels: tuple[LevelRow, ...] | None = None
@@ -163,12 +164,15 @@ def schema_of(sample: Sample) -> str:
 
 
 def is_server_file(text: str) -> bool:
-    """Return whether the start of a file looks like metrics or a dump. The rest decides whether they can be read."""
+    """Return whether the start of a file looks like metrics or a dump. The rest of the file may still be unreadable."""
     return looks_like_dump(text) or looks_like_metrics(text)
 
 
 def parse_part(name: str, text: str) -> Part:
-    """Parse metrics or a dump, recognized by content. Raises UserError, which starts with `name`, for everything else."""
+    """Parse metrics or a dump, recognized by content.
+
+    Raises UserError, whose message starts with `name`, for other content.
+    """
     source = Source(name, text)
     try:
         return _parse(source)
@@ -201,15 +205,19 @@ def _parse(source: Source) -> Part:
         raise UserError(
             "the API server has answered with an error instead of metrics or a dump: read it again as a user who may"
         )
-    raise UserError("this is neither metrics nor one of the dumps dump_priority_levels, dump_queues and dump_requests")
+    raise UserError(
+        "this is neither metrics nor one of the dumps dump_priority_levels, dump_queues and dump_requests. For manifests, use"
+        f" -f {source.name}"
+    )
 
 
 def group_servers(parts: Sequence[Part]) -> tuple[Server, ...]:
     """Group files into snapshots and servers.
 
-    The start time of the process tells servers apart, and the age of the levels orders the snapshots of a server. Dumps have
-    neither: a dump belongs to the only metrics whose file has the same name up to the first dot, or is in the same directory; else
-    to the newest metrics of the only server. Raises UserError if a dump cannot be assigned, or contradicts the metrics.
+    The start time of the process tells servers apart, and the age of the levels orders the snapshots of a server. Dumps
+    contain neither. A dump belongs to the metrics whose file has the same name up to the first dot, or else to the
+    metrics in the same directory, if exactly one file qualifies. Otherwise, the dump belongs to the newest metrics of
+    the only server. Raises UserError if a dump cannot be assigned, or contradicts the metrics.
     """
     metrics = [part for part in parts if part.kind == "metrics"]
     dumps = [part for part in parts if part.kind != "metrics"]
@@ -254,7 +262,7 @@ def _group_metrics(metrics: Sequence[Part]) -> list[list[Part]]:
 
 
 def _check_order(part: Part, other: Part, *, is_same_server: bool) -> None:
-    """Raise UserError if the metrics of `other` are not certainly later ones of the same server."""
+    """Raise UserError unless the metrics of `other` are certainly later metrics of the same server."""
     names = f"{part.source.name} and {other.source.name}"
     if not is_same_server:
         raise UserError(
@@ -275,7 +283,7 @@ def _metrics(part: Part) -> Metrics:
 
 
 def _group_dumps(dumps: Sequence[Part]) -> list[list[Part]]:
-    """Group dumps without metrics: all of them, or by the name of their files if there are several of a kind."""
+    """Group dumps without metrics: all into one group, or by file name if several dumps have the same kind."""
     kinds = [part.kind for part in dumps if part.kind != "requests"]
     if len(kinds) == len(set(kinds)) and kinds:
         return [list(dumps)]
@@ -309,7 +317,7 @@ def _has_details(part: Part) -> bool:
 
 
 def _check_consistency(snapshot: Snapshot) -> None:
-    """Raise UserError if parts of a snapshot contradict each other, so that they are from several servers or moments."""
+    """Raise UserError if parts of a snapshot contradict each other because they are from several servers or moments."""
     if snapshot.levels is None:
         if snapshot.metrics is not None:
             known = snapshot.metrics.levels

@@ -1,4 +1,7 @@
-"""The stored objects of each resource, from the metrics of a server. They determine the seats of lists."""
+"""The stored objects of each resource, from the metrics of a server.
+
+Their number and size determine the seats of lists.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ class StoredObjects(NamedTuple):
 
     number: int
     size: int | None
-    """Bytes of all objects, or None if the metrics do not show them."""
+    """Size of all objects in bytes, or None if the metrics do not show the size."""
     line: int
     """Line of the number of objects in the metrics."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
@@ -34,6 +35,7 @@ _SERVICE_ACCOUNT = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)  # proofs ask several times about the same user
 def parse_service_account(user: str) -> tuple[str, str] | None:
     """Return namespace and name of the service account with the user name `user`, or None if the user name is not valid."""
     match = _SERVICE_ACCOUNT.fullmatch(user)

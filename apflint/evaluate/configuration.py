@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from apflint.evaluate.shards import why_no_dealer
-from apflint.model import FlowSchema, PriorityLevelConfiguration
+from apflint.evaluate.shards import find_sharding_error
+from apflint.model import FlowSchema, LimitedPriorityLevelConfiguration, PriorityLevelConfiguration
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from apflint.model import Kind
+    from apflint.model import ExemptPriorityLevelConfiguration, Kind
 
 _T = TypeVar("_T", FlowSchema, PriorityLevelConfiguration)
 
@@ -48,14 +48,19 @@ class Configuration(NamedTuple):
     """Reasons why the server treats stored priority levels as absent, by name of the level. See `why_unusable`."""
     imagined: frozenset[tuple[Kind, str]]
     """Kinds and names of missing mandatory objects. The server imagines them: it uses them without storing them."""
+    classifies_watches: bool = True
+    """`Release.classifies_watches` of the server."""
 
 
-def build_configuration(user: Objects, builtin: Objects, *, defaults: bool = True) -> Configuration:
+def build_configuration(
+    user: Objects, builtin: Objects, *, defaults: bool = True, classifies_watches: bool = True
+) -> Configuration:
     """Build the configuration of a server that stores the objects in `user`, which replace built-in objects of the same name.
 
     `builtin` has all built-in objects of the release. If `defaults` is true, the server also stores the built-in objects
     that `user` does not replace. If it is false, the server stores no built-in objects, and only imagines the missing
     mandatory objects. If objects in `user` have the same name, the last object replaces the earlier objects.
+    `classifies_watches` is that of the release.
     """
     levels = _last_by_name((*(builtin.priority_levels if defaults else ()), *user.priority_levels))
     unusable = {level.name: reason for level in levels if (reason := why_unusable(level)) is not None}
@@ -82,7 +87,7 @@ def build_configuration(user: Objects, builtin: Objects, *, defaults: bool = Tru
         if level.name in (EXEMPT, CATCH_ALL) and level.name not in effective:
             effective[level.name] = level
             imagined.add(("PriorityLevelConfiguration", level.name))
-    return Configuration(tuple(order), dangling, effective, unusable, frozenset(imagined))
+    return Configuration(tuple(order), dangling, effective, unusable, frozenset(imagined), classifies_watches)
 
 
 def matching_order(schema: FlowSchema) -> tuple[int, str]:
@@ -96,6 +101,9 @@ def why_unusable(level: PriorityLevelConfiguration) -> str | None:
     The reason completes a sentence that begins with the level: `has type "Exempt", but ...`. Source:
     `queueSetCompleterForPL`. The API server rejects unusable levels, so only manifests that were never applied contain
     them. The level `exempt` is usable without the field `exempt`, because the server adds the field.
+
+    Shares and percentages out of range make a level unusable, too: no server computes seats from them, and negative shares
+    would change the seats of all other levels.
     """
     spec = level.spec
     if (spec.type == "Exempt") != (level.name == EXEMPT):
@@ -104,6 +112,8 @@ def why_unusable(level: PriorityLevelConfiguration) -> str | None:
         return f'has type "{spec.type}" {"and" if spec.limited else "but no"} "limited" settings'
     if spec.exempt is not None and spec.type != "Exempt":
         return f'has type "{spec.type}" and "exempt" settings'
+    if (wrong := _find_number_out_of_range(spec.limited or spec.exempt)) is not None:
+        return f"has {wrong}, which is out of range"
     if spec.limited is None:
         return None
     response, queuing = spec.limited.limit_response
@@ -111,8 +121,22 @@ def why_unusable(level: PriorityLevelConfiguration) -> str | None:
         return f'has limitResponse "{response}" {"and" if queuing else "but no"} "queuing" settings'
     if queuing is None or queuing.queues < 1:
         return None
-    no_dealer = why_no_dealer(queuing.queues, queuing.hand_size)
-    return None if no_dealer is None else f"cannot deal queues: {no_dealer}"
+    error = find_sharding_error(queuing.queues, queuing.hand_size)
+    return None if error is None else f"has invalid queuing settings: {error}"
+
+
+def _find_number_out_of_range(
+    settings: LimitedPriorityLevelConfiguration | ExemptPriorityLevelConfiguration | None,
+) -> str | None:
+    """Return the first number of seats that the API server rejects, such as `-5 shares`, or None if it accepts them all."""
+    if settings is None:
+        return None
+    if settings.shares < 0:
+        return f"{settings.shares:,} shares"
+    if not 0 <= settings.lendable_percent <= 100:
+        return f"lendablePercent {settings.lendable_percent:,}"
+    borrowing = settings.borrowing_limit_percent if isinstance(settings, LimitedPriorityLevelConfiguration) else None
+    return f"borrowingLimitPercent {borrowing:,}" if borrowing is not None and borrowing < 0 else None
 
 
 def _last_by_name(objects: Iterable[_T]) -> list[_T]:

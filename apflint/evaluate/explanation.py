@@ -6,6 +6,7 @@ if a condition nearly holds. `apflint.evaluate.match` decides whether a rule mat
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from apflint.evaluate.classify import matched_by
@@ -26,7 +27,7 @@ from apflint.model import NonResourcePolicyRule
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from apflint.evaluate.classify import MatchedBy, Resolution
     from apflint.evaluate.configuration import Configuration
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 Condition = Literal["subject", "verb", "resource", "group", "namespace", "path"]
 MAX_LISTED_VALUES = 4
 """Maximum number of values of a list that an explanation names. Further values are only counted."""
+_CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
+    "resource": ("verb", "resource", "group", "namespace"),
+    "non-resource": ("verb", "path"),
+}
 _HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "connect")
 
 
@@ -176,22 +181,27 @@ def _describe_part(schema: FlowSchema, part: MatchedBy) -> tuple[str, Path]:
 def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestDigest) -> tuple[Mismatch, ...]:
     """Return the failed conditions of a rule that does not match. A failed subject is first. The result is not empty."""
     info, user = digest
-    conditions: tuple[Condition, ...] = ("verb", "path")
-    entries: Sequence[ResourcePolicyRule | NonResourcePolicyRule] = rule.non_resource_rules
-    field, noun = "nonResourceRules", "non-resource"
-    if info.is_resource_request:
-        conditions, entries = ("verb", "resource", "group", "namespace"), rule.resource_rules
-        field, noun = "resourceRules", "resource"
-    because = f"it has no {field}, and this is a {noun} request"
-    mismatches = min(
-        ([*_find_entry_mismatches(info, entry, (*path, field, number))] for number, entry in enumerate(entries)),
-        key=len,
-        # Without entries, no condition can hold, so every condition fails.
-        default=[Mismatch(condition, because, (*path, field)) for condition in conditions],
-    )
-    if not matches_a_subject(user, rule.subjects):
-        mismatches.insert(0, _explain_subjects(user, rule.subjects, (*path, "subjects")))
-    return tuple(mismatches)
+    field, noun = ("resourceRules", "resource") if info.is_resource_request else ("nonResourceRules", "non-resource")
+    entries = rule.resource_rules if info.is_resource_request else rule.non_resource_rules
+    if entries:
+        # No condition is about the object name, nor about the path of a resource request.
+        info = info._replace(name="", path="") if info.is_resource_request else info
+        mismatches = _find_closest_entry(info, entries, (*path, field))
+    else:  # no condition can hold, so every condition fails
+        because = f"it has no {field}, and this is a {noun} request"
+        mismatches = tuple(Mismatch(condition, because, (*path, field)) for condition in _CONDITIONS[noun])
+    if matches_a_subject(user, rule.subjects):
+        return mismatches
+    return (_explain_subjects(user, rule.subjects, (*path, "subjects")), *mismatches)
+
+
+@lru_cache(maxsize=4096)
+def _find_closest_entry(
+    info: RequestInfo, entries: Sequence[ResourcePolicyRule | NonResourcePolicyRule], path: Path
+) -> tuple[Mismatch, ...]:
+    """Return the failed conditions of the entry with the fewest failed conditions. `path` is the path of the list."""
+    found = (tuple(_find_entry_mismatches(info, entry, (*path, number))) for number, entry in enumerate(entries))
+    return min(found, key=len)
 
 
 def _find_entry_mismatches(
@@ -216,6 +226,7 @@ def _find_entry_mismatches(
         yield Mismatch("namespace", because, (*path, field))
 
 
+@lru_cache(maxsize=4096)  # a log has thousands of requests of the same users
 def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mismatch:
     """Explain why none of `subjects` matches the user. `path` is the path of the list.
 

@@ -85,7 +85,7 @@ def matched_namespaces(schema: FlowSchema) -> set[str]:
 
 
 def describe_flow(flow: Flow) -> str:
-    """Describe a flow and its queues in a few words. The result is not escaped: names may contain control characters."""
+    """Describe a flow in a few words, without the numbers of its queues (see `describe_queues`). The result is not escaped: names may contain control characters."""
     if flow.queues == 0:
         return "The priority level has no queues, so flows make no difference."
     if flow.queues == 1:
@@ -98,6 +98,13 @@ def describe_flow(flow: Flow) -> str:
         whose = "All requests without a namespace are one flow"
     else:
         whose = "All requests are one flow"
-    hand = flow.hand or ()
-    noun = "queue" if len(hand) == 1 else "queues"
-    return f"{whose}, dealt {noun} {', '.join(map(str, hand))} (of {flow.queues}, from 0). Hash {flow.hash}."
+    return f"{whose}, in {len(flow.hand or ())} of {flow.queues} queues."
+
+
+def describe_queues(flow: Flow) -> str:
+    """Describe how shuffle sharding chooses the queues of a flow. Empty if the level has fewer than 2 queues."""
+    if not flow.hand:
+        return ""
+    noun = "queue" if len(flow.hand) == 1 else "queues"
+    numbers = ", ".join(map(str, flow.hand))
+    return f"Shuffle sharding deals it the {noun} {numbers} (of {flow.queues}, from 0), by its hash {flow.hash}."

@@ -19,6 +19,8 @@ class Resource(NamedTuple):
     namespaced: bool
     short_names: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
+    is_virtual: bool = False
+    """Whether the server stores no objects of the resource, which nobody can watch: reviews, bindings, ComponentStatus."""
 
     @property
     def qualified_name(self) -> str:
@@ -37,7 +39,10 @@ def _read_table() -> tuple[Resource, ...]:
                 plural, kind, scope, short, *subresources = fields
                 short_names = () if short == "-" else tuple(short.split(","))
                 subs = tuple(subresources[0].split(",")) if subresources else ()
-                resources.append(Resource(group, version, plural, kind.lower(), kind, scope == "N", short_names, subs))
+                fields_of_kind = kind.lower(), kind, scope.startswith("N")
+                resources.append(
+                    Resource(group, version, plural, *fields_of_kind, short_names, subs, scope.endswith("V"))
+                )
             elif line[0] != "#":
                 group, version = "" if fields[0] == "core" else fields[0], fields[1]
     return tuple(resources)
@@ -45,6 +50,18 @@ def _read_table() -> tuple[Resource, ...]:
 
 RESOURCES = _read_table()
 """Resources of about Kubernetes 1.36, without alpha resources. If resources have the same name, kubectl uses the first."""
+
+
+AGGREGATED_GROUPS = frozenset(("metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"))
+"""API groups that aggregated API servers serve in most clusters, such as metrics-server.
+
+Source: SIG Instrumentation, `k8s.io/metrics`. Any other server may add groups, so this set is not complete.
+"""
+_AGGREGATED = (
+    Resource("metrics.k8s.io", "v1beta1", "nodes", "node", "NodeMetrics", False),
+    Resource("metrics.k8s.io", "v1beta1", "pods", "pod", "PodMetrics", True),
+)
+"""Resources of metrics-server. They are not in `RESOURCES`: kubectl finds them only by their group."""
 
 
 def find_resources(text: str) -> tuple[Resource, ...]:
@@ -62,10 +79,24 @@ def _resources_by_word() -> dict[str, tuple[Resource, ...]]:
 
 
 def get_resource(name: str, group: str) -> Resource | None:
-    """Return the resource with a plural name and an API group, or None if Kubernetes itself does not serve the resource."""
+    """Return the resource with a plural name and an API group, or None if Kubernetes and metrics-server do not serve it."""
     return _resources_by_name().get((name, group))
 
 
 @cache
 def _resources_by_name() -> dict[tuple[str, str], Resource]:
-    return {(resource.name, resource.group): resource for resource in reversed(RESOURCES)}
+    return {(resource.name, resource.group): resource for resource in reversed((*RESOURCES, *_AGGREGATED))}
+
+
+def is_stored(name: str, group: str) -> bool:
+    """Return whether kube-apiserver may store objects of a resource, which it counts, and notify watchers of changes.
+
+    Custom resources are stored. Of unknown groups that an aggregated API server serves, this function also returns true.
+    """
+    resource = get_resource(name, group)
+    return group not in AGGREGATED_GROUPS and not (resource is not None and resource.is_virtual)
+
+
+def is_served_by_kubernetes(group: str) -> bool:
+    """Return whether Kubernetes itself serves an API group."""
+    return any(resource.group == group for resource in RESOURCES)

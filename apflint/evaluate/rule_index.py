@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     Values = Collection[str] | None
     """Values of a field that rules cover, or None for all values."""
     SubjectList = tuple[Hashable, list["IndexedSubject"]]
-    """A key of `RuleIndex._subjects` and its value: subjects that match the same users, in matching order."""
+    """Subjects that match the same users, in matching order, with a key for their index."""
+    _Subjects = dict[tuple[str, str], list["IndexedSubject"]]
 
 _T = TypeVar("_T")
 
@@ -93,23 +94,21 @@ class RuleIndex:
     """An index of the rules of FlowSchemas. `order` has the FlowSchemas in matching order."""
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
-        self._subjects: dict[tuple[bool, str, str], list[IndexedSubject]] = {}
-        """Subjects in matching order, by `is_resource` (false for non-resource requests), kind of users and name of users."""
+        self._subjects: tuple[_Subjects, _Subjects] = {}, {}
+        """For non-resource requests and for resource requests: subjects in matching order, by kind and name of users."""
         self._indexes: dict[Hashable, ValueIndex[Any]] = {}
         self._url_sets: dict[Sequence[str], UrlSet] = {}
         for position, schema in enumerate(order):
             for rule_number, rule in enumerate(schema.spec.rules):
                 for subject_number, subject in enumerate(rule.subjects):
-                    users = _matching_users(subject)
+                    users = matching_users(subject)
                     for is_resource, entries in ((True, rule.resource_rules), (False, rule.non_resource_rules)):
                         if users is None or not entries:
                             continue
-                        subjects = self._subjects.setdefault((is_resource, *users), [])
-                        if not subjects or subjects[-1][:2] != (
-                            position,
-                            rule_number,
-                        ):  # one subject is enough for each rule
-                            subjects.append(IndexedSubject(position, rule_number, subject_number, entries))
+                        subject_of_rule = IndexedSubject(position, rule_number, subject_number, entries)
+                        subjects = self._subjects[is_resource].setdefault(users, [subject_of_rule])
+                        if subjects[-1][:2] != (position, rule_number):  # one subject is enough for each rule
+                            subjects.append(subject_of_rule)
 
     def matching_subjects(self, user: UserInfo, is_resource: bool) -> list[SubjectList]:
         """Return lists that together have all subjects that match a user. Each list comes with its key."""
@@ -118,8 +117,8 @@ class RuleIndex:
             # The server only compares prefixes: the namespace may end at any colon.
             rest = user.name.removeprefix(SERVICE_ACCOUNT_PREFIX)
             keys += [("Namespace", rest[:end]) for end, char in enumerate(rest) if char == ":"]
-        full_keys = ((is_resource, *key) for key in keys)
-        return [(key, self._subjects[key]) for key in full_keys if key in self._subjects]
+        subjects = self._subjects[is_resource]
+        return [((is_resource, key), subjects[key]) for key in keys if key in subjects]
 
     def first_match(
         self, request: Sequence[str], lists: Sequence[SubjectList], start: int = 0
@@ -197,7 +196,7 @@ def matched_values(info: RequestInfo) -> tuple[str, ...]:
     return info.verb, _first_segment(info.path), info.path
 
 
-def _matching_users(subject: Subject) -> tuple[str, str] | None:
+def matching_users(subject: Subject) -> tuple[str, str] | None:
     """Return the kind and the name of the users that a subject matches, or None if the subject matches nobody."""
     account = subject.service_account
     if subject.kind == "User" and subject.user is not None:

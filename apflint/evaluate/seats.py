@@ -17,9 +17,12 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Literal
 
+from apflint.evaluate.resources import is_stored
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
+    from apflint.evaluate.limits import LevelLimits
+    from apflint.evaluate.requestinfo import RequestInfo
     from apflint.releases import Release
 
 MINIMUM_SEATS = 1
@@ -194,6 +197,25 @@ def is_watch_list(release: Release, options: ListOptions) -> bool:
     """
     is_unversioned = options.resource_version in ("", "0")
     return options.send_initial_events or (is_unversioned and release.estimates_unversioned_watches)
+
+
+def bound_seats(release: Release, info: RequestInfo, options: ListOptions, level: LevelLimits) -> int:
+    """Return the maximum seats of a request at a level of a release, whatever the number of objects and watchers.
+
+    For resources without stored objects, such as SubjectAccessReviews, the server finds no count and no watcher: 1 seat.
+    `options` are those of a list or watch. An aggregated API server may serve an unknown resource, which then takes 1 seat.
+    """
+    has_objects = is_stored(info.resource, info.api_group)
+    if info.verb in ("list", "watch") and info.is_resource_request:
+        objects: Count = "stale" if has_objects else "unknown"
+        maximum = level.max_seats or 0
+        return max(
+            estimate_seats(release, info.verb, options, objects, 0, maximum, consistent=consistent)
+            for consistent in (True, False)
+        )
+    if info.is_resource_request and has_objects and is_mutating(info.verb, info.resource, info.subresource):
+        return level.max_mutating_seats
+    return MINIMUM_SEATS
 
 
 def estimate_mutating_seats(watchers: int, level_max_seats: int) -> Seats:

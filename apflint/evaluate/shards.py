@@ -21,7 +21,7 @@ MAX_ENTROPY_BITS = 60
 MAX_QUEUES = 10_000_000
 """Maximum number of queues (`pkg/apis/flowcontrol/validation`, `priorityLevelConfigurationQueuingMaxQueues`)."""
 MAX_DECK = 1 << 26
-"""Maximum number of queues from which `NewDealer` deals."""
+"""Maximum number of queues that `NewDealer` accepts."""
 MAX_HAND = 15
 """Maximum hand size of a level. With 15 or 16 queues, a hand of this size requires at most 60 hash bits."""
 DOCUMENTED_ELEPHANTS = (1, 4, 16)
@@ -38,23 +38,23 @@ def required_entropy_bits(queues: int, hand_size: int) -> int:
     return ceil(log2(queues) * hand_size)
 
 
-def why_no_dealer(queues: int, hand_size: int) -> str | None:
-    """Return why the server cannot deal hands of this size, or None if it can. Conditions and order are from `NewDealer`."""
+def find_sharding_error(queues: int, hand_size: int) -> str | None:
+    """Return why shuffle sharding is impossible with these values, or None. Conditions and order are those of `NewDealer`."""
     if queues <= 0 or hand_size <= 0:
-        return f"queues ({queues}) and hand size ({hand_size}) must be at least 1"
+        return f"queues ({queues}) and handSize ({hand_size}) must be at least 1"
     if hand_size > queues:
-        return f"a hand of {hand_size} is larger than the deck of {queues} queues"
+        return f"handSize {hand_size} is greater than queues {queues}"
     if queues > MAX_DECK:
-        return f"{queues} queues are more than {MAX_DECK}, the largest deck"
+        return f"queues {queues} is greater than {MAX_DECK}, the maximum of shuffle sharding"
     bits = required_entropy_bits(queues, hand_size)
     if bits > MAX_ENTROPY_BITS:
-        return f"a hand of {hand_size} from {queues} queues needs {bits} bits of hash, more than {MAX_ENTROPY_BITS}"
+        return f"handSize {hand_size} with {queues} queues needs {bits} bits of hash, more than {MAX_ENTROPY_BITS}"
     return None
 
 
 def is_admitted(queues: int, hand_size: int) -> bool:
     """Return whether the API server accepts a level with these values. Replace absent values by their defaults before the call."""
-    return queues <= MAX_QUEUES and why_no_dealer(queues, hand_size) is None
+    return queues <= MAX_QUEUES and find_sharding_error(queues, hand_size) is None
 
 
 def flow_hash(flow_schema: str, distinguisher: str) -> int:
@@ -76,9 +76,9 @@ def deal(hash_value: int, queues: int, hand_size: int) -> tuple[int, ...]:
     """Return the hand that a hash selects: distinct queue numbers from 0, in the order of dealing (`DealIntoHand`).
 
     Each digit of the hash selects one of the remaining cards. The base of the digits is the number of remaining cards, which
-    decreases by 1 with each card. Raises UserError if the server cannot deal with these values (see `why_no_dealer`).
+    decreases by 1 with each card. Raises UserError if shuffle sharding is impossible with these values (see `find_sharding_error`).
     """
-    problem = why_no_dealer(queues, hand_size)
+    problem = find_sharding_error(queues, hand_size)
     if problem is not None:
         raise UserError(problem)
     hand: list[int] = []
@@ -117,12 +117,12 @@ def squish_ratio(hand_size: int, queues: int, elephants: int) -> tuple[int, int]
     probability is the sum over i of (-1)^i C(h, i) C(d - i, h)^n / C(d, h)^n, with hand size h, d queues and n elephants.
     The result is exact, also for hands that need more than 60 hash bits. Raises UserError for values out of range.
     """
+    if not 1 <= queues <= MAX_QUEUES:
+        raise UserError(f"the number of queues must be from 1 to {MAX_QUEUES}, not {queues}")
     if not 1 <= hand_size <= queues:
         raise UserError(f"the hand size must be from 1 to the number of queues ({queues}), not {hand_size}")
-    if queues > MAX_QUEUES:
-        raise UserError(f"the number of queues must be at most {MAX_QUEUES}, not {queues}")
     if not 0 <= elephants <= MAX_ELEPHANTS:
-        raise UserError(f"the number of elephants must be from 0 to {MAX_ELEPHANTS}, not {elephants}")
+        raise UserError(f"the number of elephants (busy flows) must be from 0 to {MAX_ELEPHANTS}, not {elephants}")
     if hand_size * required_entropy_bits(queues, hand_size) * max(1, elephants) > MAX_SHARDS_WORK:
         raise UserError(f"a hand of {hand_size} from {queues} queues is too large to compute for {elephants} elephants")
     hands = comb(queues, hand_size)
@@ -155,7 +155,7 @@ class Sharding(NamedTuple):
         """Return why the API server rejects this pair, or None if the API server accepts the pair."""
         if self.queues > MAX_QUEUES:
             return f"{self.queues} queues are more than {MAX_QUEUES}, the maximum of the API server"
-        return why_no_dealer(self.queues, self.hand_size)
+        return find_sharding_error(self.queues, self.hand_size)
 
 
 def compute_sharding(hand_size: int, queues: int, elephants: tuple[int, ...] = DOCUMENTED_ELEPHANTS) -> Sharding:

@@ -36,7 +36,7 @@ def render(picture: Picture) -> str:
 def _lines(picture: Picture) -> Iterator[str]:
     yield "digraph apf {"
     yield "  rankdir=LR; ranksep=2.5; nodesep=0.15; splines=true;"
-    yield f'  label="{_escape(picture.title)}"; labelloc=t; fontname=Helvetica;'
+    yield f'  label="{_escape(picture.title)}\\n{_escape(picture.source)}"; labelloc=t; fontname=Helvetica;'
     yield '  node [shape=box, style="rounded,filled", fillcolor=white, fontname=Helvetica, fontsize=11, width=3];'
     yield "  edge [fontname=Helvetica, fontsize=9, arrowsize=0.7];"
     columns: dict[str, tuple[SchemaNode | LevelNode, ...]] = {"s": picture.schemas, "l": picture.levels}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.graph import svg
-from apflint.output.html_page import render_page, render_table
+from apflint.output.html_page import render_page, render_records
 from apflint.output.sanitize import escape_xml
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ def render(picture: Picture) -> str:
 <main>
 {_problems(picture)}<details>
 <summary>The same as tables</summary>
-{render_table("FlowSchemas, in matching order", (node.facts for node in picture.schemas))}
-{render_table("Priority levels", (level.facts for level in picture.levels))}</details>
+{render_records("FlowSchemas, in matching order", (node.facts for node in picture.schemas))}
+{render_records("Priority levels", (level.facts for level in picture.levels))}</details>
 </main>
 """
     return render_page(picture.title, body)

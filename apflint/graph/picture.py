@@ -162,12 +162,19 @@ class Picture(NamedTuple):
     """True if levels lend and borrow seats (Kubernetes 1.26 and later)."""
     schemas: tuple[SchemaNode, ...]
     levels: tuple[LevelNode, ...]
+    configuration: str = ""
+    """Description of the sources of the configuration."""
 
     @property
     def title(self) -> str:
         """Return the title of the drawing."""
         seats = pluralize(self.server_concurrency, "seat")
         return f"API Priority and Fairness, Kubernetes {self.kubernetes}: {seats} of one API server"
+
+    @property
+    def source(self) -> str:
+        """Return the line that names the configuration."""
+        return f"Configuration: {sanitize(self.configuration)}"
 
 
 def format_facts(node: SchemaNode | LevelNode) -> list[str]:

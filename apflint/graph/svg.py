@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apflint.graph.picture import LevelNode, Picture, SchemaNode
 
 # Lengths in CSS pixels. FlowSchemas are in a column at the left, levels at the right.
-TOP, MARGIN = 104, 20
+TOP, MARGIN = 122, 20
 """Space above the columns (for title, legend and headings), and space around the drawing."""
 SCHEMA_WIDTH, SCHEMA_HEIGHT, MIN_SCHEMA_GAP, MAX_SCHEMA_GAP = 580, 48, 8, 40
 LEVEL_WIDTH, LEVEL_HEIGHT, MISSING_HEIGHT, LEVEL_GAP = 330, 84, 48, 12
@@ -129,6 +129,7 @@ def _lines(picture: Picture) -> Iterator[str]:
     yield f'<rect class="paper" {size}/>'
     yield _text(MARGIN, 32, picture.title, "title")
     yield from _legend(picture)
+    yield _text(MARGIN, 82, picture.source, "dim")
     left, right = layout.schemas[0].x + _PRECEDENCE_WIDTH, layout.levels[0].x
     yield _text(left, TOP - 12, "Precedence", "heading dim end")
     yield _text(left + 20, TOP - 12, "FlowSchema: the first one that matches captures the request", "heading dim")
@@ -146,7 +147,7 @@ def _lines(picture: Picture) -> Iterator[str]:
 def _description(picture: Picture) -> str:
     text = (
         f"{len(picture.schemas)} FlowSchemas in the order in which the server tries them, at the left,"
-        f" with arrows to {len(picture.levels)} priority levels at the right."
+        f" with arrows to {len(picture.levels)} priority levels at the right. {picture.source}."
     )
     for state, label in (("unreachable", "Unreachable"), ("dangling", "Skipped by the server")):
         if names := [f'"{node.name}"' for node in picture.schemas if node.state == state]:

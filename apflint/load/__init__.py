@@ -8,19 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_LINES
-from apflint.load import yaml
-from apflint.load.apf_objects import LoadProblem, ObjectFinder
 from apflint.load.source import Source
-from apflint.load.templates import recognize_file
 from apflint.location import TextRange
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from apflint.load.apf_objects import LoadProblem
     from apflint.load.document import Document
-
-__all__ = ["LoadProblem", "Loaded", "load", "load_text"]
 
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
@@ -47,6 +43,9 @@ def load(name: str, data: bytes) -> Loaded:
 
 def load_text(source: Source) -> Loaded:
     """Load the text of one input. Never raises."""
+    from apflint.load.apf_objects import LoadProblem, ObjectFinder  # a file without APF objects needs no parser
+    from apflint.load.templates import recognize_file
+
     text = source.text
     if len(text) > MAX_LINES and text.count("\n") + text.count("\r") > MAX_LINES:
         start = Source(source.name, text[:1_000])
@@ -62,11 +61,15 @@ def load_text(source: Source) -> Loaded:
 
         finder.collect(json.parse_documents(text, finder.is_wanted), json.parse_tree)
     else:
+        from apflint.load import yaml
+
         finder.collect(yaml.parse_documents(text, finder.is_wanted, values=True), yaml.parse_tree)
     return Loaded(source, tuple(finder.documents), tuple(finder.problems), dict(sorted(finder.others.items())))
 
 
 def _report_undecodable(name: str, data: bytes, error: UnicodeDecodeError) -> Loaded:
+    from apflint.load.apf_objects import LoadProblem
+
     rest = error.object  # without the byte order mark of UTF-8
     source = Source(name, rest.decode("utf-8", "replace"))
     at = len(rest[: error.start].decode("utf-8", "replace"))

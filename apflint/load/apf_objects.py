@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from apflint.budgets import MAX_FILE_CONTENT, MAX_KEPT_TREES
@@ -158,8 +158,8 @@ class ObjectFinder:
             self._kept_trees_left -= size
         else:
             root = None
-        parse = partial(parse_tree, self.source.text, document.start, document.end)
-        self._collect_value(_DecodedDocument(decoded, document.start, root, parse), decoded.value, ())
+        whole = _DecodedDocument(decoded, self.source.text, document.start, document.end, root, parse_tree)
+        self._collect_value(whole, decoded.value, ())
 
     def _add_unreadable(self, document: ParsedDocument, error: ParseError) -> None:
         """Report a document that cannot be parsed, or only count it if it is not an APF object."""
@@ -256,14 +256,19 @@ def _only_deletes(value: dict[str, Any]) -> bool:
 class _DecodedDocument:
     """A decoded YAML or JSON document, which may be a list of many objects. Its objects share its tree."""
 
-    __slots__ = ("_parse_tree", "_problems_by_depth", "_root", "_start", "decoded")
+    __slots__ = ("_end", "_parse_tree", "_problems_by_depth", "_root", "_start", "_text", "decoded")
 
-    def __init__(self, decoded: Decoded, start: int, root: Node | None, parse_tree: Callable[[], Node | None]) -> None:
+    def __init__(
+        self, decoded: Decoded, text: str, start: int, end: int, root: Node | None, parse_tree: ParseTree
+    ) -> None:
         self.decoded = decoded
+        self._text = text
         self._start = start
+        self._end = end
         self._root = root
         self._parse_tree = parse_tree
-        self._problems_by_depth: dict[int, _DecodingProblems] = {}
+        # Few documents have problems, so the mapping is created with the first problem.
+        self._problems_by_depth: dict[int, _DecodingProblems] | None = None
 
     def document(self, source: Source, value: dict[str, Any], path: Path, api_version: str, kind: str) -> Document:
         """Return the Document for the object at `path`, whose decoded value is `value`."""
@@ -279,7 +284,7 @@ class _DecodedDocument:
 
     def _tree(self) -> Node | None:
         if self._root is None:
-            self._root = self._parse_tree()
+            self._root = self._parse_tree(self._text, self._start, self._end)
         return self._root
 
     def _problems_at_depth(self, depth: int) -> _DecodingProblems:
@@ -287,6 +292,8 @@ class _DecodedDocument:
 
         In the groups, paths are relative to these steps.
         """
+        if self._problems_by_depth is None:
+            self._problems_by_depth = {}
         if depth not in self._problems_by_depth:
             groups = self._problems_by_depth[depth] = defaultdict(lambda: ([], []))
             for duplicate in self.decoded.duplicates:

@@ -58,19 +58,28 @@ def find_comments(source: Source, word: str) -> Iterator[Comment]:
     if not matches:
         return
     layout = _find_layout(source, [match.start() for match in matches])
-    for match in matches:
+    for match in _find_outside(pattern, source.text, 0, len(source.text), layout.scalars):
         text = match[1].rstrip()
-        if not _is_inside(match.start(), layout.scalars):
-            scope = _find_scope(source, match.start(), layout)
-            yield Comment(match.start(), match.start(1) + len(text), text, match.start(1), scope)
+        scope = _find_scope(source, match.start(), layout)
+        yield Comment(match.start(), match.start(1) + len(text), text, match.start(1), scope)
 
 
 def list_comments(text: str, nodes: Iterable[Node], start: int, end: int) -> Iterator[str]:
     """Yield the text of all comments in `text[start:end]`, in order. `nodes` are the nodes that start in this range."""
     scalars = sorted((_text_start(text, node), node.end) for node in _walk(nodes) if isinstance(node, Scalar))
-    for match in _COMMENT.finditer(text, start, end):
-        if not _is_inside(match.start(), scalars):
-            yield match.group().rstrip()
+    for match in _find_outside(_COMMENT, text, start, end, scalars):
+        yield match.group().rstrip()
+
+
+def _find_outside(
+    pattern: re.Pattern[str], text: str, start: int, end: int, ranges: list[tuple[int, int]]
+) -> Iterator[re.Match[str]]:
+    """Yield the matches in `text[start:end]` that start outside of sorted ranges. A match in a range does not hide a later one."""
+    while match := pattern.search(text, start, end):
+        range_end = _find_range_end(match.start(), ranges)
+        if range_end is None:
+            yield match
+        start = match.end() if range_end is None else range_end
 
 
 def _walk(nodes: Iterable[Node]) -> Iterator[Node]:
@@ -89,9 +98,10 @@ def _pairs(node: Mapping) -> Iterator[tuple[Node, Node]]:
     yield from ((key, value) for _, key, value in node.merges)
 
 
-def _is_inside(offset: int, ranges: list[tuple[int, int]]) -> bool:
+def _find_range_end(offset: int, ranges: list[tuple[int, int]]) -> int | None:
+    """Return the end of the range that contains an offset, or None if none does."""
     at = bisect_right(ranges, (offset, len(ranges) and ranges[-1][1])) - 1
-    return at >= 0 and ranges[at][0] <= offset < ranges[at][1]
+    return ranges[at][1] if at >= 0 and ranges[at][0] <= offset < ranges[at][1] else None
 
 
 def _find_scope(source: Source, offset: int, layout: _Layout) -> tuple[int, int]:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SPACES = " \t\n\r"
+_PLAIN = r'"([^"\\\x00-\x1f\ud800-\udfff]*+)"'
+"""A string that decodes to its own characters."""
+_PLAIN_STRING = re.compile(_PLAIN)
+_PLAIN_KEY = re.compile(f"{_PLAIN}[{_SPACES}]*+:[{_SPACES}]*+")
+_COMMA = re.compile(rf"[{_SPACES}]*+,[{_SPACES}]*+(?![]}}])")
 _SPACE = re.compile(f"[{_SPACES}]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -172,6 +177,8 @@ class _TreeBuilder:
             raise ParseError(f"nested more than {MAX_DEPTH} levels deep", at, limit="apflint")
         if self.values_left < 0:
             raise ParseError(f"more than {MAX_VALUES:,} values in one document", at, limit="apflint")
+        if plain := _PLAIN_STRING.match(self.text, at, self.stop):
+            return Scalar(at, plain.end(), plain[1])
         first = self.text[at : at + 1]
         if first == '"':
             return self._string(at)
@@ -196,9 +203,10 @@ class _TreeBuilder:
 
     def _collection(self, node: Mapping | Sequence, depth: int) -> Node:
         """Add the entries of the JSON object or array that starts at `node.start` to `node`, and return it."""
+        text, stop = self.text, self.stop
         closing = "}" if isinstance(node, Mapping) else "]"
-        at = _skip_space(self.text, node.start + 1)
-        while self.text[at : at + 1] != closing:
+        at = _skip_space(text, node.start + 1)
+        while text[at : at + 1] != closing:
             if isinstance(node, Mapping):
                 key, at = self._key(at)
                 last = self.build(at, depth + 1)
@@ -206,15 +214,18 @@ class _TreeBuilder:
             else:
                 last = self.build(at, depth + 1)
                 node.items.append(last)
-            at = self._next(node, _skip_space(self.text, last.end), closing)
+            comma = _COMMA.match(text, last.end, stop)
+            at = comma.end() if comma else self._next(node, _skip_space(text, last.end), closing)
         node.end = at + 1
         return node
 
     def _key(self, at: int) -> tuple[Scalar, int]:
         """Return the key at an offset, and the offset of its value."""
+        self.values_left -= 1
+        if plain := _PLAIN_KEY.match(self.text, at, self.stop):
+            return Scalar(at, plain.end(1) + 1, plain[1]), plain.end()
         if self.text[at : at + 1] != '"':
             raise ParseError("expected a key in double quotes", at)
-        self.values_left -= 1
         key = self._string(at)
         colon = _skip_space(self.text, key.end)
         if self.text[colon : colon + 1] != ":":

@@ -1,4 +1,4 @@
-"""Recognizes text that contains or generates manifests: Helm and Go templates, shell scripts, Terraform, Markdown, patches.
+"""Recognizes text that contains or generates manifests: templates, programs, shell scripts, Terraform, Markdown, patches.
 
 A template that is valid YAML is checked like a manifest, because the API server might receive it unchanged.
 """
@@ -23,13 +23,27 @@ class Template(NamedTuple):
 
 
 _SHELL = ("a shell script", "pipe the output of the script: ./SCRIPT | apflint check -")
+_IN_TEXT = "move the manifest to a YAML file, and check that file"
+_OF_PROGRAM = "check the manifests that the program generates: PROGRAM | apflint check -"
 _FILE_FORMATS = {
     (".tf", ".hcl"): (
         "a Terraform file",
         "move the manifest to a YAML file that Terraform reads with file(), and check that file",
     ),
-    (".md", ".markdown"): ("a Markdown file", "move the manifest to a YAML file, and check that file"),
+    (".md", ".markdown"): ("a Markdown file", _IN_TEXT),
+    (".adoc", ".asciidoc"): ("an AsciiDoc file", _IN_TEXT),
+    (".rst",): ("a reStructuredText file", _IN_TEXT),
+    (".html", ".htm"): ("an HTML file", _IN_TEXT),
+    (".go",): ("a Go program", _OF_PROGRAM),
+    (".py",): ("a Python program", _OF_PROGRAM),
+    (".ts", ".tsx", ".mts", ".cts"): ("a TypeScript program", _OF_PROGRAM),
+    (".js", ".jsx", ".mjs", ".cjs"): ("a JavaScript program", _OF_PROGRAM),
+    (".java", ".kt", ".kts", ".scala", ".cs", ".rs", ".rb", ".swift"): ("a program", _OF_PROGRAM),
+    (".cue",): ("a CUE file", "export it: cue export --out yaml FILE | apflint check -"),
+    (".jsonnet", ".libsonnet"): ("a Jsonnet file", "evaluate it: jsonnet FILE | apflint check -"),
+    (".j2", ".jinja", ".jinja2"): ("a Jinja template", "render it, and pipe the result to: apflint check -"),
 }
+"""Extensions, a description, and advice. Advice with a command must work without knowledge of the project."""
 _APF_WORDS = re.compile("flowcontrol|FlowSchema|PriorityLevelConfiguration")
 _GO = re.compile(r"\{\{.*?\}\}|\{\{")
 _HEREDOC = re.compile(r"^.*<<-?\s*['\"]?[A-Z_]+['\"]?.*$|^#!.*$", re.MULTILINE)
@@ -40,10 +54,11 @@ _VARIABLE = re.compile(r"\$\{[^${}\n]*\}|\$\([^$()\n]*\)|\$[A-Za-z_][A-Za-z0-9_]
 def recognize_file(name: str, text: str) -> Template | None:
     """Return the template if a whole file is a template, or None if it is not.
 
-    The extension of the name identifies Terraform and Markdown. The first line of the text identifies a shell script.
+    The extension of the name identifies a programming language or a format. The first line identifies a shell script.
     """
+    extension = "".join(name.lower().rpartition(".")[1:]) if "." in name else ""
     for extensions, (what, help_) in _FILE_FORMATS.items():
-        if name.lower().endswith(extensions):
+        if extension in extensions:
             match = _APF_WORDS.search(text)
             return Template(what, help_, *(match.span() if match else (0, 0)))
     script = _SCRIPT.match(text)

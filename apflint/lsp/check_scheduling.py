@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from lsprotocol import types
 
 from apflint.effective import Effective
-from apflint.inputs.discovery import SUFFIXES
-from apflint.inputs.reading import may_hold_apf
 from apflint.load.source import Source
 from apflint.lsp.convert import is_untitled, line_edits, path_from_uri
 from apflint.lsp.workspace import WorkspaceChecker, WorkspaceResult, apply_safe_fixes
 from apflint.releases import NEWEST
+from apflint.sources.discovery import SUFFIXES
+from apflint.sources.reading import may_hold_apf
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:

@@ -16,10 +16,6 @@ from apflint.clusters import Cluster, check_clusters
 from apflint.effective import Effective
 from apflint.engine import Options
 from apflint.errors import UserError
-from apflint.inputs.clusters import read_cluster_inputs
-from apflint.inputs.discovery import discover_files
-from apflint.inputs.manifests import Selection, read_files
-from apflint.inputs.patches import Patches
 from apflint.load import Loaded, load, load_text
 from apflint.load.source import Source
 from apflint.lsp.convert import is_untitled, path_from_uri, uri_from_path
@@ -30,6 +26,11 @@ from apflint.settings.model import Settings
 from apflint.settings.patterns import PathMatcher
 from apflint.settings.resolution import resolve_settings
 from apflint.settings.values import is_below
+from apflint.sources.clusters import read_cluster_inputs
+from apflint.sources.discovery import discover_files
+from apflint.sources.files import Selection, read_files
+from apflint.sources.patches import Patches
+from apflint.sources.renamings import RenamingFinder
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from lsprotocol import types
 
     from apflint.finding import Finding, Report
-    from apflint.inputs.discovery import FoundFile
     from apflint.lsp.convert import Encoding
+    from apflint.sources.discovery import FoundFile, InputFile
 
 
 class DirectoryResult(NamedTuple):
@@ -300,6 +301,7 @@ class DirectoryChecker:
             [],
             self._limit,
             is_strict=False,
+            renders=False,  # editors start no programs
         )
         return _ClusterFiles(
             inputs.clusters,
@@ -326,15 +328,26 @@ class DirectoryChecker:
         if self._clusters is not None:
             return settings
         self._context = self._read_files(settings.context, settings)
-        files = {} if self._only_open else self._read_files((".",), settings)
+        renamings = RenamingFinder()
+        files = {} if self._only_open else self._read_files((".",), settings, renamings.track)
+        assumptions = self._options.assumptions._replace(renamings=renamings.find())
+        self._options = self._options._replace(assumptions=assumptions)
         self._files = {path: file for path, file in files.items() if path not in self._context}
         return settings
 
-    def _read_files(self, paths: Iterable[str], settings: Settings) -> dict[str, tuple[str, bytes]]:
-        """Read at most `MAX_WORKSPACE_FILES` files in `paths`. Return those that may contain APF objects, by real path."""
+    def _read_files(
+        self,
+        paths: Iterable[str],
+        settings: Settings,
+        track: Callable[[Iterable[InputFile]], Iterable[InputFile]] = iter,
+    ) -> dict[str, tuple[str, bytes]]:
+        """Read at most `MAX_WORKSPACE_FILES` files in `paths`. Return those that may contain APF objects, by real path.
+
+        `track` iterates over all files that were read.
+        """
         found = self._limit(discover_files(paths, settings.exclude))
         files = read_files(found, lambda file, reason: self.notes.append(f"{file.name}: {reason}"), [])
-        return {os.path.realpath(file.path): file.content for file in files if file.may_hold_apf}
+        return {os.path.realpath(file.path): file.content for file in track(files) if file.may_hold_apf}
 
     def _limit(self, found: Iterable[FoundFile]) -> list[FoundFile]:
         """Return the first `MAX_WORKSPACE_FILES` files, and report in `notes` if there are more."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from apflint.builtin import AUTOUPDATE
 from apflint.diff.requests import has_flows
 from apflint.evaluate.explanation import explain_match
@@ -14,11 +12,11 @@ from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
 from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS, describe_starvation
 from apflint.output.console import hang, label_lines, render_prose
 from apflint.output.explain import matched_by_json, outcomes_json, place_json
+from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
-from apflint.output.markdown import format_code
+from apflint.output.markdown import format_code, format_prose
 from apflint.output.sanitize import sanitize, sanitize_line
-from apflint.output.tables import render_table
-from apflint.record import NamedTuple
+from apflint.output.tables import Text, render_table
 from apflint.wording import join_some, pluralize
 
 if TYPE_CHECKING:
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.model import FlowSchema
+    from apflint.output.configuration import Sides
     from apflint.output.console import Style
 
 MAX_CHANGES, MAX_EXAMPLES, MAX_GROUPS, MAX_OBJECTS = 10, 3, 20, 30
@@ -49,25 +48,19 @@ _MAX_NAMED = 3
 _FIGURES = {"Nominal": "nominal", "Min": "min", "Attainable": "attainable", "Queued": "max_queued"}
 
 
-class Sides(NamedTuple):
-    """The names of the two configurations on the command line."""
-
-    old: str
-    new: str
-
-
 def render_text(difference: Difference, sides: Sides, style: Style) -> str:
     """Render the difference as text."""
     first, *others = _summarize(difference)
     summary = render_prose(style, first, color="bold") + render_prose(
         style, *others, *_warn_about_queues(difference, str)
     )
-    parts = [summary + render_prose(style, f"{sides.old} -> {sides.new}, {_describe_scope(difference)}", color="dim")]
+    scope = f"{sides.old} -> {sides.new}, {_describe_scope(difference)}"
+    parts = [summary + render_prose(style, scope, f"Configuration: {sides.description}", color="dim")]
     groups = [group for group in difference.groups if needs_own_section(group)]
     shown = (_group_lines(group, difference, style) for group in groups[:MAX_GROUPS])
     parts += ("".join(f"{line}\n" for line in lines) for lines in shown)
     if left := sum(len(group.changes) for group in groups[MAX_GROUPS:]):
-        parts.append(f"And {pluralize(left, 'more kind')} of requests: see --format json.\n")
+        parts.append(f"And {pluralize(left, 'more group')} of requests: see --format json.\n")
     if groups:
         parts.append(f"{style.paint('Each request is an argument list of `apflint explain`.', 'dim')}\n")
     objects = "".join(f"{line}\n" for line in (*_object_lines(difference, style), *_drift_lines(difference, style)))
@@ -168,12 +161,13 @@ def render_markdown(difference: Difference, sides: Sides) -> str:
         "### API Priority and Fairness",
         " ".join((f"**{first}**", *others, *map(_arrow, _warn_about_queues(difference, format_code)))),
         f"{format_code(sides.old)} → {format_code(sides.new)}, {_arrow(_describe_scope(difference))}",
+        _arrow(format_prose(f"Configuration: {sides.description}")),
     ]
     groups = [group for group in difference.groups if needs_own_section(group)]
     for group in groups[:MAX_GROUPS]:
         parts += _group_markdown(group, difference)
     if left := sum(len(group.changes) for group in groups[MAX_GROUPS:]):
-        parts.append(f"And {pluralize(left, 'more kind')} of requests, not shown here.")
+        parts.append(f"And {pluralize(left, 'more group')} of requests, not shown here.")
     parts += [*_levels_markdown(difference), *_objects_markdown(difference), *_drift_markdown(difference)]
     return "\n\n".join(parts) + "\n"
 
@@ -252,7 +246,8 @@ def _drift_markdown(difference: Difference) -> Iterator[str]:
 def _summarize(difference: Difference) -> list[str]:
     """Return sentences about the requests that move, the seats of levels, and objects."""
     level, schema, flow = (len(difference.changes_of_type(kind)) for kind in ("priorityLevel", "flowSchema", "flow"))
-    sentences = [f"Requests of {pluralize(level + schema, 'kind')} move"]
+    groups = level + schema
+    sentences = [f"{groups} {'group of requests moves' if groups == 1 else 'groups of requests move'}"]
     if level and schema:
         sentences[0] += f": {level} to another priority level, {schema} to another FlowSchema of the same level."
     elif level:
@@ -411,8 +406,8 @@ def _describe_upgrade(difference: Difference, sides: Sides) -> list[str]:
     elif difference.objects:
         # NewFlowSchemaRemover and the suggested strategy in pkg/registry/flowcontrol/ensurer; recorded on 1.36.2.
         sentences.append(
-            f"A {new.name} server deletes removed objects and updates changed ones, unless their annotation"
-            f' {AUTOUPDATE} is "false".'
+            f"A {new.name} server deletes removed objects and updates changed ones, if their annotation"
+            f' {AUTOUPDATE} is "true".'
         )
     return sentences
 
@@ -426,7 +421,7 @@ def diff_json(difference: Difference, sides: Sides) -> dict[str, object]:
     - `changes`: groups of requests, the most severe type of change first. Each group has:
       - `change`: `priorityLevel` (another level), `flowSchema` (another FlowSchema of the same level), `flow` (the same
         FlowSchema, but other flows), or `limits` (the same FlowSchema and level, but other seats or queues).
-      - `from`, `to`: the level before and after: `priorityLevel`, `limits` as in `limits --format json`, and `fates` as
+      - `from`, `to`: the level before and after: `priorityLevel`, `limits` as in `limits --format json`, and `outcomes` as
         in `explain --format json`.
       - `requests`: an item for each pair of FlowSchemas. `from` and `to` have `flowSchema`, `distinguisherMethod`, and
         `file` and `line` (null for built-in FlowSchemas). `witnesses` are one or more example requests: `words`
@@ -441,7 +436,8 @@ def diff_json(difference: Difference, sides: Sides) -> dict[str, object]:
     """
     old, new = difference.old.limits, difference.new.limits
     return {
-        "schema": 1,
+        "schema": SCHEMA,
+        "configuration": sides.description,
         "changed": difference.changed,
         "complete": difference.complete,
         "old": _side(sides.old, old),
@@ -492,7 +488,7 @@ def _level_change_json(change: LevelChange) -> dict[str, Any]:
 def _group_json(group: ChangeGroup, old: Limits, new: Limits) -> dict[str, Any]:
     ends = {"from": (group.old, old), "to": (group.new, new)}
     levels = {
-        key: {"priorityLevel": level.name, "limits": level_json(level), "fates": outcomes_json(level, limits)}
+        key: {"priorityLevel": level.name, "limits": level_json(level), "outcomes": outcomes_json(level, limits)}
         for key, (level, limits) in ends.items()
     }
     return {"change": group.type, **levels, "requests": [_change_json(change) for change in group.changes]}

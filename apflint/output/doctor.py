@@ -6,11 +6,9 @@ from collections import Counter
 from math import isinf
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.text import Text
-
 from apflint.output.console import render_prose
 from apflint.output.sanitize import sanitize_line
-from apflint.output.tables import render_table
+from apflint.output.tables import Text, render_table
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ def _level_json(level: LevelState, state: ServerState) -> dict[str, object]:
         "executing": level.executing,
         "dispatched": level.dispatched,
         "rejected": level.rejected,
-        "rejections": [one._asdict() for one in level.rejections],
+        "rejections": [rejection._asdict() for rejection in level.rejections],
         "dispatchedPerSecond": _rate(level.dispatched, state),
         "rejectedPerSecond": _rate(level.rejected, state),
         "waits": {
@@ -82,7 +80,7 @@ def _level_json(level: LevelState, state: ServerState) -> dict[str, object]:
 
 
 def _rate(count: int | None, state: ServerState) -> float | None:
-    """Return requests per second, if two snapshots show them."""
+    """Return requests per second, or None without two snapshots."""
     return None if count is None or state.since_start or not state.seconds else count / state.seconds
 
 
@@ -151,8 +149,8 @@ def seats_table(state: ServerState) -> Table:
         (
             "CURRENT: the limit now, between MIN and MAX. IN USE: the seats of executing requests.",
             (
-                "DEMAND: the highest number of seats in use or waited for in the last 10 seconds. SMOOTHED: what the server"
-                " borrows for."
+                "DEMAND: the highest number of seats in use or waited for in the last completed adjustment period (10 s)."
+                " SMOOTHED: what the server borrows for."
             ),
         ),
     )
@@ -176,8 +174,8 @@ def requests_table(state: ServerState) -> Table:
 
 def _request_cells(level: LevelState, state: ServerState) -> tuple[str, ...]:
     by_reason = Counter[str]()
-    for one in level.rejections:
-        by_reason[one.reason] += one.requests
+    for rejection in level.rejections:
+        by_reason[rejection.reason] += rejection.requests
     is_known = sum(by_reason.values()) == level.rejected  # the dump of levels has only the sum
     return (
         _name(level),

@@ -20,9 +20,10 @@ _NAMES = ("PRIORITY LEVEL", "FLOWSCHEMA", "FLOW", "USERS")
 """Titles of columns whose cells are names."""
 
 
-def render_markdown(states: Sequence[ServerState], report: Report) -> str:
-    """Render the findings, and the tables of each server."""
-    return "\n".join((render(report, "markdown", Style()), *(_server(state) for state in states)))
+def render_markdown(states: Sequence[ServerState], report: Report, configuration: str | None = None) -> str:
+    """Render the findings, and the tables of each server. `configuration` describes the manifests, if there are any."""
+    line = [] if configuration is None else [f"{format_prose(f'Configuration: {configuration}')}\n"]
+    return "\n".join((*line, render(report, "markdown", Style()), *(_server(state) for state in states)))
 
 
 def _server(state: ServerState) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES
 from apflint.output.doctor import describe_server, flows_table, requests_table, seats_table
-from apflint.output.html_page import render_page
+from apflint.output.html_page import render_page, render_table
 from apflint.output.sanitize import escape_xml, sanitize
 from apflint.wording import pluralize
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 _STYLE = """\
 :root{--use:#2f63c9;--wait:#c0362c;--track:#e1e5ea;--line:#57606a;--soft:#57606a}
 h1{font-size:20px;margin:24px 0 8px}
-th,td{white-space:nowrap;font-variant-numeric:tabular-nums}
-td.text{white-space:normal}
 svg{display:block;max-width:100%}
 .drawing svg{max-width:none}
 svg text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;fill:currentColor}
@@ -48,10 +46,14 @@ MAX_DRAWN_QUEUES = 512
 """Maximum number of queues of a level that are drawn. A level with more queues is only described."""
 
 
-def render_html(states: Sequence[ServerState], report: Report) -> str:
-    """Render a page with the findings, and with drawings and tables of each server."""
+def render_html(states: Sequence[ServerState], report: Report, configuration: str | None = None) -> str:
+    """Render a page with the findings, and with drawings and tables of each server.
+
+    `configuration` describes the manifests, if there are any.
+    """
     counts = [pluralize(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
     body = f"<main>\n<h1>{', '.join(counts) or 'No findings'}</h1>\n"
+    body += "" if configuration is None else f"<p>Configuration: {_text(configuration)}</p>\n"
     body += "".join(map(_finding, report.findings)) + "".join(map(_server, states)) + "</main>\n"
     return render_page("apflint doctor", body, _STYLE)
 
@@ -93,13 +95,9 @@ def _heading(title: str) -> str:
 
 
 def _table(table: Table) -> str:
-    heads = "".join(f'<th scope="col">{escape_xml(title)}</th>' for title in table.titles)
-    lines = ['<div class="table"><table>\n', f"<tr>{heads}</tr>\n"]
-    for name, *cells in table.rows:
-        rest = "".join(f"<td>{_text(cell)}</td>" for cell in cells)
-        lines.append(f'<tr><th scope="row"><code>{_text(name)}</code></th>{rest}</tr>\n')
+    titles = [title.capitalize() for title in table.titles]
     legend = "".join(f'<p class="legend">{escape_xml(line)}</p>\n' for line in table.legend)
-    return "".join(lines) + f"</table></div>\n{legend}"
+    return render_table(titles, ([sanitize(cell) for cell in row] for row in table.rows)) + legend
 
 
 def _draw_seats(state: ServerState) -> str:

@@ -5,44 +5,49 @@ from __future__ import annotations
 from heapq import merge
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from apflint import builtin
 from apflint.evaluate.configuration import matching_order
 from apflint.evaluate.explanation import describe_fallback
-from apflint.evaluate.flows import describe_flow
+from apflint.evaluate.flows import describe_flow, describe_queues
 from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS, describe_starvation, list_outcomes
 from apflint.evaluate.requestinfo import is_long_running
-from apflint.evaluate.resources import get_resource
-from apflint.evaluate.seats import is_mutating
+from apflint.evaluate.resources import get_resource, is_served_by_kubernetes, is_stored
+from apflint.evaluate.seats import MINIMUM_SEATS, ListOptions, bound_seats, is_watch_list
 from apflint.load.source import LIVE_PREFIX
+from apflint.output.configuration import name_configuration
 from apflint.output.console import count_cells, label_lines, render_prose, wrap
+from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
 from apflint.output.sanitize import sanitize
-from apflint.output.tables import render_table
+from apflint.output.tables import Text, render_table
+from apflint.requests.list_options import parse_list_options, reduce_list_options
 from apflint.requests.request import COLLECTION_VERBS
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from apflint.evaluate.classify import MatchedBy
+    from apflint.evaluate.explanation import Verdict
     from apflint.evaluate.flows import Flow
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.explainer import Basis, Explanation
+    from apflint.load.document import Document
+    from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.output.console import Style
     from apflint.requests.request import Request
+    from apflint.sources.configuration import Configuration
 
-_LABEL_CELLS = 7
+_LABEL_CELLS = 9
 _LIMITS = ("nominal", "min", "max", "attainable", "shares", "maxSeats", "maxListSeats", "maxMutatingSeats")
 """Fields of `level_json` to show in an explanation."""
 
 
 def explanation_json(explanation: Explanation) -> dict[str, object]:
     """Return the object that `explain --format json` prints."""
-    fields: dict[str, object] = {"request": request_json(explanation.request.info)}
+    fields: dict[str, object] = {"schema": SCHEMA, "request": request_json(explanation.request.info)}
     for _, build in REPEATED_FIELDS:
         fields |= build(explanation)
     return fields | reasons_json(explanation)
@@ -87,7 +92,7 @@ def _seats_json(explanation: Explanation) -> dict[str, object]:
 def _remarks_json(explanation: Explanation) -> dict[str, object]:
     basis = explanation.basis
     return {
-        "unseenBecause": explanation.unclassified,
+        "unclassifiedBecause": explanation.unclassified,
         "notes": list(explanation.request.notes),
         "basedOn": {"kubernetes": basis.kubernetes, "objects": basis.objects, "builtInObjects": basis.built_in},
     }
@@ -112,7 +117,7 @@ The first function returns a key, the second function returns the fields. Explan
 def reasons_json(explanation: Explanation) -> dict[str, object]:
     """Return what can happen to the request, and two lists of FlowSchemas in matching order: tried and skipped."""
     return {
-        "fates": outcomes_json(explanation.level, explanation.limits, explanation.wait_seconds),
+        "outcomes": outcomes_json(explanation.level, explanation.limits, explanation.wait_seconds),
         "considered": [
             {
                 **_precedence_json(verdict.flow_schema),
@@ -150,13 +155,17 @@ def flow_json(flow: Flow) -> dict[str, object]:
     }
 
 
-def place_json(schema: FlowSchema, path: tuple[str | int, ...] | None = None) -> dict[str, object]:
+def place_json(schema: FlowSchema, path: Path | None = None) -> dict[str, object]:
     """Return file and line of the field `path` of a FlowSchema (default: its name), or None for both if it is built in."""
     document = schema.document
     if builtin.is_built_in(document):
         return {"file": None, "line": None}
-    span = document.span(("metadata", "name"), True) if path is None else document.span(path)
-    return {"file": document.source.name, "line": span.line}
+    return {"file": document.source.name, "line": _find_line(document, path)}
+
+
+def _find_line(document: Document, path: Path | None) -> int:
+    """Return the line of the field `path` of a document, or of its name."""
+    return (document.span(("metadata", "name"), True) if path is None else document.span(path)).line
 
 
 def outcomes_json(
@@ -174,7 +183,10 @@ def _precedence_json(schema: FlowSchema) -> dict[str, object]:
 
 
 def render_explanation(explanation: Explanation, style: Style, now: str = "") -> str:
-    """Render the explanation of one request. `now` describes the level and the flow on a running server."""
+    """Render the explanation of one request. `now` describes the level and the flow on a running server.
+
+    With `style.verbose`, it has the queues of the flow, and the built-in FlowSchemas that do not match.
+    """
     answer = "".join(f"{line}\n" for line in (_answer(explanation, style), *_facts(explanation, style)))
     if now:
         answer += "".join(f"{line}\n" for line in label_lines("Now", now, _LABEL_CELLS, style))
@@ -184,16 +196,23 @@ def render_explanation(explanation: Explanation, style: Style, now: str = "") ->
     return f"{answer}\n{_tried(explanation, style)}"
 
 
-def clusters_json(explanations: Iterable[tuple[str, Explanation]]) -> dict[str, object]:
+def clusters_json(explanations: Sequence[tuple[Configuration, Explanation]]) -> dict[str, object]:
     """Return the object that `explain --format json` prints for several clusters."""
-    return {"clusters": [{"cluster": name} | explanation_json(explanation) for name, explanation in explanations]}
+    clusters = [
+        {"cluster": configuration.cluster}
+        | name_configuration(explanation_json(explanation), configuration.description)
+        for configuration, explanation in explanations
+    ]
+    description = ", ".join(configuration.cluster for configuration, _ in explanations)
+    return {"schema": SCHEMA, "configuration": f"clusters {description}", "clusters": clusters}
 
 
-def render_clusters(explanations: Sequence[tuple[str, Explanation]], style: Style) -> str:
+def render_clusters(explanations: Sequence[tuple[Configuration, Explanation]], style: Style) -> str:
     """Render the answers of several clusters for one request as a table. There is at least one cluster."""
     rows: list[list[str | Text]] = []
     remarks: list[str] = []
-    for name, explanation in explanations:
+    for configuration, explanation in explanations:
+        name = configuration.cluster
         if explanation.unclassified:
             rows.append([Text(sanitize(name), "bold"), "-", "-", "-", "-"])
             remarks.append(f"{name}: {explanation.unclassified}")
@@ -204,7 +223,7 @@ def render_clusters(explanations: Sequence[tuple[str, Explanation]], style: Styl
     request = explanations[0][1].request
     titles = ("CLUSTER", "FLOWSCHEMA", "PRIORITY LEVEL", "NOMINAL", "ATTAINABLE")
     return (
-        "".join(f"{line}\n" for line in label_lines("Asked", _describe_asked(request), _LABEL_CELLS, style))
+        "".join(f"{line}\n" for line in label_lines("Request", _describe_with_user(request), _LABEL_CELLS, style))
         + f"\n{render_table(titles, rows, style, wrapped=('FLOWSCHEMA', 'PRIORITY LEVEL'))}"
         + render_prose(
             style, *remarks, "NOMINAL and ATTAINABLE are seats of one API server. For the reasons, add --cluster NAME."
@@ -232,11 +251,10 @@ def _facts(explanation: Explanation, style: Style) -> Iterator[str]:
     if fallback := describe_fallback(explanation.resolution):
         yield from wrap(sanitize(fallback), style.prose_width)
     request, level = explanation.request, explanation.level
-    facts = [("Asked", _describe_asked(request)), ("", " ".join(request.notes))]
+    facts = [("Request", _describe_with_user(request)), ("", " ".join(request.notes))]
     if not explanation.unclassified:  # unclassified requests have no flow, and occupy no seat
-        seats = [_describe_seats(explanation), describe_starvation(level) or ""]
-        if request.info.verb == "watch":
-            seats.insert(1, "A watch holds its seats only until it has sent the existing objects.")
+        seats = [_describe_seats(explanation), *_describe_own_seats(explanation), describe_starvation(level)]
+        queues = describe_queues(explanation.flow) if style.verbose else ""
         # Omit the outcomes for clients that cancel their request.
         outcomes = [
             f"{outcome.when[:-1]} ({', '.join(map(str, filter(None, (outcome.status, outcome.reason))))})."
@@ -246,16 +264,16 @@ def _facts(explanation: Explanation, style: Style) -> Iterator[str]:
             if outcome.result != "rejected" or outcome.reason not in (None, "cancelled")
         ]
         facts += [
-            ("Flow", describe_flow(explanation.flow)),
+            ("Flow", f"{describe_flow(explanation.flow)} {queues}".rstrip()),
             ("Seats", " ".join(filter(None, seats))),
-            ("Fate", " ".join(outcomes)),
+            ("Result", " ".join(outcomes)),
         ]
     for label, text in facts:
         if text:
             yield from label_lines(label, text, _LABEL_CELLS, style)
 
 
-def _describe_asked(request: Request) -> str:
+def _describe_with_user(request: Request) -> str:
     """Describe a request and its user. Groups that apflint added are omitted, because the notes of the request name them."""
     notes = " ".join(request.notes)
     groups = ", ".join(group for group in request.user.groups if f'"{group}"' not in notes)
@@ -290,35 +308,74 @@ def _describe_seats(explanation: Explanation) -> str:
     text = f"Nominal {level.nominal} {total}"
     if limits.release.has_borrowing:
         text += f", min {level.min}, attainable {level.attainable}"
-    info, maximum = explanation.request.info, 1
-    if info.verb == "list" or (info.verb == "watch" and limits.release.estimates_watches):
-        maximum = level.max_list_seats
-    elif is_mutating(info.verb, info.resource, info.subresource):
-        maximum = level.max_mutating_seats
-    single = f"; one {info.verb} up to {maximum}" if info.is_resource_request and maximum > 1 else ""
-    return f"{text}{single}."
+    return f"{text}."
+
+
+def _describe_own_seats(explanation: Explanation) -> Iterator[str]:
+    """Yield sentences about the seats of the request itself, at a limited level."""
+    request, release = explanation.request, explanation.limits.release
+    info = request.info
+    if explanation.level.is_exempt or not info.is_resource_request:
+        return
+    # Without a URL, the parameters are unknown. This one gives a watch the most seats.
+    options = ListOptions(send_initial_events=info.verb == "watch")
+    if request.url:
+        options = parse_list_options(reduce_list_options(request.url, info.name or None))
+    seats = bound_seats(release, info, options, explanation.level)
+    if seats == MINIMUM_SEATS:
+        if info.verb == "watch":
+            yield "This watch takes 1 seat, which it holds only until it is initialized."
+        elif info.verb == "list" and not is_stored(info.resource, info.api_group):
+            yield "This list takes 1 seat: kube-apiserver does not store the objects."
+        return
+    condition = ""
+    if info.verb == "watch" and not request.url:
+        has_initial_events = is_watch_list(release, ListOptions())
+        condition = f" {'with the existing objects' if has_initial_events else 'with sendInitialEvents=true'}"
+    if info.verb in ("list", "watch") and not is_served_by_kubernetes(info.api_group):
+        condition += ", or 1 if an aggregated API server serves it"
+    yield f"One {info.verb} takes up to {seats}{condition}."
+    if info.verb == "watch":
+        yield "A watch holds its seats only until it has sent the existing objects."
 
 
 def _tried(explanation: Explanation, style: Style) -> str:
-    """Render the FlowSchemas that the server tries or skips, in matching order."""
+    """Render the FlowSchemas that the server tries or skips, in matching order.
+
+    Built-in FlowSchemas that do not match are only counted, unless `style.verbose` is true.
+    """
     skipped = (skip._replace(because=f"skipped: {skip.because}") for skip in explanation.skipped)
+    has_one_file = len(explanation.basis.files) == 1  # the header names it
+    considered = [
+        verdict for verdict in explanation.considered if style.verbose or not _is_ordinary(explanation, verdict)
+    ]
+    folded = len(explanation.considered) - len(considered)
     rows: list[list[str | Text]] = []
-    for verdict in merge(explanation.considered, skipped, key=lambda verdict: matching_order(verdict.flow_schema)):
+    for verdict in merge(considered, skipped, key=lambda verdict: matching_order(verdict.flow_schema)):
         schema, reason = verdict.flow_schema, verdict.because
         if verdict.matched:
             reason = f"matches: {reason.removeprefix('it matches ')}"
         elif not builtin.is_built_in(schema.document):
             place = place_json(schema, verdict.path)
-            reason += f" ({place['file']}:{place['line']})"
+            reason += f" (line {place['line']})" if has_one_file else f" ({place['file']}:{place['line']})"
         elif style.width is not None and verdict.mismatches and verdict.mismatches[0].condition == "subject":
             reason = reason.partition(": ")[0]  # omit the subjects of built-in objects
         color = "green" if verdict.matched else ""
         precedence = Text(str(schema.spec.matching_precedence), color)
         rows.append([precedence, Text(sanitize(schema.name), color), reason])
-    header = f"{_describe_basis(explanation.basis)} Tried, in this order:"
-    head = render_prose(style, header, color="dim")
+    head = render_prose(style, f"{_describe_basis(explanation.basis)} Tried, in this order:", color="dim")
     table = render_table(("PRECEDENCE", "", "RESULT"), rows, style, wrapped=("RESULT",), has_header=False)
-    return f"{head}{table}{render_prose(style, *explanation.basis.imagined)}"
+    hidden = f"Not shown: {pluralize(folded, 'built-in FlowSchema')} that did not match (--verbose shows all)."
+    folded_line = render_prose(style, hidden, color="dim") if folded else ""
+    return f"{head}{table if rows else ''}{folded_line}{render_prose(style, *explanation.basis.imagined)}"
+
+
+def _is_ordinary(explanation: Explanation, verdict: Verdict) -> bool:
+    """Return whether a verdict is about a built-in FlowSchema, or a copy of one, that does not match."""
+    schema = verdict.flow_schema
+    return not verdict.matched and (
+        builtin.is_built_in(schema.document) or builtin.is_copy(schema, explanation.limits.release)
+    )
 
 
 def _describe_basis(basis: Basis) -> str:

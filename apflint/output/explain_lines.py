@@ -7,6 +7,7 @@ equal.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import chain, islice
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, TypeVar
@@ -15,12 +16,13 @@ from apflint.budgets import MAX_FILE_BYTES
 from apflint.errors import UserError
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.output.explain import REPEATED_FIELDS, reasons_json, request_json
+from apflint.output.json_text import SCHEMA
 from apflint.output.sanitize import sanitize_json
 from apflint.requests.envelopes import strip_timestamp, unwrap_list
 from apflint.requests.json_lines import describe_json_error, read_json_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from apflint.explainer import Explainer
     from apflint.requests.request import Request
@@ -31,20 +33,29 @@ _MAX_PART_CHARACTERS = 8 * 1024 * 1024
 """Maximum number of characters in each cache of fields. Each row of `REPEATED_FIELDS` has a cache."""
 _ANSWERS_PER_PIECE = 1_000
 _Key = TypeVar("_Key")
+ExplainLogged = Callable[[str], "dict[str, object] | None"]
+"""Explains a line of kube-apiserver's own log. Returns an empty object for a line without a request, and None for any other line."""
 _encode = json.JSONEncoder().encode
 _REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(parse_request_info("GET", "/"))) + "}"
 """Template of a request in JSON. Inserting its values is faster than encoding the request."""
 
 
 def explain_lines(
-    explainer: Explainer, read: Callable[[object], Request], batches: Iterable[list[bytes]], *, reasons: bool
+    explainer: Explainer,
+    read: Callable[[object], Request],
+    batches: Iterable[list[bytes]],
+    *,
+    reasons: bool,
+    logged: ExplainLogged | None = None,
+    configuration: str = "",
 ) -> Iterator[tuple[str, list[tuple[int, str]]]]:
     """Yield answers in large pieces. Each piece comes with the rejected input lines: their numbers and the reasons.
 
     The input is a single JSON value, or one JSON value per line. `read` converts a value to a request, and raises
-    UserError if the value is not a request.
+    UserError if the value is not a request. `logged` explains lines of kube-apiserver's own log.
+    `configuration` describes the sources of the configuration.
     """
-    writer = LineExplainer(explainer, read, reasons=reasons)
+    writer = LineExplainer(explainer, read, reasons=reasons, logged=logged, configuration=configuration)
     batches = iter(batches)
     head: list[list[bytes]] = []
     for batch in batches:
@@ -91,7 +102,17 @@ class _Memory(dict[_Key, str]):
 class LineExplainer:
     """Explains lines, and caches the answers. `rejected` contains the rejected lines until `flush` yields them."""
 
-    def __init__(self, explainer: Explainer, read: Callable[[object], Request], *, reasons: bool) -> None:
+    def __init__(
+        self,
+        explainer: Explainer,
+        read: Callable[[object], Request],
+        *,
+        reasons: bool,
+        logged: ExplainLogged | None = None,
+        configuration: str = "",
+    ) -> None:
+        self._head = f'"schema": {SCHEMA}, "configuration": {encode_basestring_ascii(configuration)}'
+        self._logged = logged
         self._explainer = explainer
         self._read = read
         self._reasons = reasons
@@ -121,6 +142,10 @@ class LineExplainer:
 
     def _explain_new_line(self, number: int, line: bytes) -> Iterator[str]:
         text = line.decode("utf-8", "replace")
+        if self._logged is not None and (explained := self._logged(text)) is not None:
+            if explained:
+                yield f"{_encode(explained)}\n"
+            return
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -165,7 +190,7 @@ class LineExplainer:
 
     def _reject(self, number: int, reason: str) -> str:
         self.rejected.append((number, reason))
-        return f'{{"error": {encode_basestring_ascii(reason)}, "inputLine": {number}}}\n'
+        return f'{{{self._head}, "error": {encode_basestring_ascii(reason)}, "inputLine": {number}}}\n'
 
     def _encode(self, request: Request) -> str:
         """Return the explanation of a request as a line of JSON. The JSON of `REPEATED_FIELDS` is cached."""
@@ -177,7 +202,7 @@ class LineExplainer:
                 for value in values
             ]
         )
-        members = [f'"request": {info}']
+        members = [f'{self._head}, "request": {info}']
         for find_key, build, memory in self._parts:
             key = find_key(explanation)
             text = memory.get(key)

@@ -10,6 +10,12 @@ from apflint.output.sanitize import sanitize_json
 if TYPE_CHECKING:
     from apflint.location import Span
 
+SCHEMA = 1
+"""Version of the JSON output of all commands except `check` and `doctor`, whose findings have their own version.
+
+It is the field `schema` of each object that a command prints, also if it prints one object per line.
+"""
+
 
 def to_json(value: object, indent: int | None = None) -> str:
     """Return a value as JSON in ASCII, with a newline at the end.

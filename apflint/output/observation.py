@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.doctor.stored_objects import list_stored_objects
 from apflint.evaluate.seats import max_seats
-from apflint.replay.list_options import parse_list_options, reduce_list_options
+from apflint.requests.list_options import parse_list_options, reduce_list_options
 from apflint.wording import join_some, pluralize
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Observation(NamedTuple):
     """The queues of the flow, or None if they are unknown."""
     other_queues: int | None
     """Number of queues of the level on the server if it differs from the configuration, so that the flow has other queues."""
+    other_nominal: int | None
+    """Nominal limit of the level on the server if it differs from the configuration, so that the server has other objects."""
     list_cost: ListCost | None
     """None if the request is not a list, or the server has not counted the objects."""
 
@@ -67,6 +69,7 @@ def observe(explanation: Explanation, state: ServerState) -> Observation:
         flow,
         queues,
         level.queues if has_other_queues and level is not None else None,
+        level.nominal if level is not None and level.nominal not in (None, explanation.level.nominal) else None,
         _list_cost(explanation, state, level),
     )
 
@@ -95,6 +98,7 @@ def observation_json(observation: Observation) -> dict[str, object]:
     return {
         "server": observation.name,
         "seatsInUse": None if level is None else level.seats_in_use,
+        "nominal": None if level is None else level.nominal,
         "current": None if level is None else level.current,
         "waiting": None if level is None else level.waiting,
         "executing": None if level is None else level.executing,
@@ -129,6 +133,9 @@ def _describe(observation: Observation) -> str:
     if level is None:
         return "The server does not have the priority level."
     sentences = []
+    if observation.other_nominal is not None and not level.is_exempt:
+        nominal = pluralize(observation.other_nominal, "seat")
+        sentences.append(f"Nominal {nominal} on the server: its objects differ from this configuration.")
     if level.seats_in_use is not None:
         total = "" if level.current is None or level.is_exempt else f" of {level.current}"
         sentences.append(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from apflint.output.configuration import render_configuration
 from apflint.output.console import Style, hang
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
-from apflint.output.json_text import span_json, to_json
+from apflint.output.json_text import SCHEMA, span_json, to_json
 from apflint.output.junit import Case, render_suites
 from apflint.output.sanitize import sanitize_path
 from apflint.policy.expectation import Example
@@ -48,8 +49,9 @@ def render_summary(run: Run) -> str:
     expectations, files = pluralize(passed + failed, "expectation"), pluralize(_count_files(run), "file")
     clusters = len({file.cluster for file in run.files if file.cluster is not None})
     where = f"{files} and {pluralize(clusters, 'cluster')}" if clusters else files
-    text = f"{expectations} in {where}: {passed} passed, {failed} failed."
-    return f"{text} {pluralize(invalid, 'file')} could not be tested.\n" if invalid else f"{text}\n"
+    texts = [f"{expectations} in {where}: {passed} passed, {failed} failed."] if passed + failed or not invalid else []
+    texts += [f"{pluralize(invalid, 'file')} could not be tested."] if invalid else []
+    return f"{' '.join(texts)}\n"
 
 
 def _count_files(run: Run) -> int:
@@ -66,6 +68,7 @@ def _render_file(file: FileResult, style: Style) -> str:
     counts += [style.paint(f"{file.failed} failed", "error")] if file.failed else []
     scope = f"Kubernetes {file.kubernetes}" if file.cluster is None else f"{file.cluster}, Kubernetes {file.kubernetes}"
     text = f"{style.paint(sanitize_path(file.name), 'bold')}: {', '.join(counts)} ({scope})\n"
+    text += render_configuration(file.configuration) if file.configuration is not None else ""
     for result in file.results:
         if not result.passed:
             text += render_failure(file, result, style)
@@ -94,7 +97,7 @@ def _remarks(file: FileResult, result: Result) -> Iterator[tuple[str, str]]:
 def render_json(run: Run) -> str:
     """Render `{"schema": 1, "files": [...], "summary": {...}}`. An invalid file has `errors`, but no `tests`."""
     report = {
-        "schema": 1,
+        "schema": SCHEMA,
         "files": [_file_json(file) for file in run.files],
         "summary": {
             "files": _count_files(run),
@@ -110,6 +113,7 @@ def render_json(run: Run) -> str:
 def _file_json(file: FileResult) -> dict[str, Any]:
     return {
         "file": file.name,
+        "configuration": file.configuration,
         "cluster": file.cluster,
         "kubernetes": file.kubernetes,
         "manifests": list(file.manifests),

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
-
-from rich.markdown import Heading, Markdown
-from rich.text import Text
-from rich.theme import Theme
+from typing import TYPE_CHECKING
 
 from apflint import catalogue
 from apflint.output.console import PROSE_WIDTH
 from apflint.output.sanitize import sanitize
-from apflint.output.tables import capture, make_console, render_table
+from apflint.output.tables import Text, capture, make_console, render_table
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from apflint.catalogue import Rule
     from apflint.output.console import Style
 
@@ -84,25 +78,15 @@ def render_rule(rule: Rule, style: Style) -> str:
     if style.width is None:
         references = "".join(f"- {reference}\n" for reference in rule.references)
         return f"{prose}\n## References\n\n{references}\n{rule.url}\n"
+    from rich.theme import Theme
+
+    from apflint.output.markdown_page import MarkdownPage  # a pipe needs no rich
+
     console = make_console(style, min(style.width, PROSE_WIDTH))
     # In rich's default theme, code has a black background, even on light terminals.
     console.push_theme(Theme({"markdown.code": "bold cyan"}))
-    page = capture(console, _Page(prose, code_theme="ansi_dark", hyperlinks=style.hyperlinks))
+    page = capture(console, MarkdownPage(prose, code_theme="ansi_dark", hyperlinks=style.hyperlinks))
     # rich would break URLs into lines, and users could not copy them.
     links = "".join(f"  {style.link(sanitize(text), text)}\n" for text in (*rule.references, rule.url))
     text = f"{page}\n{style.paint('References', 'bold')}\n\n{links}"
     return re.sub("\n{3,}", "\n\n", text).lstrip("\n")  # rich pads code with empty lines
-
-
-class _LeftHeading(Heading):
-    """A heading at the left edge, because rich centers headings."""
-
-    def __rich_console__(self, *_: Any) -> Iterator[Text]:
-        text = self.text.copy()
-        text.justify = "left"
-        text.stylize("bold")
-        yield text
-
-
-class _Page(Markdown):
-    elements = {**Markdown.elements, "heading_open": _LeftHeading}  # noqa: RUF012  # as rich declares it

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from apflint.evaluate.shards import (
     MAX_ENTROPY_BITS,
     deal,
@@ -20,7 +18,8 @@ from apflint.evaluate.shards import (
     recommend_pairs,
 )
 from apflint.output.console import label_lines, render_prose
-from apflint.output.tables import render_table
+from apflint.output.json_text import SCHEMA
+from apflint.output.tables import Text, render_table
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ def hand_json(flow_schema: str, distinguisher: str, queues: int, hand_size: int)
     """
     value = flow_hash(flow_schema, distinguisher)
     return {
+        "schema": SCHEMA,
         "flowSchema": flow_schema,
         "distinguisher": distinguisher,
         "queues": queues,
@@ -68,7 +68,7 @@ def rows_json(rows: Sequence[Sharding]) -> dict[str, object]:
     `squish` maps each number of elephants to the probability that they fill the hand of a mouse. `problem` is the reason
     why the API server rejects the row, or None.
     """
-    return {"rows": [_row_json(row) for row in rows]}
+    return {"schema": SCHEMA, "rows": [_row_json(row) for row in rows]}
 
 
 def _row_json(row: Sharding) -> dict[str, object]:
@@ -84,11 +84,10 @@ def _row_json(row: Sharding) -> dict[str, object]:
 def render_rows(rows: Sequence[Sharding], style: Style) -> str:
     """Render the table, its explanation, and the reasons why the API server rejects rows."""
     meaning = (
-        "A mouse is a flow with few requests, an elephant one that fills all queues of its hand. The figures are the"
-        " probability that this many elephants fill every queue of the mouse's hand, so that its requests wait behind theirs or"
-        " are rejected."
+        "A busy flow fills all queues of its hand. The figures are the probability that this many busy flows together fill"
+        " all queues of another flow, so that its requests wait behind theirs or are rejected."
     )
-    problems = [f"The API server refuses this: {row.problem}.{_advice(row)}" for row in rows if row.problem is not None]
+    problems = [f"The API server rejects this: {row.problem}.{_advice(row)}" for row in rows if row.problem is not None]
     return _table(rows, style) + "".join(f"\n{render_prose(style, text)}" for text in (meaning, *problems))
 
 
@@ -113,7 +112,7 @@ def _table(rows: Sequence[Sharding], style: Style) -> str:
         ]
         for row in rows
     ]
-    titles = ["HAND SIZE", "QUEUES", "BITS", *(pluralize(count, "elephant").upper() for count in counts)]
+    titles = ["HAND SIZE", "QUEUES", "HASH BITS", *(pluralize(count, "busy flow").upper() for count in counts)]
     return render_table(titles, cells, style, keys=2)
 
 
@@ -128,10 +127,10 @@ def recommendation_json(probability: float, elephants: int, max_queues: int = MA
     """
     rows = recommend_pairs(probability, elephants, max_queues)
     return {
+        **rows_json(rows),
         "probability": probability,
         "elephants": elephants,
         "maxQueues": max_queues,
-        **rows_json(rows),
         "best": None if rows else _row_json(find_safest_pair(elephants, max_queues)),
     }
 
@@ -139,14 +138,14 @@ def recommendation_json(probability: float, elephants: int, max_queues: int = MA
 def render_recommendation(probability: float, elephants: int, max_queues: int, style: Style) -> str:
     """Render the rows with at most this probability, or the row with the lowest probability if there are none."""
     rows = recommend_pairs(probability, elephants, max_queues)
-    verb = "squishes" if elephants == 1 else "squish"
-    goal = f"a probability of at most {probability:g} that {pluralize(elephants, 'elephant')} {verb} a mouse"
+    flows = "1 busy flow fills" if elephants == 1 else f"{elephants} busy flows fill"
+    goal = f"a probability of at most {probability:g} that {flows} all queues of another flow"
     queues = pluralize(max_queues, "queue")
     if not rows:
         closest = find_safest_pair(elephants, max_queues)
         return render_prose(
             style,
-            f"No hand size with at most {queues} and {MAX_ENTROPY_BITS} bits gives {goal}. The closest is a hand size of"
+            f"No hand size with at most {queues} and {MAX_ENTROPY_BITS} bits of hash gives {goal}. The closest is a hand size of"
             f" {closest.hand_size} with {pluralize(closest.queues, 'queue')}: {_probability(closest.squish[elephants])}."
             " Allow more queues, or a higher probability.",
         )

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from apflint.output.console import hang, render_prose
+from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
 from apflint.output.sanitize import sanitize, sanitize_line
 from apflint.output.sparkline import draw_sparkline
-from apflint.output.tables import render_table
+from apflint.output.tables import Text, render_table
 from apflint.simulate.load import SECOND
 from apflint.simulate.routes import find_uncounted_lists
-from apflint.simulate.verdict import format_clock, format_share, format_time, list_verdicts
-from apflint.wording import count_noun, join_words
+from apflint.simulate.verdict import format_share, format_time, list_verdicts
+from apflint.wording import count_noun, format_duration, join_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,6 +34,8 @@ def simulation_json(result: Result) -> dict[str, object]:
     load = result.load
     verdicts = dict(list_verdicts(result))
     return {
+        "schema": SCHEMA,
+        "configuration": result.configuration,
         "kubernetes": result.limits.release.name,
         "serverConcurrency": result.limits.server_concurrency,
         "servers": load.servers,
@@ -139,21 +140,25 @@ def list_notes(result: Result) -> Iterator[str]:
 
 
 def render_simulation(result: Result, style: Style) -> str:
-    """Render a result for people: verdicts, a table of the levels, and a table of the clients."""
+    """Render a result for people: verdicts and a table of the levels. If verbose, also tables of seats and clients."""
     parts = [render_prose(style, *describe_run(result)), _render_verdicts(result, style)]
     levels = [level for level in result.levels if level.attempts]
-    if levels:
+    if levels and style.verbose:
         parts += (_levels(levels, style), _seats(levels, style), _clients(levels, style))
+    elif levels:
+        parts.append(_summary(levels, style))
     idle = [level.name for level in result.levels if not level.attempts]
     notes = list(list_notes(result))
     if idle:
         notes.insert(0, f"No requests: {join_words(map(sanitize, idle), 'and')}.")
+    if levels and not style.verbose:
+        notes.append("Seats over time, clients, and all percentiles: --verbose")
     parts.append(render_prose(style, *notes))
     return "\n".join(filter(None, parts))
 
 
 def describe_run(result: Result) -> Iterator[str]:
-    """Yield what was simulated."""
+    """Yield sentences about the load, the servers and the release that were simulated."""
     load, limits = result.load, result.limits
     servers = count_noun(load.servers, "API server")
     each = "" if load.servers == 1 else " each"
@@ -162,8 +167,9 @@ def describe_run(result: Result) -> Iterator[str]:
     retries = f" and {count_noun(attempts - requests, 'retry', 'retries')}" if attempts > requests else ""
     yield (
         f"{servers} with {count_noun(limits.server_concurrency, 'seat')}{each}, Kubernetes {limits.release.name}, seed {result.seed}:"
-        f" {count_noun(requests, 'request')}{retries} in {format_clock(load.duration)}"
+        f" {count_noun(requests, 'request')}{retries} in {format_duration(load.duration / 1000)}"
     )
+    yield f"Configuration: {result.configuration}"
 
 
 def _render_verdicts(result: Result, style: Style) -> str:
@@ -191,7 +197,8 @@ CLIENT_TITLES = (
 )
 DIFFERENCE_TITLES = ("DIFFERENT", "PRIORITY LEVEL", "REQUESTS", "REJECTED", "FAILED", "WAIT P99", "TIME P99")
 _OVER_TIME = ("SEATS OVER TIME", "WAITING OVER TIME")
-_OPTIONAL = ("WAIT P90", "TIME P90", "WAIT P50", "TIME MAX")
+_SUMMARY_TITLES = ("REQUESTS", "REJECTED", "WAITED", "WAIT P50", "WAIT P99", "TIME P99", "PEAK", "NOMINAL")
+"""The columns of `LEVEL_TITLES` and `SEAT_TITLES` that fit into 80 cells."""
 
 
 def level_cells(level: LevelResult) -> tuple[str, ...]:
@@ -241,8 +248,17 @@ def difference_cells(difference: Difference) -> tuple[str, ...]:
     return f"{'level' if difference.level is None else 'client'} {difference.name}", difference.level or "", *steps
 
 
+def _summary(levels: Sequence[LevelResult], style: Style) -> str:
+    titles = (LEVEL_TITLES[0], *_SUMMARY_TITLES)
+    rows: list[tuple[str, ...]] = []
+    for level in levels:
+        cells = dict(zip((*LEVEL_TITLES, *SEAT_TITLES), (*level_cells(level), *seat_cells(level)), strict=True))
+        rows.append(tuple(cells[title] for title in titles))
+    return render_table(titles, _paint(rows, titles), style)
+
+
 def _levels(levels: Sequence[LevelResult], style: Style) -> str:
-    return render_table(LEVEL_TITLES, _paint(map(level_cells, levels), LEVEL_TITLES), style, optional=_OPTIONAL)
+    return render_table(LEVEL_TITLES, _paint(map(level_cells, levels), LEVEL_TITLES), style)
 
 
 def _seats(levels: Sequence[LevelResult], style: Style) -> str:
@@ -261,7 +277,7 @@ def _clients(levels: Sequence[LevelResult], style: Style) -> str:
     if len(clients) > MAX_CLIENTS:
         clients.sort(key=lambda client: -client.requests)
     rows = _paint(map(client_cells, clients[:MAX_CLIENTS]), CLIENT_TITLES)
-    table = render_table(CLIENT_TITLES, rows, style, wrapped=("PRIORITY LEVEL",), optional=_OPTIONAL)
+    table = render_table(CLIENT_TITLES, rows, style, wrapped=("PRIORITY LEVEL",))
     if len(clients) > MAX_CLIENTS:
         table += render_prose(style, f"{len(clients) - MAX_CLIENTS} more: see --format json.")
     return table
@@ -285,6 +301,8 @@ def _percentiles(times: Distribution | None) -> tuple[str, ...]:
 def comparison_json(comparison: Comparison) -> dict[str, object]:
     """Return the object that `simulate --compare --format json` prints."""
     return {
+        "schema": SCHEMA,
+        "configuration": f"{comparison.old.configuration} -> {comparison.new.configuration}",
         "differences": [
             {
                 "name": difference.name,
@@ -322,7 +340,8 @@ def describe_likeness(comparison: Comparison) -> str:
 
 
 def describe_other_seats(comparison: Comparison) -> Iterator[str]:
-    """Yield a sentence if the sides of a comparison do not have the same seats or the same release."""
+    """Yield a sentence about the old side, and another one if the sides do not have the same seats or the same release."""
+    yield f"The old side has the configuration: {comparison.old.configuration}"
     old, new = comparison.old.limits, comparison.new.limits
     if (old.server_concurrency, old.release) != (new.server_concurrency, new.release):
         seats = count_noun(old.server_concurrency, "seat")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.html_page import render_page
+from apflint.output.html_page import render_page, render_table
 from apflint.output.sanitize import escape_xml, sanitize
 from apflint.output.simulation import (
     CLIENT_TITLES,
@@ -57,9 +57,6 @@ svg text{fill:var(--dim);font:12px system-ui,-apple-system,"Segoe UI",Roboto,Ari
 .elephant{fill:var(--elephant)}
 .key{display:inline-block;width:14px;height:11px;margin:0 4px 0 12px;vertical-align:baseline}
 .legend{color:var(--dim);font-size:13px;margin:2px 0 8px}
-table{margin:8px 0;font-size:13px;font-variant-numeric:tabular-nums}
-th,td{text-align:right;padding:3px 10px 3px 0;white-space:nowrap}
-th:first-child,td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:9em}
 """
 
 
@@ -123,7 +120,7 @@ def _level(level: LevelResult, result: Result) -> Iterator[str]:
         more = f" and {len(elephants) - _MAX_NAMES} more" if len(elephants) > _MAX_NAMES else ""
         mice = pluralize(len(level.flows) - len(elephants), "other flow")
         yield _legend(
-            *((("var(--elephant)", f"mostly elephants: {named}{more}"),) if elephants else ()), ("var(--mouse)", mice)
+            *((("var(--elephant)", f"mostly busy flows: {named}{more}"),) if elephants else ()), ("var(--mouse)", mice)
         )
         yield _heat_map(level, rows, result)
     yield _table(CLIENT_TITLES, map(client_cells, level.clients))
@@ -229,7 +226,7 @@ def _shade(level: LevelResult, waiting: tuple[int, int] | None, most: int) -> tu
 
 
 def _picture(label: str, height: int, parts: Iterable[str], result: Result) -> str:
-    """Return a picture with a time axis below."""
+    """Return an SVG picture with a time axis at the bottom."""
     axis = []
     for tick in range(_TICKS + 1):
         x = _LEFT + _WIDTH * tick / _TICKS
@@ -245,9 +242,4 @@ def _picture(label: str, height: int, parts: Iterable[str], result: Result) -> s
 
 
 def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    heads = "".join(f'<th scope="col">{_escape(title.capitalize())}</th>' for title in titles)
-    lines = [f'<div class="table"><table>\n<tr>{heads}</tr>\n']
-    for name, *values in rows:
-        cells = "".join(f"<td>{_escape(value)}</td>" for value in values)
-        lines.append(f"<tr><td>{_escape(name)}</td>{cells}</tr>\n")
-    return "".join((*lines, "</table></div>\n"))
+    return render_table([title.capitalize() for title in titles], ([sanitize(cell) for cell in row] for row in rows))

@@ -8,6 +8,7 @@ proof grow with the number of names in the properties. So a batch has about as m
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,6 @@ from apflint.errors import UserError
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.flows import find_flow
 from apflint.evaluate.outcomes import explain_unclassified, find_deadline
-from apflint.inputs.apf_configuration import list_clusters, read_cluster, read_clusters
-from apflint.inputs.discovery import discover_files
-from apflint.inputs.reading import Unreadable, read_file
 from apflint.load.fields import Mistake
 from apflint.load.source import STDIN
 from apflint.location import Span
@@ -29,25 +27,32 @@ from apflint.proofs.witness import Witness
 from apflint.record import NamedTuple
 from apflint.releases import NEWEST
 from apflint.settings.clusters import MAX_NAMED_CLUSTERS
+from apflint.sources.configuration import list_clusters, read_configuration, read_configurations
+from apflint.sources.discovery import discover_files
+from apflint.sources.reading import Unreadable, read_file
+from apflint.sources.words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
 from apflint.spelling import suggest
 from apflint.wording import join_some, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from apflint.effective import Effective
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import Limits
     from apflint.evaluate.match import RequestDigest
-    from apflint.inputs.apf_configuration import ClusterOptions, Warn
-    from apflint.inputs.kubectl import KubectlOptions
     from apflint.load.source import Source
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.policy.expectation import Expectation, Reachability, Suite
+    from apflint.settings.patterns import Patterns
+    from apflint.sources.configuration import Configuration as ReadConfiguration
+    from apflint.sources.configuration import ConfigurationOptions
+    from apflint.sources.kubectl import KubectlOptions
 
 _MIN_BATCH_VALUES = 128
 """Minimum number of values (see `_count_values`) in a batch. The built-in objects have about as many values."""
+_TESTS_KEY = re.compile(rb'^tests[ \t]*:|"tests"\s*:', re.MULTILINE)
+"""What only suites have, among the YAML and JSON files of a directory: the key `tests` at the top level, or in JSON."""
 _START_OF_FILE = Span(1, 1, 1, 1)
 
 
@@ -86,15 +91,15 @@ class FileResult(NamedTuple):
     """Text of the file, or None if the file cannot be read."""
     kubernetes: str = ""
     manifests: tuple[str, ...] = ()
-    """Paths of the tested manifests, relative to the current directory."""
+    """Words that name the tested manifests, relative to the current directory."""
+    configuration: str | None = None
+    """Description of the tested configuration, or None if it cannot be read."""
     results: tuple[Result, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
     cluster: str | None = None
     """Name of the tested cluster of the settings, or None for other manifests."""
     live: KubectlOptions | None = None
     """The tested cluster, to which the manifests are applied, or None for a new cluster."""
-    kustomizations: tuple[str, ...] = ()
-    """Directories of the tested kustomizations."""
 
     @property
     def passed(self) -> int:
@@ -115,12 +120,12 @@ class FileResult(NamedTuple):
             words += self.live.apflint_arguments
         if self.cluster is not None:
             words += ["--cluster", self.cluster]
-        for directory in self.kustomizations:
-            words += ["-k", directory]
-        is_empty = not (self.manifests or self.live or self.cluster or self.kustomizations)
-        for path in (os.devnull,) if is_empty else self.manifests:  # without -f, `explain` reads the project
-            words += ["-f", path]
-        if self.kubernetes != NEWEST.name:
+        is_empty = not (self.manifests or self.live or self.cluster)
+        for word in (
+            (f"defaults:{self.kubernetes}",) if is_empty else self.manifests
+        ):  # else `explain` reads the project
+            words += ["-k", word.removeprefix(KUSTOMIZE_PREFIX)] if word.startswith(KUSTOMIZE_PREFIX) else ["-f", word]
+        if self.kubernetes != NEWEST.name and not is_empty:
             words += ["--kubernetes", self.kubernetes]
         return shlex.join(words)
 
@@ -138,20 +143,25 @@ class Run(NamedTuple):
         return int(any(file.failed for file in self.files))
 
 
-def run_suite_file(
-    path: str, manifests: tuple[str, ...], options: ClusterOptions, warn: Warn
-) -> tuple[FileResult, ...]:
+def find_suites(path: str, exclude: Patterns) -> tuple[str, ...]:
+    """Return the suites in a directory and below: files with the key `tests`. Return any other path, and a directory without suites, as it is."""
+    if path == "-" or not os.path.isdir(path):
+        return (path,)
+    files = ((file.path, read_file(file)) for file in discover_files((path,), exclude) if not file.problem)
+    return tuple(name for name, data in files if isinstance(data, bytes) and _TESTS_KEY.search(data)) or (path,)
+
+
+def run_suite_file(path: str, options: ConfigurationOptions, warn: Callable[[str], object]) -> tuple[FileResult, ...]:
     """Run the suite in a file. Return a result for each cluster of the settings that the suite names, otherwise one.
 
-    The suite tests `manifests` and the manifests of `options`. If there are none, it tests the clusters or the manifests
-    that it names. If `options` has a running cluster, `manifests` are applied to it, and the suite's manifests and release
-    do not matter.
+    The suite tests the configuration that the words of `options` name. Without words, it tests the clusters or the
+    manifests that it names. If the words name a running cluster, the suite's manifests and release do not matter.
 
-    Errors in the file are returned as mistakes, so that the caller can run other suites. Raises UserError if `manifests`
-    or the cluster of `options` cannot be read.
+    Errors in the file are returned as mistakes, so that the caller can run other suites. Raises UserError if the
+    configuration of `options` cannot be read.
     """
     if path != "-" and os.path.isdir(path):
-        return (_untested(path, None, f"{path}: this is a directory: name the suites in it"),)
+        return (_untested(path, None, f"{path}: no YAML or JSON file in this directory has the key `tests`"),)
     file = next(iter(discover_files((path,))))
     data = read_file(file)
     if isinstance(data, Unreadable):
@@ -160,17 +170,20 @@ def run_suite_file(
     suite = reading.suite
     if suite is None:
         return (FileResult(file.name, reading.source, mistakes=reading.mistakes),)
-    if options.kubernetes is None and suite.release is not None and not options.live:
+    is_live = LIVE in options.words
+    if options.kubernetes is None and suite.release is not None and not is_live:
         options = options._replace(kubernetes=suite.release)
     if options.server_concurrency is None:
         options = options._replace(server_concurrency=suite.server_concurrency)
-    if suite.clusters and not (manifests or options.live or options.kustomizations):
+    if suite.clusters and all(word.startswith(CLUSTER_PREFIX) for word in options.words):
         return tuple(_run_in_clusters(suite, options, warn))
-    return (_run_suite(suite, manifests, options, warn),)
+    return (_run_suite(suite, options, warn),)
 
 
-def _run_in_clusters(suite: Suite, options: ClusterOptions, warn: Warn) -> Iterator[FileResult]:
-    """Run a suite in each cluster that it names. `options.cluster` selects one of them."""
+def _run_in_clusters(
+    suite: Suite, options: ConfigurationOptions, warn: Callable[[str], object]
+) -> Iterator[FileResult]:
+    """Run a suite in each cluster that it names. The words of `options` select one of them."""
     source = suite.document.source
     known_names = list_clusters(options)
     unknown = {path: name for path, name in suite.clusters.items() if name not in known_names}
@@ -187,23 +200,22 @@ def _run_in_clusters(suite: Suite, options: ClusterOptions, warn: Warn) -> Itera
         yield FileResult(source.name, source, mistakes=mistakes)
         return
     names = tuple(dict.fromkeys(suite.clusters.values()))
-    if options.cluster is not None:
-        if options.cluster not in names:
-            warn(f'{source.name}: not run, because it does not name the cluster "{options.cluster}"')
-            return
-        names = (options.cluster,)
+    selected = tuple(word.removeprefix(CLUSTER_PREFIX) for word in options.words)
+    if selected and not set(selected) & set(names):
+        warn(f'{source.name}: not run, because it does not name the cluster "{selected[0]}"')
+        return
+    words = tuple(CLUSTER_PREFIX + name for name in names if not selected or name in selected)
     try:
-        for name, known in read_clusters(names, options, warn):
-            yield _run(suite, known, FileResult(source.name, source, cluster=name))
+        for configuration in read_configurations(options._replace(words=words)):
+            yield _run(suite, configuration, FileResult(source.name, source, cluster=configuration.cluster), warn)
     except UserError as error:
         yield _untested(source.name, source, str(error), suite.document.span(("clusters",)))
 
 
-def _run_suite(suite: Suite, manifests: tuple[str, ...], options: ClusterOptions, warn: Warn) -> FileResult:
-    """Run a suite on `manifests` and the cluster of `options`, or on the manifests that the suite names."""
+def _run_suite(suite: Suite, options: ConfigurationOptions, warn: Callable[[str], object]) -> FileResult:
+    """Run a suite on the configuration of `options`, or on the manifests that the suite names."""
     document, source, name = suite.document, suite.document.source, suite.document.source.name
-    paths = manifests
-    is_given = bool(manifests) or options.names_manifests
+    is_given = bool(options.words)
     if not is_given and suite.manifests is None:
         names = list_clusters(options)
         if len(names) != 1:
@@ -215,36 +227,50 @@ def _run_suite(suite: Suite, manifests: tuple[str, ...], options: ClusterOptions
                 " cluster"
             )
             return _untested(name, source, message, document.span(()))
-        options = options._replace(cluster=names[0])
+        options = options._replace(words=(CLUSTER_PREFIX + names[0],))
     elif not is_given:
-        directory = "" if name == STDIN else os.path.dirname(name)  # paths in a suite are relative to the suite
-        paths = tuple(os.path.normpath(os.path.join(directory, path)) for path in suite.manifests or ())
-        if stream := next(filter(_is_stream, paths), None):
+        directory = "" if name == STDIN else os.path.dirname(name)
+        words = tuple(_resolve_word(word, directory) for word in suite.manifests or ())
+        if stream := next(filter(_is_stream, words), None):
             message = (
                 f'"{stream}" is a stream or a device, and suites can only name files and directories: use -f {stream}'
             )
             return _untested(name, source, message, document.span(("manifests",)))
+        if word := next((word for word in words if word == LIVE or word.startswith(CLUSTER_PREFIX)), None):
+            message = f'"{word}" does not name manifests: use --live, or `clusters: [NAME]`'
+            return _untested(name, source, message, document.span(("manifests",)))
+        options = options._replace(words=words, uses_project=False, is_trusted=False)
     try:
-        known = read_cluster(paths, options, warn)
+        configuration = read_configuration(options)
     except UserError as error:
         if is_given:
             raise  # the error is in the command line
         return _untested(name, source, str(error), document.span(("manifests",)))
-    tested = FileResult(
-        name,
-        source,
-        manifests=paths,
-        cluster=options.cluster,
-        live=options.live,
-        kustomizations=options.kustomizations,
+    others = tuple(
+        word for word in options.words if word != LIVE and not word.startswith((CLUSTER_PREFIX, "defaults:"))
     )
-    return _run(suite, known, tested)
+    live = options.kubectl if LIVE in options.words else None
+    tested = FileResult(name, source, manifests=others, cluster=configuration.cluster or None, live=live)
+    return _run(suite, configuration, tested, warn)
 
 
-def _run(suite: Suite, known: Effective, file: FileResult) -> FileResult:
+def _resolve_word(word: str, directory: str) -> str:
+    """Return a word of a suite with its path relative to the current directory. Paths are relative to the suite's directory."""
+    prefix = KUSTOMIZE_PREFIX if word.startswith(KUSTOMIZE_PREFIX) else ""
+    if word == LIVE or (not prefix and word.startswith(PREFIXES)):
+        return word
+    return prefix + os.path.normpath(os.path.join(directory, word.removeprefix(prefix)))
+
+
+def _run(suite: Suite, configuration: ReadConfiguration, file: FileResult, warn: Callable[[str], object]) -> FileResult:
     """Return `file` with the results of a suite in a configuration."""
+    for note in configuration.notes:
+        warn(note)
+    known = configuration.effective
     runner = Runner(suite, known.configuration, known.limits)
-    return file._replace(kubernetes=known.release.name, results=tuple(runner.run()))
+    return file._replace(
+        configuration=configuration.description, kubernetes=known.release.name, results=tuple(runner.run())
+    )
 
 
 def _is_stream(path: str) -> bool:

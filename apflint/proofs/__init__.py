@@ -4,7 +4,8 @@ Use `one_configuration.Analysis` for one configuration, and `two_configurations.
 objects cache a formula and results, so reuse them. The terms of this package:
 
 - *request*: a request that API Priority and Fairness classifies. Long-running requests (`pods/exec`, verb `proxy`, ...) do
-  not count. Watches count in every release, although servers up to 1.21 do not classify watches.
+  not count. Watches count if the server classifies them, which releases up to 1.21 do not. In a comparison of two
+  configurations, both servers must classify them.
 - *requester*: a user and the user's groups.
 - *world*: defines which requesters exist. In the world `"authenticated"` (default), users have the groups that
   authentication gives them: `system:anonymous` is only in `system:unauthenticated`. Service accounts are in their three

@@ -20,7 +20,16 @@ from apflint.evaluate.authentication import (
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule
 from apflint.proofs.overlap import common_values, intersect
-from apflint.proofs.request_space import HTTP_VERBS, SERVICE_ACCOUNTS_OF, Point, forced_groups, is_possible
+from apflint.proofs.request_space import (
+    HTTP_VERBS,
+    NODE,
+    SERVICE_ACCOUNTS_OF,
+    Point,
+    forced_groups,
+    is_possible,
+    is_possible_operation,
+    is_possible_requester,
+)
 from apflint.proofs.vocabulary import ACCOUNTS, API_GROUPS, NAMESPACES, PATHS, RESOURCES, USERS, first_unmentioned
 from apflint.record import NamedTuple
 
@@ -49,6 +58,7 @@ class Unmentioned(NamedTuple):
     namespace: str
     http_verb: str
     path: str
+    node: str = NODE
 
     @classmethod
     def by(cls, rules: Collection[PolicyRulesWithSubjects]) -> Unmentioned:
@@ -67,6 +77,9 @@ class Unmentioned(NamedTuple):
             first_unmentioned(NAMESPACES, namespaces, "team-{}"),
             first_unmentioned(HTTP_VERBS, {verb for entry in paths for verb in entry.verbs}, "x-method{}"),
             first_unmentioned(PATHS, {url for entry in paths for url in entry.non_resource_urls}, "/other{}"),
+            first_unmentioned(
+                (NODE,), {user for subject in subjects if (user := single_user(subject))}, f"{NODE_PREFIX}node-{{}}"
+            ),
         )
 
 
@@ -77,28 +90,33 @@ def make_candidates(
     *,
     ends: Sequence[int] = (0, -1),
     offset: int = 0,
+    watches: bool = True,
 ) -> Iterator[Point]:
     """Yield candidates that combine the subjects of each rule with its entries.
 
     `ends` are the indices of the values to use from lists, by default the first and then the last values. For each index,
     the number of candidates is the number of subjects or of entries of the rule, whichever is greater. A different
-    `offset` combines the subjects with different entries.
+    `offset` combines the subjects with different entries. `watches` is whether the server classifies watches.
     """
     for end, rule in product(ends, rules):
         requests = [_resource_request(entry, unmentioned, end) for entry in rule.resource_rules]
         requests += [_path_request(entry, unmentioned, end) for entry in rule.non_resource_rules]
         if not requests[offset:] or not rule.subjects:
             continue
+        possible: dict[int, bool] = {}  # the requests for thousands of subjects differ in the user only
         for number in range(max(len(requests), len(rule.subjects))):
-            request = requests[(number + offset) % len(requests)]
-            if request is not None:
-                user, groups = _requester(rule.subjects[min(number, len(rule.subjects) - 1)], unmentioned)
+            at = (number + offset) % len(requests)
+            request = requests[at]
+            if request is not None and at not in possible:
+                possible[at] = is_possible_operation(request, watches=watches)
+            if request is not None and possible[at]:
+                user, groups = make_requester(rule.subjects[min(number, len(rule.subjects) - 1)], unmentioned)
                 point = request._replace(user=user, groups=groups)
-                if is_possible(point, world):
+                if is_possible_requester(point, world):
                     yield point
 
 
-def _requester(subject: Subject, unmentioned: Unmentioned) -> tuple[str, tuple[str, ...]]:
+def make_requester(subject: Subject, unmentioned: Unmentioned) -> tuple[str, tuple[str, ...]]:
     """Return a user whom the subject matches, and the groups of the user."""
     user, more = single_user(subject) or unmentioned.user, list[str]()
     account, group = subject.service_account, subject.group
@@ -111,7 +129,7 @@ def _requester(subject: Subject, unmentioned: Unmentioned) -> tuple[str, tuple[s
             namespace = unmentioned.namespace if group == SERVICE_ACCOUNTS else group.removeprefix(SERVICE_ACCOUNTS_OF)
             user = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{unmentioned.account}"
         else:
-            user = f"{NODE_PREFIX}node-1" if group == NODES else user
+            user = unmentioned.node if group == NODES else user
             more = [group]
     forced = forced_groups(user)
     return user, (*(group for group in more if group not in forced), *forced)
@@ -149,6 +167,8 @@ def make_common_candidates(
     others: Sequence[PolicyRulesWithSubjects],
     unmentioned: Unmentioned,
     world: World,
+    *,
+    watches: bool = True,
 ) -> Iterator[Point]:
     """Yield a few candidates for requests that match rules of both FlowSchemas."""
     points = (
@@ -158,7 +178,7 @@ def make_common_candidates(
         for first in _by_subjects(common, rule, unmentioned, world, end)
         for second in _by_subjects(common, other, unmentioned, world, end)
         for point in _by_both(first, second, unmentioned)
-        if is_possible(point, world)
+        if is_possible(point, world, watches=watches)
     )
     return islice(points, _MAX_COMMON)
 

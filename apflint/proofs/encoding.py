@@ -8,6 +8,7 @@ the third FlowSchema matches, and no earlier FlowSchema matches.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import finalize
 
@@ -28,6 +29,7 @@ from apflint.proofs.request_space import (
     SERVICE_ACCOUNTS_OF,
     SYSTEM_PREFIX,
     Point,
+    cluster_scoped_groups,
     is_free_group,
     is_long_running_path,
     is_ordinary_user,
@@ -52,8 +54,11 @@ class Formula:
     """Clauses over numbered variables, and a solver. A literal is the number of a variable, negative for its negation."""
 
     def __init__(self) -> None:
-        from pysat.solvers import Solver  # type: ignore[import-untyped]  # 20 ms that most runs do not need
+        from pysat.solvers import MainThread, Solver  # type: ignore[import-untyped]  # 20 ms that most runs do not need
 
+        # In the main thread, python-sat leaves its C++ code by longjmp on Ctrl-C, which may crash, and raises a RuntimeError. A call
+        # takes milliseconds, so Python's own handler can wait.
+        MainThread.check = staticmethod(lambda: False)
         self._solver = Solver(name="minisat22")
         # Delete the solver before the interpreter unloads modules. Later, the __del__ of python-sat prints an error.
         finalize(self, self._solver.delete)
@@ -214,7 +219,7 @@ class Encoding:
         return literal
 
     def requesters(self, requesters: Requesters) -> int:
-        """Return the assumption that the request is by one of these requesters. The negative literal has no meaning.
+        """Return the assumption that one of these requesters sends the request. The negative literal has no meaning.
 
         In the world `any`, the set of system users is empty, because users have no usual groups.
         """
@@ -227,15 +232,18 @@ class Encoding:
                     variable for user, variable in self._users.variables.items() if user.startswith(SYSTEM_PREFIX)
                 ]
                 system += [self._groups[NODES]] if NODES in self._groups else []
-                literal = self.formula.implying(-variable for variable in system)
+                literal = self.formula.implying((-self._out_of_scope, *(-variable for variable in system)))
             elif self.world == "any":
                 literal = self.formula.false
             else:
-                literal = self.formula.any_of(
+                users = self.formula.any_of(
                     self.formula.all_of((variable, self._own_groups(user)))
                     for user, variable in self._users.variables.items()
-                    if user.startswith(SYSTEM_PREFIX) and requesters.user in (None, user)
+                    if user.startswith(SYSTEM_PREFIX)
+                    and requesters.user in (None, user)
+                    and not user.startswith(requesters.without)
                 )
+                literal = self.formula.all_of((users, -self._out_of_scope))
             self._literals[requesters] = literal
         return literal
 
@@ -255,6 +263,17 @@ class Encoding:
             return Point(user, tuple(groups), True, *(attribute.chosen(model) for attribute in self._of_resources))
         verb, path = (attribute.chosen(model) for attribute in self._of_paths)
         return Point(user, tuple(groups), False, verb, path=path)
+
+    @cached_property
+    def _out_of_scope(self) -> int:
+        """The literal that is true if the request is for a cluster-scoped resource in a namespace (`is_in_scope`)."""
+        _, api_groups, resources, namespaces = (attribute.variables for attribute in self._of_resources)
+        pairs = [
+            self.formula.all_of((resource, api_groups[group]))
+            for value, resource in resources.items()
+            for group in sorted(cluster_scoped_groups(value).intersection(api_groups))
+        ]
+        return self.formula.all_of((self._is_resource, -namespaces[""], self.formula.any_of(pairs)))
 
     def _own_groups(self, user: str) -> int:
         """Return the assumption that the request has the usual groups of this user, and no other groups."""
@@ -279,7 +298,7 @@ class Encoding:
         for value, resource in resources.items():
             traits = resource_traits(value)
             if traits.watch_only:
-                self.formula.add_clause(-resource, verbs["watch"])
+                self.formula.add_clause(-resource, verbs.get("watch", self.formula.false))
             if traits.no_namespace:
                 self.formula.add_clause(-resource, namespaces[""])
             for verb in LIST_VERBS if traits.no_collection else ():
@@ -288,7 +307,7 @@ class Encoding:
         methods, paths = (attribute.variables for attribute in self._of_paths)
         for value, path in paths.items():
             if is_long_running_path(value):
-                self.formula.add_clause(-path, methods["watch"])
+                self.formula.add_clause(-path, methods.get("watch", self.formula.false))
 
     def _constrain_groups(self) -> None:
         """Require that the user of a request can have its groups (`request_space.has_authentic_groups`)."""

@@ -7,21 +7,27 @@ solver finds a request, which the classifier must confirm, or the solver proves 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
-from apflint.budgets import MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS, MAX_REACHABILITY_WORK
+from apflint.budgets import (
+    MAX_MINIMAL_BLOCKERS,
+    MAX_MINIMIZING_PROOFS,
+    MAX_ORDINARY_WITNESSES,
+    MAX_REACHABILITY_WORK,
+)
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.match import matches_policy_rule
+from apflint.proofs.alike_subjects import AlikeSubjects
 from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
-from apflint.proofs.request_space import make_digest
+from apflint.proofs.request_space import is_possible, make_digest, rank
 from apflint.proofs.vocabulary import build_vocabulary
-from apflint.proofs.witness import NotReplayedError, find_witness
+from apflint.proofs.witness import NotReplayedError, find_witness, make_witness
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.configuration import Configuration
@@ -39,7 +45,7 @@ _MEMBERS: tuple[Member, ...] = ("subjects", "resourceRules", "nonResourceRules")
 """The lists of a rule, in the order of `PolicyRulesWithSubjects`."""
 _MAX_CANDIDATE_ROUNDS = 4
 """Maximum rounds of candidates before the solver is called. Each round pairs the subjects with different entries."""
-_MAX_REMEMBERED = 1024
+_MAX_REMEMBERED = 128
 """Maximum number of cached resolutions. A request is resolved again soon, or never."""
 _SIBLING_WORK = 8
 """Cost of an earlier rule or of an item of the same list in a proof about a part. The cost of a FlowSchema is 1."""
@@ -81,6 +87,20 @@ class Part(NamedTuple):
         return self.rule is None or (self.rule == other.rule and self[2:] in ((None, None), other[2:]))
 
 
+class Claim(NamedTuple):
+    """A claim that a FlowSchema captures a request of a certain form."""
+
+    schema: FlowSchema
+    requests: PolicyRulesWithSubjects
+    """The request must match this rule."""
+    exceptions: tuple[PolicyRulesWithSubjects, ...]
+    """The request must match none of these rules."""
+    among: tuple[Requesters, ...]
+    """The request must be by one of these requesters."""
+    typical: Iterable[Point] = ()
+    """Requests to try first. A typical request that proves the claim is not replaced by a more ordinary one. May be an iterator."""
+
+
 def parts_of(schema: FlowSchema) -> Iterator[Part]:
     """Yield the FlowSchema, then each rule, followed by its subjects and entries."""
     yield Part(schema)
@@ -99,18 +119,26 @@ class Analysis:
         world: World = "authenticated",
         more_rules: Iterable[PolicyRulesWithSubjects] = (),
     ) -> None:
-        """`more_rules` must contain all rules that are passed to `find_request_in` and `has_request_in`."""
+        """`more_rules` must contain all rules that are passed to `find_request_in` and `has_request_in`, and all exceptions."""
         self.configuration = configuration
         self.world = world
+        self.watches = configuration.classifies_watches
         self._more_rules = tuple(more_rules)
         # If several FlowSchemas were derived from one document, the position is that of the last FlowSchema.
         self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
         self._reached: dict[Key, Point] = {}
+        """A request for each part that decides about one, except parts of the FlowSchemas in `_complete`."""
+        self._complete: set[int] = set()
+        """Positions of FlowSchemas of which every part decides about some request. `_reached` has one request for each."""
         self._minimizing_proofs = max(MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS // max(1, len(configuration.order)))
 
     @cached_property
     def _classifier(self) -> Classifier:
         return Classifier(self.configuration, _MAX_REMEMBERED)
+
+    @cached_property
+    def _alike_subjects(self) -> AlikeSubjects:
+        return AlikeSubjects(self.configuration.order)
 
     @cached_property
     def unmentioned(self) -> Unmentioned:
@@ -119,7 +147,8 @@ class Analysis:
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
-        return build_vocabulary((*rules_of(self.configuration.order), *self._more_rules), self.world)
+        rules = (*rules_of(self.configuration.order), *self._more_rules)
+        return build_vocabulary(rules, self.world, watches=self.watches)
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -139,6 +168,11 @@ class Analysis:
         """Return the first FlowSchema after `position` that matches the request `point`, or None if none matches."""
         return self._classifier.next_match(make_digest(point), position + 1)
 
+    def find_reached(self, schema: FlowSchema) -> Point | None:
+        """Return a request that the FlowSchema captures, or None if no earlier proof has found one."""
+        position = self.find_position(schema)
+        return None if position is None else self._reached.get((position, None, None, None))
+
     def find_position(self, schema: FlowSchema) -> int | None:
         """Return the position of a FlowSchema in matching order, or None if the server skips the FlowSchema."""
         return self._positions.get(schema.document)
@@ -149,7 +183,7 @@ class Analysis:
 
     def candidates(self, rules: Sequence[PolicyRulesWithSubjects], ends: Sequence[int] = (0, -1)) -> Iterator[Point]:
         """Yield candidates for these rules. See `make_candidates`."""
-        return make_candidates(rules, self.unmentioned, self.world, ends=ends)
+        return make_candidates(rules, self.unmentioned, self.world, ends=ends, watches=self.watches)
 
     def find_request(self, target: FlowSchema | Part) -> Witness | None:
         """Return a witness about which `target` decides, or None if no such request exists.
@@ -167,7 +201,11 @@ class Analysis:
             return self.encoding.solve(*self._deciding(part, self.encoding), -earlier, by=requesters)
 
         witness = find_witness(
-            find, lambda point: key in _decisive_keys(self.resolve(point)), self.world, point=self._reached.get(key)
+            find,
+            lambda point: key in _decisive_keys(self.resolve(point)),
+            self.world,
+            point=self._reached.get(key),
+            watches=self.watches,
         )
         if witness is not None:
             self._remember(witness.point)
@@ -257,7 +295,7 @@ class Analysis:
         digests = map(make_digest, self.candidates(rules))
         if any(matches_policy_rule(digest, rule) for digest in digests for rule in rules):
             return False
-        encoding = Encoding(build_vocabulary(rules, self.world))
+        encoding = Encoding(build_vocabulary(rules, self.world, watches=self.watches))
         return not encoding.formula.solve([encoding.formula.any_of(map(encoding.rule, rules))])
 
     def find_request_in(
@@ -282,7 +320,84 @@ class Analysis:
                 and self.resolve(point).position in positions
             )
 
-        return find_witness(lambda requesters: self.encoding.solve(*assumptions, by=requesters), holds, self.world)
+        return find_witness(
+            lambda requesters: self.encoding.solve(*assumptions, by=requesters),
+            holds,
+            self.world,
+            watches=self.watches,
+        )
+
+    def prove(self, claims: Sequence[Claim]) -> dict[int, Witness]:
+        """Return a witness for each claim that is true. Keys are indices of `claims`.
+
+        Typical requests and candidates prove most claims. One search of the solver decides about all other claims. After
+        `MAX_ORDINARY_WITNESSES` searches for an ordinary witness, a witness is the first request that was found.
+        """
+        proven: dict[int, Witness] = {}
+        found: dict[int, Point] = {}
+        for index, claim in enumerate(claims):
+            possible = (point for point in claim.typical if is_possible(point, self.world, watches=self.watches))
+            if (point := next((point for point in possible if self._proves(point, claim)), None)) is not None:
+                proven[index] = make_witness(point)
+                continue
+            candidates = self.candidates([claim.requests])
+            if (point := next((point for point in candidates if self._proves(point, claim)), None)) is not None:
+                found[index] = point
+        undecided = {index: claim for index, claim in enumerate(claims) if index not in proven and index not in found}
+        found.update(self._search(undecided))
+        for number, (index, point) in enumerate(found.items()):
+            is_searched = number < MAX_ORDINARY_WITNESSES
+            proven[index] = self._ordinary_witness(point, claims[index]) if is_searched else make_witness(point)
+        return proven
+
+    def _proves(self, point: Point, claim: Claim) -> bool:
+        digest = make_digest(point)
+        return (
+            rank(claim.among, point) < len(claim.among)
+            and matches_policy_rule(digest, claim.requests)
+            and not any(matches_policy_rule(digest, exception) for exception in claim.exceptions)
+            and self.resolve(point).position == self.position(claim.schema)
+        )
+
+    def _ordinary_witness(self, point: Point, claim: Claim) -> Witness:
+        """Return an ordinary witness for the claim, by a requester of the same set as `point`, which proves the claim."""
+        among = (claim.among[rank(claim.among, point)],)
+        witness = find_witness(
+            lambda _: None,
+            lambda other: self._proves(other, claim),
+            self.world,
+            among,
+            point=point,
+            watches=self.watches,
+        )
+        return cast("Witness", witness)
+
+    def _search(self, claims: Mapping[int, Claim]) -> Iterator[tuple[int, Point]]:
+        """Yield a request for each claim that is true, with the key of the claim."""
+        undecided = dict(claims)
+        for at in range(max((len(claim.among) for claim in claims.values()), default=0)):
+            formula = self.encoding.formula
+            literals = {
+                index: formula.all_of((self._claimed(claim), self.encoding.requesters(claim.among[at])))
+                for index, claim in undecided.items()
+                if at < len(claim.among)
+            }
+            chosen = formula.add_variable()
+            formula.add_clause(-chosen, *literals.values())
+            while (point := self.encoding.solve(chosen)) is not None:
+                found = [index for index in literals if index in undecided and self._proves(point, undecided[index])]
+                if not found:
+                    raise NotReplayedError(str(point))
+                for index in found:
+                    del undecided[index]
+                    formula.add_clause(-chosen, -literals[index])
+                    yield index, point
+
+    def _claimed(self, claim: Claim) -> int:
+        """Return the literal that is true if the request proves the claim, whoever the requester is."""
+        exceptions = (-self.encoding.rule(exception) for exception in claim.exceptions)
+        captured = self.destinations.at(self.position(claim.schema))
+        return self.encoding.formula.all_of((captured, self.encoding.rule(claim.requests), *exceptions))
 
     def has_request_in(
         self, requests: PolicyRulesWithSubjects, exceptions: Sequence[PolicyRulesWithSubjects] = ()
@@ -318,20 +433,52 @@ class Analysis:
     def _remember(self, point: Point) -> tuple[Key, ...]:
         """Record that the request reaches the parts that decide about it, and return the keys of the parts."""
         keys = _decisive_keys(self.resolve(point))
-        for key in keys:
+        for key in keys if keys[0][0] not in self._complete else keys[:1]:
             self._reached.setdefault(key, point)
         return keys
 
     def _reach_all(self, position: int) -> bool:
         """Try candidates until they reach every part of a FlowSchema. Return whether they reach every part."""
+        if position in self._complete:
+            return True
         schema = self.configuration.order[position]
-        missing = {(position, *part[1:]) for part in parts_of(schema)}.difference(self._reached)
-        for offset in range(_MAX_CANDIDATE_ROUNDS):
-            for point in make_candidates(schema.spec.rules, self.unmentioned, self.world, offset=offset):
+        everyone: list[Collection[int]] = [range(len(rule.subjects)) for rule in schema.spec.rules]
+        few = [self._alike_subjects.representatives(rule) for rule in schema.spec.rules]
+        is_reached = few != everyone and self._reach(position, few)
+        if not is_reached and not self._reach(position, everyone):
+            return False
+        self._complete.add(position)
+        for key in self._keys(position, everyone):
+            if key[1] is not None:
+                self._reached.pop(key, None)
+        return True
+
+    def _reach(self, position: int, subjects: Sequence[Collection[int]]) -> bool:
+        """Try candidates until they reach every part of a FlowSchema, but of each rule only these subjects."""
+        rules = [
+            rule
+            if len(numbers) == len(rule.subjects)
+            else rule._replace(subjects=tuple(map(rule.subjects.__getitem__, numbers)))
+            for rule, numbers in zip(self.configuration.order[position].spec.rules, subjects, strict=True)
+        ]
+        missing = self._keys(position, subjects).difference(self._reached)
+        for offset in range(_MAX_CANDIDATE_ROUNDS if missing else 0):
+            for point in make_candidates(rules, self.unmentioned, self.world, offset=offset, watches=self.watches):
                 missing.difference_update(self._remember(point))
                 if not missing:
                     return True
-        return False
+        return not missing
+
+    def _keys(self, position: int, subjects: Sequence[Collection[int]]) -> set[Key]:
+        """Return the keys of the parts of a FlowSchema, but of each rule only these subjects."""
+        keys: set[Key] = {(position, None, None, None)}
+        for number, (rule, numbers) in enumerate(
+            zip(self.configuration.order[position].spec.rules, subjects, strict=True)
+        ):
+            keys.add((position, number, None, None))
+            for member, items in zip(_MEMBERS, (numbers, range(len(rule[1])), range(len(rule[2]))), strict=True):
+                keys.update([(position, number, member, at) for at in items])
+        return keys
 
     def _deciding(self, part: Part, encoding: Encoding) -> list[int]:
         """Return the assumptions for "this part decides about the request". Earlier FlowSchemas are not considered."""

@@ -21,6 +21,7 @@ from apflint.evaluate.authentication import (
 )
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo, rs_join
 from apflint.evaluate.requestinfo import LONG_RUNNING_PATH, LONG_RUNNING_SUBRESOURCES, RequestInfo
+from apflint.evaluate.resources import find_resources
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -75,9 +76,22 @@ def make_point(digest: RequestDigest) -> Point:
     return Point(user.name, user.groups, True, info.verb, info.api_group, resource, info.namespace)
 
 
-def is_possible(point: Point, world: World) -> bool:
-    """Return whether the request can exist in this world, and API Priority and Fairness classifies it."""
-    if world == "authenticated" and not has_authentic_groups(point.user, point.groups):
+def is_possible(point: Point, world: World, *, watches: bool = True) -> bool:
+    """Return whether the request can exist in this world, and API Priority and Fairness classifies it.
+
+    `watches` is `Configuration.classifies_watches`.
+    """
+    return is_possible_requester(point, world) and is_possible_operation(point, watches=watches)
+
+
+def is_possible_requester(point: Point, world: World) -> bool:
+    """Return whether the user of the request can have its groups in this world."""
+    return world != "authenticated" or has_authentic_groups(point.user, point.groups)
+
+
+def is_possible_operation(point: Point, *, watches: bool = True) -> bool:
+    """Return whether some user can send the request, and API Priority and Fairness classifies it. See `is_possible`."""
+    if point.verb == "watch" and not watches:
         return False
     if not point.is_resource:
         return (
@@ -144,6 +158,11 @@ def usual_groups(user: str) -> tuple[str, ...]:
     return (*((NODES,) if user.startswith(NODE_PREFIX) else ()), *forced_groups(user))
 
 
+def with_usual_groups(point: Point) -> Point:
+    """Return a request of a system user with the usual groups of the user, and other requests unchanged."""
+    return point._replace(groups=usual_groups(point.user)) if point.user.startswith(SYSTEM_PREFIX) else point
+
+
 # Resources and paths.
 
 
@@ -162,6 +181,27 @@ def resource_traits(resource: str) -> ResourceTraits:
     """Return the restrictions for a resource such as `pods`, or for a subresource such as `pods/log`."""
     name, _, subresource = resource.partition("/")
     return ResourceTraits(subresource in LONG_RUNNING_SUBRESOURCES, name in ("status", "finalize"), resource == "")
+
+
+def cluster_scoped_groups(resource: str) -> frozenset[str]:
+    """Return the API groups in which Kubernetes serves a resource such as `nodes` or `nodes/status` without namespaces.
+
+    Namespaces are omitted, because the server reads the name in the path of a Namespace object as the namespace of the request.
+    """
+    name = resource.partition("/")[0]
+    return frozenset(
+        known.group
+        for known in find_resources(name)
+        if known.name == name and not known.namespaced and (name, known.group) != ("namespaces", "")
+    )
+
+
+def is_in_scope(point: Point) -> bool:
+    """Return False for a request for a cluster-scoped resource in a namespace, such as `nodes` in `default`.
+
+    The server classifies this request and answers 404, so no client sends it.
+    """
+    return not point.namespace or point.api_group not in cluster_scoped_groups(point.resource)
 
 
 def is_long_running_path(path: str) -> bool:
@@ -195,11 +235,11 @@ def is_valid_http_verb(value: str) -> bool:
     return _TOKEN.fullmatch(value) is not None and value != "proxy"
 
 
-# Sets of requesters to which a search is restricted.
+# Sets of requests to which a search is restricted.
 #
 # In the world `authenticated`, most users can be in any group. A search for a request may then only find unrealistic
-# requesters, such as `system:kube-scheduler` in a team's group. To search realistic requests only, call the solver once for
-# ORDINARY and once for SYSTEM.
+# requesters, such as `system:kube-scheduler` in a team's group, or requests that no client sends, such as one for `nodes` in a
+# namespace. To search realistic requests only, call the solver once for ORDINARY and once for SYSTEM.
 
 SYSTEM_PREFIX = "system:"
 NODE = f"{NODE_PREFIX}node-1"
@@ -215,21 +255,30 @@ SYSTEM_USERS = (
 
 
 class Requesters(NamedTuple):
-    """A set of requesters (users with their groups)."""
+    """A set of requesters (users with their groups), with the requests that they send.
+
+    Only `anybody` sends requests for cluster-scoped resources in a namespace (`is_in_scope`).
+    """
 
     kind: Literal["ordinary", "system", "anybody"]
     user: str | None = None
     """For `system` only: the only user of the set, or None for all system users."""
+    without: tuple[str, ...] = ()
+    """For `system` only: prefixes of users that are not in the set."""
 
-    def include(self, user: str, groups: Collection[str]) -> bool:
-        """Return whether the set contains this user in these groups."""
+    def send(self, point: Point) -> bool:
+        """Return whether one of the requesters sends the request."""
+        user, groups = point.user, point.groups
         if self.kind == "anybody":
             return True
+        if not is_in_scope(point):
+            return False
         if self.kind == "ordinary":
             return not user.startswith(SYSTEM_PREFIX) and NODES not in groups
         return (
             user.startswith(SYSTEM_PREFIX)
             and self.user in (None, user)
+            and not user.startswith(self.without)
             and frozenset(groups) == frozenset(usual_groups(user))
         )
 
@@ -241,11 +290,11 @@ SYSTEM = Requesters("system")
 ANYBODY = Requesters("anybody")
 """All requesters of the world."""
 REALISTIC = (ORDINARY, SYSTEM)
-"""Requesters that occur in clusters. System users are not in additional groups."""
+"""Requests that occur in clusters. System users are not in additional groups."""
 PREFERRED = (ORDINARY, SYSTEM, ANYBODY)
-"""All requesters, in an order of preference for examples."""
+"""All requests, in an order of preference for examples."""
 
 
-def rank(among: Sequence[Requesters], user: str, groups: Collection[str]) -> int:
-    """Return the index of the first set in `among` that includes `user` with `groups`, or `len(among)` if no set does."""
-    return next((at for at, requesters in enumerate(among) if requesters.include(user, groups)), len(among))
+def rank(among: Sequence[Requesters], point: Point) -> int:
+    """Return the index of the first requesters in `among` that send the request, or `len(among)` if none of them sends it."""
+    return next((at for at, requesters in enumerate(among) if requesters.send(point)), len(among))

@@ -117,6 +117,7 @@ class _Search:
             self._analysis.world,
             REALISTIC,
             point=point,
+            watches=self._analysis.watches,
         )
         return None if witness is None else (self._group[first], self._group[second], witness)
 
@@ -125,8 +126,10 @@ class _Search:
 
     def _try_candidates(self, other: int, at: int) -> None:
         earlier, later = self._group[other].spec.rules, self._group[at].spec.rules
-        for point in make_common_candidates(earlier, later, self._analysis.unmentioned, self._analysis.world):
-            if rank(REALISTIC, point.user, point.groups) < len(REALISTIC):
+        analysis = self._analysis
+        points = make_common_candidates(earlier, later, analysis.unmentioned, analysis.world, watches=analysis.watches)
+        for point in points:
+            if rank(REALISTIC, point) < len(REALISTIC):
                 self._record(point, at)
             if self._is_known(other, at):
                 return

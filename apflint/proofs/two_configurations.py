@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import cached_property
+from copy import copy
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, cast
 
 from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
 from apflint.proofs.one_configuration import Analysis, rules_of
-from apflint.proofs.request_space import PREFERRED, Requesters, rank, usual_groups
+from apflint.proofs.request_space import PREFERRED, Requesters, is_in_scope, rank, usual_groups
 from apflint.proofs.vocabulary import build_vocabulary
 from apflint.proofs.witness import NotReplayedError, find_earliest, find_witness
 from apflint.record import NamedTuple
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from apflint.evaluate.configuration import Configuration
-    from apflint.model import FlowSchema
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.proofs.request_space import Point, World
     from apflint.proofs.witness import Witness
 
@@ -37,7 +38,7 @@ class Move(NamedTuple):
 class Comparison:
     """Proofs about two configurations in one world. The object caches its formula and results, so reuse it.
 
-    Only requests by requesters in `among` count. A witness is by a requester of the first set for which one exists.
+    Only requests by requesters in `among` count, and watches only if both servers classify them. A witness is by a requester of the first set for which one exists.
     """
 
     def __init__(
@@ -50,10 +51,22 @@ class Comparison:
     ) -> None:
         self.old, self.new = Analysis(old, world), Analysis(new, world)
         self.world = world
+        self.watches = old.classifies_watches and new.classifies_watches
         self.among = among
         self.is_complete = True
         """False if the last `find_moves` omitted moves."""
         self._rules = (*rules_of(old.order), *rules_of(new.order))
+        self._make_encoding = cache(partial(_encode, self._rules, world, watches=self.watches))
+
+    def with_old(self, old: Configuration) -> Comparison:
+        """Return the comparison of another old configuration, made of FlowSchemas of this comparison, with `new`.
+
+        Both comparisons share a formula.
+        """
+        other = copy(self)
+        other.old = Analysis(old, self.world)
+        other.__dict__.pop("_destinations", None)
+        return other
 
     def positions(self, point: Point) -> Pair:
         """Return the positions of the old and the new FlowSchema that capture the request `point`."""
@@ -116,8 +129,11 @@ class Comparison:
         return self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
-        """Return a candidate by one of `users` in the usual groups that goes to the FlowSchemas of `pair`, or None."""
-        points = make_candidates(self.schemas(pair)[1].spec.rules, self._unmentioned, self.world)
+        """Return a candidate by one of `users` in the usual groups that goes to the FlowSchemas of `pair`, or None.
+
+        Requests that no client sends (`is_in_scope`) are omitted.
+        """
+        points = filter(is_in_scope, self._make_candidates(self.schemas(pair)[1]))
         changed = (point._replace(user=user, groups=usual_groups(user)) for point in points for user in users)
         return next((point for point in changed if self.positions(point) == pair), None)
 
@@ -143,12 +159,16 @@ class Comparison:
             self.world,
             among or self.among,
             point=point,
+            watches=self.watches,
         )
         return cast("Witness", witness)
 
+    def _make_candidates(self, schema: FlowSchema) -> Iterator[Point]:
+        return make_candidates(schema.spec.rules, self._unmentioned, self.world, watches=self.watches)
+
     def _candidates(self, schema: FlowSchema) -> Iterator[Point]:
-        points = make_candidates(schema.spec.rules, self._unmentioned, self.world)
-        return (point for point in points if rank(self.among, point.user, point.groups) < len(self.among))
+        points = self._make_candidates(schema)
+        return (point for point in points if rank(self.among, point) < len(self.among))
 
     def _find_points(
         self, sources: Collection[int], found: Collection[Pair], is_new: Callable[[Pair], bool]
@@ -185,14 +205,18 @@ class Comparison:
     def _unmentioned(self) -> Unmentioned:
         return Unmentioned.by(self._rules)
 
-    @cached_property
+    @property
     def encoding(self) -> Encoding:
-        """Return the formula of both configurations. This imports the solver."""
-        return Encoding(build_vocabulary(self._rules, self.world))
+        """The formula of both configurations. Its first use imports the solver."""
+        return self._make_encoding()
 
     @cached_property
     def _destinations(self) -> tuple[Destinations, Destinations]:
         return Destinations(self.encoding, self.old.configuration), Destinations(self.encoding, self.new.configuration)
+
+
+def _encode(rules: Collection[PolicyRulesWithSubjects], world: World, *, watches: bool) -> Encoding:
+    return Encoding(build_vocabulary(rules, world, watches=watches))
 
 
 def _place(schema: FlowSchema) -> tuple[object, str]:

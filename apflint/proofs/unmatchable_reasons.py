@@ -26,9 +26,9 @@ Reasons = tuple[str, ...]
 """Reasons as clauses of a sentence. Empty if the reason is unknown."""
 
 
-def find_reasons(part: Part) -> Reasons:
-    """Return why no request matches the part."""
-    return _combine(map(_rule, part.only))
+def find_reasons(part: Part, *, watches: bool = True) -> Reasons:
+    """Return why no request matches the part. `watches` is `Configuration.classifies_watches`."""
+    return _combine(_rule(rule, watches=watches) for rule in part.only)
 
 
 def _combine(reasons: Iterable[Reasons]) -> Reasons:
@@ -37,9 +37,12 @@ def _combine(reasons: Iterable[Reasons]) -> Reasons:
     return tuple(dict.fromkeys(reason for each in known for reason in each)) if all(known) else ()
 
 
-def _rule(rule: PolicyRulesWithSubjects) -> Reasons:
+def _rule(rule: PolicyRulesWithSubjects, *, watches: bool) -> Reasons:
     return _combine(map(_subject, rule.subjects)) or _combine(
-        [*map(_resource_rule, rule.resource_rules), *map(_non_resource_rule, rule.non_resource_rules)]
+        [
+            *(_resource_rule(entry, watches=watches) for entry in rule.resource_rules),
+            *map(_non_resource_rule, rule.non_resource_rules),
+        ]
     )
 
 
@@ -56,10 +59,12 @@ def _subject(subject: Subject) -> Reasons:
     return ()
 
 
-def _resource_rule(rule: ResourcePolicyRule) -> Reasons:
+def _resource_rule(rule: ResourcePolicyRule, *, watches: bool) -> Reasons:
+    if not watches and {*rule.verbs} == {"watch"}:
+        return ("API Priority and Fairness classifies watches only from Kubernetes 1.22 on",)
     illegal = [name for name in rule.resources if not is_valid_resource(name)]
     unseen = [name for name in rule.resources if is_valid_resource(name) and resource_traits(name).watch_only]
-    if len(illegal) + len(unseen) < len(rule.resources) or (unseen and {ALL, "watch"} & {*rule.verbs}):
+    if len(illegal) + len(unseen) < len(rule.resources) or (unseen and watches and {ALL, "watch"} & {*rule.verbs}):
         return ()
     # The resource of a request is a segment of its path, and a subresource is another segment.
     invalid = (f"no URL has the resource {join_words(map(quote, illegal))}",) if illegal else ()

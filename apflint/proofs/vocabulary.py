@@ -24,6 +24,7 @@ from apflint.proofs.request_space import (
     SERVICE_ACCOUNTS_OF,
     SYSTEM_USERS,
     VERBS,
+    cluster_scoped_groups,
     is_authentic_user,
     is_long_running_path,
     is_resource_path,
@@ -78,8 +79,8 @@ class Vocabulary(NamedTuple):
     paths: Axis
 
 
-def build_vocabulary(rules: Collection[PolicyRulesWithSubjects], world: World) -> Vocabulary:
-    """Return representative values of each attribute.
+def build_vocabulary(rules: Collection[PolicyRulesWithSubjects], world: World, *, watches: bool = True) -> Vocabulary:
+    """Return representative values of each attribute, without the verb `watch` if the server does not classify watches.
 
     For every possible request, some combination of the values matches the same rules as the request.
     """
@@ -88,15 +89,25 @@ def build_vocabulary(rules: Collection[PolicyRulesWithSubjects], world: World) -
     paths = {entry for rule in rules for entry in rule.non_resource_rules}
     api_groups, resources = {entry.api_groups for entry in entries}, {entry.resources for entry in entries}
     methods = {entry.verbs for entry in paths}
+    # Whether a request is in scope depends on both its API group and its resource.
+    scoped = {group for names in resources for name in names for group in cluster_scoped_groups(name)}
+    verbs = VERBS if watches else [verb for verb in VERBS if verb != "watch"]
+    http_verbs = _words(methods, HTTP_VERBS, is_valid_http_verb, "x-method{}")
     return Vocabulary(
         world,
         groups,
         Axis(users, _by_prefix(users, ":")),
-        _axis(VERBS, {entry.verbs for entry in entries}, _verb_type),
-        _axis(_words(api_groups, API_GROUPS, is_valid_segment, "{}.example.com"), api_groups),
-        _axis(_words(resources, RESOURCES, is_valid_resource, "widgets{}"), resources, resource_traits),
+        _axis(verbs, {entry.verbs for entry in entries}, _verb_type),
+        _axis(
+            _words(api_groups, API_GROUPS, is_valid_segment, "{}.example.com"),
+            api_groups,
+            lambda group: group if group in scoped else None,
+        ),
+        _axis(_words(resources, RESOURCES, is_valid_resource, "widgets{}"), resources, _resource_type),
         _namespaces({scope(entry) for entry in entries}),
-        _axis(("watch", *_words(methods, HTTP_VERBS, is_valid_http_verb, "x-method{}")), methods, _verb_type),
+        _axis(
+            ("watch", *http_verbs) if watches else [verb for verb in http_verbs if verb != "watch"], methods, _verb_type
+        ),
         _paths({entry.non_resource_urls for entry in paths}),
     )
 
@@ -160,6 +171,11 @@ def _merge(
 def _verb_type(verb: str) -> Hashable:
     """Return the properties of a verb that restrict other attributes of a request (`request_space.is_possible`)."""
     return verb == "watch", verb in LIST_VERBS
+
+
+def _resource_type(resource: str) -> Hashable:
+    """Return the properties of a resource that restrict other attributes of a request, or that decide whether it is in scope."""
+    return resource_traits(resource), cluster_scoped_groups(resource)
 
 
 def _namespaces(scopes: Collection[Scope]) -> Axis:

@@ -100,27 +100,29 @@ def find_witness(
     among: Sequence[Requesters] = PREFERRED,
     *,
     point: Point | None = None,
+    watches: bool = True,
 ) -> Witness | None:
     """Return an ordinary witness for a claim, or None if no request by a requester in `among` proves the claim.
 
     The witness is by a requester of the first set in `among` for which a witness exists. `holds` returns whether the
-    claim is true for a request. `point` is a known request that proves the claim. Raises NotReplayedError if the claim
-    is false for `point` or for a request from `find`, or if the request is not by a requester in `among`.
+    claim is true for a request. `point` is a known request that proves the claim. `watches` is whether the server classifies
+    watches. Raises NotReplayedError if the claim is false for `point` or for a request from `find`, or if the request is not
+    by a requester in `among`.
     """
     point = point or find_earliest(find, among)
     if point is None:
         return None
-    at = rank(among, point.user, point.groups)
+    at = rank(among, point)
     if at == len(among) or not holds(point):
         raise NotReplayedError(str(point))
 
     def holds_as_well(other: Point) -> bool:
-        return rank(among, other.user, other.groups) <= at and holds(other)
+        return rank(among, other) <= at and holds(other)
 
-    plain = minimize(point, holds_as_well, world)
-    for better in among[: rank(among, plain.user, plain.groups)]:
+    plain = minimize(point, holds_as_well, world, watches=watches)
+    for better in among[: rank(among, plain)]:
         if (other := find(better)) is not None:
-            return find_witness(find, holds, world, (better,), point=other)
+            return find_witness(find, holds, world, (better,), point=other, watches=watches)
     witness = make_witness(plain)
     if not holds_as_well(witness.point):
         raise NotReplayedError(str(witness))
@@ -133,24 +135,27 @@ def find_earliest(find: Find, among: Sequence[Requesters]) -> Point | None:
     Most searches find nothing, so the first call searches all requesters. One call then replaces a call for each set.
     """
     point = find(ANYBODY)
-    if point is None or among[0].include(point.user, point.groups):
+    if point is None or among[0].send(point):
         return point
     return next(filter(None, map(find, among)), None)
 
 
-def minimize(point: Point, holds: Callable[[Point], bool], world: World) -> Point:
+def minimize(point: Point, holds: Callable[[Point], bool], world: World, *, watches: bool = True) -> Point:
     """Return a request that is as ordinary as possible and with `holds` true. `holds` must be true for `point`."""
+
+    def is_candidate(other: Point) -> bool:
+        return is_possible(other, world, watches=watches) and holds(other)
 
     def take_first(points: Iterable[Point]) -> None:
         nonlocal point
-        point = next((other for other in points if is_possible(other, world) and holds(other)), point)
+        point = next(filter(is_candidate, points), point)
 
     def drop(groups: tuple[str, ...]) -> None:
         """Remove the groups if the claim stays true. Otherwise, try each half of the groups separately."""
         nonlocal point
         kept = {*point.groups}.difference(groups)
         other = point._replace(groups=tuple(group for group in point.groups if group in kept))
-        if is_possible(other, world) and holds(other):
+        if is_candidate(other):
             point = other
         elif len(groups) > 1:
             drop(groups[: len(groups) // 2])

@@ -1,8 +1,9 @@
-"""Reads lines in the layout of kube-apiserver by their parts. Text that many lines share is parsed once.
+"""Fast reader of log lines in the layout of kube-apiserver: text that many lines share is parsed once.
 
-Most lines repeat the text from the URI to the object of an earlier line, and a log has few different annotations. So a line is
-split before fixed keys of the event, and the parts are found in dictionaries. The split is exact: if `{A}`, `{B}` and `{C}` are
-JSON objects, then `{A,B,C}` is one, and its fields are those of the three. All other lines are left to a JSON parser.
+Most lines repeat the text from the URI to the object of an earlier line, and a log has few different annotations. So a
+line is split before fixed keys of the event, and the parts are found in dictionaries. The split is exact: if `{A}`,
+`{B}` and `{C}` are JSON objects, then `{A,B,C}` is a JSON object with the fields of all three. All other lines are left
+to a JSON parser.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from apflint.replay.events import (
     QUEUE_WAIT,
     RECEIVED,
     STARTED,
+    TOO_MANY_REQUESTS,
     is_status,
     parse_time,
     parse_wait,
     read_attributes,
 )
-from apflint.replay.list_options import LIST_VERBS, reduce_list_options
+from apflint.replay.uri_namespace import find_namespace, find_version
+from apflint.requests.list_options import LIST_VERBS, reduce_list_options
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -38,18 +41,20 @@ scan: Callable[[str, int], tuple[object, int]] = vars(json.JSONDecoder())["scan_
 
 Raises StopIteration, ValueError or RecursionError if there is no value."""
 _EXPECTED = (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError)
-"""Raised by `scan` and by `read_attributes` for text that is not an event, and for events in another layout."""
+"""Exceptions that `scan` and `read_attributes` raise for text that is not an event, and for events in another layout."""
 MAX_REMEMBERED_BYTES = 64 * 1024 * 1024
-"""Maximum length of all texts that are remembered. If they get longer, all of them are forgotten."""
+"""Maximum total length of the texts in the caches. If the total gets larger, all caches are cleared."""
 _MAX_PART_BYTES = 16 * 1024
 _MAX_SECONDS = 1_000_000
+_MAX_NAMESPACES = 20_000
+_NAMESPACES = b"/namespaces/"
 
 _HEAD = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"'
 _ID_START, _ID_END = len(_HEAD), len(_HEAD) + 36
 _IS_RECEIVED, _IS_STARTED, _IS_COMPLETE = (f'","stage":"{stage}",'.encode() for stage in (RECEIVED, STARTED, COMPLETE))
 _HEXADECIMAL = b"0123456789abcdef-"
 _OTHER_FIELDS = {"stage": COMPLETE, "stageTimestamp": "1970-01-01T00:00:00Z"}
-"""Fields that an event must have. Other code reads them."""
+"""Required fields of an event outside of the body, with valid values, to check a body alone."""
 _BODY_FIELDS = frozenset(
     ("requestURI", "verb", "user", "impersonatedUser", "authenticationMetadata", "sourceIPs", "userAgent", "objectRef")
 )
@@ -80,7 +85,7 @@ _ANNOTATIONS = b'Z","annotations":'
 
 
 class CanonicalLines:
-    """Reads lines, and remembers their parts."""
+    """Reader of lines, with caches for the parts of lines."""
 
     def __init__(
         self,
@@ -90,7 +95,10 @@ class CanonicalLines:
         *,
         has_options: bool,
     ) -> None:
-        """Create a reader. `find_number` returns the index of a result of `read_attributes`, which it verifies in the event."""
+        """Create a reader.
+
+        `find_number` returns the index of a result of `read_attributes`, and verifies the types in the event.
+        """
         self._namespaces = namespaces
         self._find_number = find_number
         self._hash_id = hash_id
@@ -98,8 +106,12 @@ class CanonicalLines:
         self._bodies: dict[bytes, int] = {}
         """Indices of attribute tuples by the text from the URI to the object."""
         self._requests: dict[tuple[Hashable, ...] | None, int] = {}
-        """Indices of attribute tuples by what follows from the groups of `_REQUEST`."""
-        self._codes: dict[bytes, int | None] = {}
+        """Indices of attribute tuples by the parts of the request that the groups of `_REQUEST` match."""
+        self._plain_namespaces: dict[bytes | None, str] = {}
+        """Namespaces of objects without special characters, and for each the namespace in the attribute tuple."""
+        self._versions: set[bytes] = set()
+        """Beginnings of URIs up to `/namespaces/`."""
+        self._codes: dict[bytes, tuple[int | None, int]] = {}
         self._rests: dict[bytes, tuple[int, int | None]] = {}
         self._bytes = 0
         self._seconds: dict[bytes, int] = {}
@@ -109,11 +121,11 @@ class CanonicalLines:
     ) -> tuple[list[int], int]:
         """Append rows of the tables `request` and `received`, and count the stages of the events.
 
-        All lines of `data` must end with a newline. Return where the lines start that are left, and the number of all lines.
-        This loop takes most of the time of a replay.
+        All lines of `data` must end with a newline. Return the offsets of lines that a JSON parser must read, and the
+        number of all lines. This loop takes most of the time of a replay.
         """
-        # Lines with an event `RequestReceived` that is in order if its text from the URI to the object is. The later event of the
-        # request mostly has the same text, so it is parsed once.
+        # Lines with an event `RequestReceived` that is valid if its text from the URI to the object is valid. The later
+        # event of the request usually has the same text, so this text is parsed once.
         received: dict[bytes, tuple[int, bytes]] = {}
         new_rows: list[Row] = []
         left = []
@@ -164,7 +176,7 @@ class CanonicalLines:
     def _read_answer(
         self, data: bytes, start: int, audit_id: bytes, server: int, received: tuple[int, bytes] | None
     ) -> tuple[Row, int, bool]:
-        """Return the row of a later event, where its line ends, and whether `received` is the first event of the request.
+        """Return the row of a later event, the offset of its line end, and whether `received` is of the same request.
 
         Raises one of `_EXPECTED` for other lines.
         """
@@ -174,26 +186,24 @@ class CanonicalLines:
             if not data.startswith(_IS_STARTED, start + _ID_END):
                 raise ValueError("another stage")
         _, body = received or (0, b"")
-        is_pair = received is not None and data.startswith(body, body_start)  # then the audit ID is in order, too
+        is_pair = received is not None and data.startswith(body, body_start)  # then the audit ID is valid, too
         if not is_pair:
             body = data[body_start : data.index(_STATUS, body_start)]
         match = _ANSWER(data, body_start + len(body))
         if match is None or not data.startswith(_HEAD, start) or not (is_pair or _is_hexadecimal(audit_id)):
             raise ValueError("another layout")
         text, begin_second, begin, end_second, end, rest = match.groups()
-        code = self._codes.get(text, -1)
-        if code == -1:
-            code = self._read_code(text)
+        code, is_answer = self._codes.get(text) or self._read_code(text)
         decided, wait = self._rests.get(rest) or self._read_rest(rest)
         received_at = (self._seconds.get(begin_second) or self._parse_second(begin_second)) + int(begin)
         ended_at = (self._seconds.get(end_second) or self._parse_second(end_second)) + int(end)
-        # Last, because an event in another layout has no tuple.
+        # Checked last, because an event in another layout has no tuple.
         number = self._bodies.get(body)
         if number is None:
             number = self._read_body(body)
         audit_hash = self._hash_id(audit_id.decode())
         return (
-            (number, server, audit_hash, started, received_at, ended_at, code, decided, wait),
+            (number, server, audit_hash, started, received_at, ended_at, code, decided or is_answer, wait),
             match.end(),
             is_pair,
         )
@@ -203,10 +213,19 @@ class CanonicalLines:
         key: tuple[Hashable, ...] | None = None
         named = {}
         if match := _REQUEST.fullmatch(text):
-            url, start, verb, namespace, name, rest = match.groups()
+            url, start, verb, reference, name, rest = match.groups()
             named = {"requestURI": url.decode().replace("\\u0026", "&"), "verb": verb.decode()}
-            is_other = namespace and namespace.decode() not in self._namespaces
-            key = start, OTHER_NAMESPACE if is_other else namespace, rest
+            at = url.find(_NAMESPACES)
+            namespace = self._plain_namespaces.get(reference)
+            # Most URIs contain the namespace of the object. Searching for this namespace takes less time than matching
+            # a pattern.
+            if (
+                namespace is None
+                or url[:at] not in self._versions
+                or not url.startswith(b"%b/" % reference, at + len(_NAMESPACES))
+            ):
+                namespace = self._find_namespace(named["requestURI"], reference)
+            key = start, namespace, rest
             if verb in _LIST_VERBS:
                 options = reduce_list_options(named["requestURI"], None) if self._has_options else ""
                 key += bool(name), options
@@ -224,14 +243,28 @@ class CanonicalLines:
             self._bodies[text] = number
         return number
 
-    def _read_code(self, text: bytes) -> int | None:
-        """Return the code in `responseStatus`, or None without one."""
-        code = _parse(text).get("code")
+    def _find_namespace(self, uri: str, reference: bytes | None) -> str:
+        """Return the namespace of a URI, or `OTHER_NAMESPACE`. Remember its parts if the object has this namespace, too."""
+        found, version = find_namespace(uri, (reference or b"").decode()), find_version(uri)
+        namespace = OTHER_NAMESPACE if found and found not in self._namespaces else found
+        if version is not None and reference == found.encode() and len(uri) <= _MAX_PART_BYTES:
+            if len(self._plain_namespaces) + len(self._versions) >= _MAX_NAMESPACES:
+                self._plain_namespaces.clear()
+                self._versions.clear()
+            self._plain_namespaces[reference] = namespace
+            self._versions.add(version.encode())
+        return namespace
+
+    def _read_code(self, text: bytes) -> tuple[int | None, int]:
+        """Return the code in `responseStatus`, or None without one, and whether it is a 429 that shows an authorized request."""
+        status = _parse(text)
+        code = status.get("code")
         if code is not None and not is_status(code):
             raise ValueError(text)
+        answer = code, int(code == TOO_MANY_REQUESTS and status.get("reason") is not None)
         if self._can_remember(text):
-            self._codes[text] = code
-        return code
+            self._codes[text] = answer
+        return answer
 
     def _read_rest(self, text: bytes) -> tuple[int, int | None]:
         """Return whether authorization decided, and the queue wait, from the text after the times."""
@@ -247,7 +280,7 @@ class CanonicalLines:
         return answer
 
     def _can_remember(self, text: bytes) -> bool:
-        """Return whether a text is short enough to be remembered. Forget all texts if they are too many."""
+        """Return whether a text is short enough to be cached. Clear all caches if they are full."""
         if len(text) > _MAX_PART_BYTES:
             return False
         self._bytes += len(text)
@@ -278,7 +311,7 @@ def _parse(text: bytes) -> dict[str, Any]:
     """Parse a JSON object. Raises one of `_EXPECTED` for other text."""
     string = text.decode()
     value, end = scan(string, 0)
-    # Strings with a lone surrogate are not text.
+    # Strings with a lone surrogate are not valid Unicode text.
     if (
         end != len(string)
         or type(value) is not dict

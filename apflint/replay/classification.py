@@ -12,8 +12,8 @@ from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo, is_long_running, is_seen_by_apf, parse_path
 from apflint.evaluate.seats import MINIMUM_SEATS, estimate_seats
 from apflint.record import NamedTuple
-from apflint.replay.list_options import parse_list_options
 from apflint.replay.object_counts import StoredObjects
+from apflint.requests.list_options import parse_list_options
 
 if TYPE_CHECKING:
     from apflint.effective import Effective
@@ -28,7 +28,8 @@ class Assignment(NamedTuple):
     """What API Priority and Fairness does with the requests of one attribute tuple."""
 
     outcome: Outcome
-    """`classified`, `long-running` if it skips them, or `no user` if authentication failed."""
+    """`classified`, `long-running` if API Priority and Fairness skips the requests, or `no user` if authentication
+    failed."""
     flow_schema: str | None = None
     priority_level: str | None = None
     distinguished_by: str | None = None
@@ -59,7 +60,7 @@ class TupleClassifier:
         self.namespaces = frozenset(
             namespace for rule in rules for entry in rule.resource_rules for namespace in entry.namespaces
         )
-        """The namespaces that FlowSchemas name. All other namespaces are equal to them."""
+        """The namespaces that FlowSchemas name. FlowSchemas treat all other namespaces alike."""
 
     def assign(self, attributes: AttributeTuple) -> Assignment:
         """Return what API Priority and Fairness does with requests of these attributes."""
@@ -73,7 +74,8 @@ class TupleClassifier:
         resolution = self._classify(RequestDigest(info, user))
         certain = True
         if groups is None and not has_fixed_groups(attributes.user):
-            # More groups can only match earlier FlowSchemas. So if all groups together match no earlier one, none do.
+            # Further groups can only match earlier FlowSchemas. If a user in all groups matches no earlier FlowSchema,
+            # no subset of the groups does.
             everything = UserInfo(user.name, (*user.groups, *sorted(self._groups.difference(user.groups))))
             certain = self._classify(RequestDigest(info, everything)).position == resolution.position
         schema, level = resolution.flow_schema, resolution.priority_level.name
@@ -119,7 +121,7 @@ def make_request_info(attributes: AttributeTuple) -> RequestInfo:
     if not is_resource:
         try:
             path = parse_path(attributes.path)
-        except UserError:  # not a path, as in `OPTIONS *`
+        except UserError:  # the URI is not a path, as in `OPTIONS *`
             path = attributes.path
     prefix = ("apis" if attributes.api_group else "api") if is_resource else ""
     return RequestInfo(

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from apflint.replay.tables import Database
 
 MoveType = Literal["classification", "priorityLevel", "flowSchema", "flow"]
-"""What is different first: whether the request is classified at all, its priority level, its FlowSchema, or its flow."""
+"""The first difference: whether the request is classified at all, its priority level, its FlowSchema, or its flow."""
 MOVE_TYPES: tuple[MoveType, ...] = ("classification", "priorityLevel", "flowSchema", "flow")
 
 
 class Destination(NamedTuple):
-    """Where a configuration assigns requests to."""
+    """The FlowSchema, priority level and flow to which a configuration assigns requests."""
 
     flow_schema: str
     priority_level: str
@@ -53,10 +53,10 @@ class Move(NamedTuple):
     new: Destination | None
     requests: int
     rejected: int
-    """Number of these requests that API Priority and Fairness answered with 429, according to the log."""
+    """Number of moved requests that API Priority and Fairness answered with 429, according to the log."""
     user_count: int
     users: tuple[tuple[str, int], ...]
-    """The users with the most of these requests."""
+    """The users with the most moved requests."""
     first: MovedRequest
 
 
@@ -75,7 +75,10 @@ class ReplayComparison(NamedTuple):
 
     @property
     def classified(self) -> int:
-        """Return the number of requests that a configuration classifies. Newer releases classify more, never others."""
+        """Return the number of requests that a configuration classifies.
+
+        A newer release classifies a superset of the requests.
+        """
         return max(report.outcomes.get("classified", 0) for report in (self.old, self.new))
 
     @property
@@ -126,7 +129,7 @@ def _distinguish(attributes: AttributeTuple, assignment: Assignment) -> str | No
 
 
 def find_moves(log: Log, old: Sequence[Assignment], new: Sequence[Assignment], top_users: int) -> tuple[Move, ...]:
-    """Return the moves of the requests in `logged`, which are assigned by one of the configurations."""
+    """Return the moves of the requests in `logged`, the view that one of the configurations has assigned."""
     numbers: dict[tuple[MoveType, Destination | None, Destination | None], int] = {}
     moved: dict[int, int] = {}
     for number, (attributes, before, after) in enumerate(zip(log.tuples, old, new, strict=True)):

@@ -11,19 +11,16 @@ import json
 import os
 import tempfile
 from contextlib import contextmanager
-from itertools import islice
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from apflint.errors import UserError
-from apflint.inputs.audit_logs import find_compression, is_complete_zstandard, locate
 from apflint.interrupts import defer_interrupt
-from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED
-from apflint.replay.list_options import LIST_VERBS
+from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.log import Log
-from apflint.replay.python_engine import EventReader
+from apflint.replay.python_engine import EventReader, is_mostly_plain
 from apflint.replay.reduction import (
     IS_REQUEST,
     ODD,
@@ -34,15 +31,17 @@ from apflint.replay.reduction import (
     read_key,
     reduce_events,
 )
-from apflint.replay.tables import create_log_tables
+from apflint.replay.tables import close_on_error, create_log_tables
+from apflint.requests.list_options import LIST_VERBS
+from apflint.sources.audit_logs import find_compression, is_complete_zstandard, locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from apflint.inputs.audit_logs import AuditLogFile
     from apflint.replay.events import AttributeTuple
     from apflint.replay.log import Wanted
     from apflint.replay.tables import Row
+    from apflint.sources.audit_logs import AuditLogFile
 
 _USER = {"username": "VARCHAR", "groups": "JSON"}
 _REFERENCE = dict.fromkeys(("apiGroup", "resource", "subresource", "namespace", "name", "apiVersion"), "VARCHAR")
@@ -51,30 +50,39 @@ _FIELDS: dict[str, Any] = {
     "user": _USER,
     "impersonatedUser": _USER,
     "objectRef": _REFERENCE,
-    "responseStatus": {"code": "JSON"},
+    "responseStatus": {"code": "JSON", "reason": "VARCHAR"},
     "annotations": {DECISION: "VARCHAR", QUEUE_WAIT: "VARCHAR"},
     "requestReceivedTimestamp": "VARCHAR",
     "stageTimestamp": "VARCHAR",
 }
-"""Types of the fields."""
+"""SQL types of the fields of an audit event."""
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _TIME = "2___-__-__T__:__:__.______Z"
 """Pattern of a time in the form of kube-apiserver. DuckDB would also parse times with spaces, or without zeros."""
-_ROWS_PER_INSERT = 10_000
+_ROWS_PER_INSERT, _MAX_INSERT_BYTES = 10_000, 4_000_000
 _PROGRESS_SECONDS = 0.5
-"""Time between two looks at the progress."""
+"""Seconds between two reads of DuckDB's progress."""
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 """Units in which DuckDB shows its memory limit."""
 _BASE_BYTES, _THREAD_BYTES = 64_000_000, 48_000_000
 """Memory that DuckDB needs for one query, and for each of its threads, which reads with a buffer of 32 MiB. Measured: 6 threads
 fail with 256 MB, 5 do not."""
 _MAX_BATCH_BYTES, _MAX_BATCH_FILES = 500_000_000, 50
-"""Maximum size and number of files that are read with one query. If the user interrupts the query, nothing of them counts. The
-memory and the time to plan a query grow with the number of files: 1,400 files would not fit into the default memory."""
+"""Maximum size and number of files that are read with one query. If the user interrupts the query, none of its files
+counts. The memory and the time to plan a query grow with the number of files: 1,400 files would not fit into the
+default memory."""
+MAX_SMALL_FILES = 50
+"""Maximum number of small files that DuckDB reads. It plans the query for a file in the time in which Python reads 4 MB."""
+_SMALL_FILE_BYTES, _COMPRESSION_FACTOR = 4_000_000, 20
 BEGINNING_BYTES = 50_000_000
-"""Size of the part of a file that is read after an interrupt: about half a second."""
+"""Number of bytes of a file that are read after an interrupt, which takes about half a second."""
+_MIN_FILE_BYTES = 2
 _MAX_LINE_BYTES = 8 * 1024 * 1024
 """Maximum number of bytes in a line that DuckDB reads. Files with longer lines are read by Python."""
+
+
+class OutOfMemoryError(UserError):
+    """A query of DuckDB needs more memory than `--memory`."""
 
 
 class DuckDatabase:
@@ -99,16 +107,19 @@ class DuckDatabase:
         self._limit_threads()
         self.query(f"SET temp_directory = {quote(self._directory.name)}")
         self.query("SET preserve_insertion_order = false")
-        self.query("SET checkpoint_threshold = '1TB'")  # without a file, checkpoints are of no use, and take time
+        self.query("SET checkpoint_threshold = '1TB'")  # without a database file, checkpoints only take time
         self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")  # the name in Spark
-        self.query("SET enable_progress_bar = true")  # measures the progress
+        self.query("SET enable_progress_bar = true")  # makes DuckDB measure the progress
         self.query("SET enable_progress_bar_print = false")
         # Nothing but the named files is read: no extension, no file of settings, no network.
         self.query("SET autoinstall_known_extensions = false")
         self.query("SET autoload_known_extensions = false")
 
     def _limit_threads(self) -> None:
-        """Use as many cores as the memory has buffers for. DuckDB would use all, and fail with 6 cores and 256 MB."""
+        """Use as many cores as the memory has buffers for.
+
+        By default, DuckDB uses all cores, and fails with 6 cores and 256 MB.
+        """
         ((limit, cores),) = self.query("SELECT current_setting('memory_limit'), current_setting('threads')")
         number, unit = str(limit).split()
         size = float(number) * 1024 ** _UNITS.index(unit)
@@ -134,16 +145,26 @@ class DuckDatabase:
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         """Append rows to a table, as JSON, because single INSERT statements are slow."""
         columns = self.query(f"SELECT name, type FROM pragma_table_info({quote(table)})")
-        values = []
-        for at, (name, kind) in enumerate(columns):
-            value = f"row ->> {at}"
-            # The hash of NULL is a number, so that events without an audit ID would be copies of each other.
-            identity = f"CASE WHEN {value} IS NOT NULL THEN (hash({value}) >> 1)::BIGINT END"
-            values.append(identity if name == "id" else f"CAST({value} AS {kind})")
-        sql = f"INSERT INTO {table} SELECT {', '.join(values)} FROM (SELECT unnest(CAST(? AS JSON[])) AS row)"
-        rest = iter(rows)
-        while some := list(islice(rest, _ROWS_PER_INSERT)):
-            self.query(sql, [json.dumps(some)])
+        statement = _insert_statement(table, columns, [f"row ->> {at}" for at in range(len(columns))])
+        some: list[str] = []
+        size = 0
+        for row in rows:
+            text = json.dumps(row)
+            if len(text) > _MAX_INSERT_BYTES:  # DuckDB needs 50 times the memory of a value in JSON
+                names = [f"value{at}" for at in range(len(row))]
+                source = ", ".join(f"CAST(? AS TEXT) AS {name}" for name in names)
+                self.query(f"{_insert_statement(table, columns[: len(row)], names)} FROM (SELECT {source})", row)
+                continue
+            if some and (len(some) == _ROWS_PER_INSERT or size + len(text) > _MAX_INSERT_BYTES):
+                self._insert_json(statement, some)
+                some, size = [], 0
+            some.append(text)
+            size += len(text)
+        if some:
+            self._insert_json(statement, some)
+
+    def _insert_json(self, statement: str, rows: list[str]) -> None:
+        self.query(f"{statement} FROM (SELECT unnest(CAST(? AS JSON[])) AS row)", [f"[{','.join(rows)}]"])
 
     def close(self) -> None:
         """Delete the database."""
@@ -151,14 +172,27 @@ class DuckDatabase:
         self._directory.cleanup()
 
 
+def _insert_statement(table: str, columns: Sequence[tuple[object, ...]], values: Sequence[str]) -> str:
+    """Return a statement that inserts the SQL expressions `values`. `columns` are pairs of name and type."""
+    # The hash of NULL is a number, so that events without an audit ID would be copies of each other.
+    converted = [
+        f"CASE WHEN {value} IS NOT NULL THEN (hash({value}) >> 1)::BIGINT END"
+        if name == "id"
+        else f"CAST({value} AS {kind})"
+        for (name, kind), value in zip(columns, values, strict=True)
+    ]
+    names = ", ".join(f'"{name}"' for name, _ in columns)
+    return f"INSERT INTO {table} ({names}) SELECT {', '.join(converted)}"
+
+
 @contextmanager
 def _translate_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException:
-        raise UserError("DuckDB needs more memory: increase --memory") from None
+        raise OutOfMemoryError("DuckDB needs more memory: increase --memory") from None
     except RuntimeError as error:
-        # DuckDB stops for signals that Python handles, and replaces their exception by this one.
+        # DuckDB stops for signals that Python handles, and raises this exception in place of the signal's.
         if type(error) is RuntimeError and "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None
         raise
@@ -180,11 +214,8 @@ def read_log(
     Raises UserError if `memory` is not a size.
     """
     database = DuckDatabase(memory)
-    try:
+    with close_on_error(database):
         return _read_log(database, files, wanted, namespaces, report)
-    except BaseException:
-        database.close()
-        raise
 
 
 def _read_log(
@@ -198,14 +229,19 @@ def _read_log(
     database.query("CREATE TABLE key (key TEXT, tuple INTEGER)")
     reader = EventReader(wanted, namespaces, database.insert, hash_id=str)
     try:
-        for batch in _group_rotated(files):
+        large, small = _divide(files)
+        for batch in _group_rotated(large):
             with _report_progress(database, sum(file.size for file in batch), report):
                 _read_batch(database, reader, batch, wanted)
+        for file in small:
+            reader.read_file(file, report)
+        reader.flush()
     except KeyboardInterrupt:
         reader.coverage.interrupted = True
         reader.flush()
         if reader.coverage.files == 0:
             reader.read_file(files[0], max_bytes=BEGINNING_BYTES)
+            reader.flush()
     return Log(database, reader.tuples, reader.servers, reader.coverage, "duckdb")
 
 
@@ -233,13 +269,28 @@ def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], 
     report(size - reported)
 
 
+def _divide(files: Sequence[AuditLogFile]) -> tuple[list[AuditLogFile], list[AuditLogFile]]:
+    """Return the files for DuckDB, and many small files that Python reads sooner."""
+    small = [
+        file for file in files if file.size * (_COMPRESSION_FACTOR if _is_compressed(file) else 1) < _SMALL_FILE_BYTES
+    ]
+    if len(small) <= MAX_SMALL_FILES:
+        return list(files), []
+    others = set(files).difference(small)
+    return [file for file in files if file in others], small
+
+
+def _is_compressed(file: AuditLogFile) -> bool:
+    return file.path.endswith((".gz", ".zst"))
+
+
 def _group_rotated(files: Iterable[AuditLogFile]) -> Iterator[list[AuditLogFile]]:
     """Group files of one server, to read them with one query: DuckDB plans it in the time that it needs for 5 MB."""
     batch: list[AuditLogFile] = []
     size = 0
     for file in files:
         # The size of a compressed file is not the size of its text, so it is read alone.
-        added = _MAX_BATCH_BYTES if file.path.endswith((".gz", ".zst")) else file.size
+        added = _MAX_BATCH_BYTES if _is_compressed(file) else file.size
         is_full = size + added >= _MAX_BATCH_BYTES or len(batch) == _MAX_BATCH_FILES
         if batch and (is_full or file.server != batch[0].server):
             yield batch
@@ -251,7 +302,7 @@ def _group_rotated(files: Iterable[AuditLogFile]) -> Iterator[list[AuditLogFile]
 
 
 def _read_batch(database: DuckDatabase, reader: EventReader, batch: Sequence[AuditLogFile], wanted: Wanted) -> None:
-    """Read files of one server: with DuckDB all of them, or each, or with Python."""
+    """Read files of one server: all files in one DuckDB query, or each file separately, or with Python."""
     if _read_files(database, reader, batch, wanted):
         return
     for file in batch:
@@ -260,8 +311,15 @@ def _read_batch(database: DuckDatabase, reader: EventReader, batch: Sequence[Aud
 
 
 def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[AuditLogFile], wanted: Wanted) -> bool:
-    """Read files of one server with DuckDB. Return False if one needs Python, or if they are compressed differently."""
-    if any(file.inode is None for file in files):  # a pipe, which cannot be opened twice
+    """Read files of one server with DuckDB.
+
+    Return False if a file needs Python, or if the files have different compressions.
+    """
+    # A pipe cannot be opened twice. DuckDB finds no line in a file of one byte.
+    if any(file.inode is None or file.size < _MIN_FILE_BYTES for file in files):
+        return False
+    # DuckDB would reject other files only after it has read all of them.
+    if not all(map(is_mostly_plain, files)):
         return False
     paths = [_locate(file) for file in files]
     compressions = {None if path is None else _find_compression(path) for path in paths}
@@ -282,7 +340,7 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
     except KeyboardInterrupt:
         database.query("ROLLBACK")
         raise
-    except duckdb.Error:
+    except (duckdb.Error, OutOfMemoryError):
         database.query("ROLLBACK")
         return False  # a line that is not an event, damaged data, a line that is too long, or not UTF-8
     if attributes is None or [_locate(file) for file in files] != paths:  # log rotation has moved a file meanwhile
@@ -316,12 +374,20 @@ def _find_compression(path: str) -> str | None:
 
 
 def _link(database: DuckDatabase, path: str) -> str:
-    """Return a path without the characters of patterns: DuckDB would read other files, too."""
-    if not glob.has_magic(path):
+    """Return a path that DuckDB can read: without the characters of patterns, which name other files, too, and in UTF-8."""
+    if not glob.has_magic(path) and _is_utf8(path):
         return path
     link = os.path.join(tempfile.mkdtemp(dir=database.directory), "audit.log")
     os.symlink(os.path.abspath(path), link)
     return link
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:  # bytes of other encodings are lone surrogates
+        return False
+    return True
 
 
 def _list_new_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
@@ -377,7 +443,10 @@ def _read_typed(paths: Iterable[str], compression: str, wanted: Wanted) -> str:
 
 
 def _parse_time(text: str) -> str:
-    """Return an SQL expression for a time of an answer, or NULL if it is not in the form of kube-apiserver."""
+    """Return an SQL expression for the time of a response.
+
+    Its value is NULL if the time is not in the form of kube-apiserver.
+    """
     return f"CASE WHEN NOT {_IS_RECEIVED} AND {text} LIKE {quote(_TIME)} THEN try_strptime({text}, {quote(_TIME_FORMAT)}) END"
 
 
@@ -386,7 +455,7 @@ _CODE = "TRY_CAST(CAST(responseStatus.code AS TEXT) AS INTEGER)"
 _EVENT = f"""
     kind, apiVersion AS version, stage, auditID AS audit_id, verb, requestURI AS uri, "user" AS requester,
     impersonatedUser AS impersonated, objectRef AS reference, {_CODE} AS code,
-    annotations."{DECISION}" AS decision, annotations."{QUEUE_WAIT}" AS queue_wait,
+    coalesce(annotations."{DECISION}", CASE WHEN {_CODE} = {TOO_MANY_REQUESTS} THEN responseStatus.reason END) AS decision, annotations."{QUEUE_WAIT}" AS queue_wait,
     {_parse_time("requestReceivedTimestamp")} AS received, {_parse_time("stageTimestamp")} AS ended, userAgent AS agent
 """
 

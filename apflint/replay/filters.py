@@ -25,14 +25,14 @@ _DURATION = re.compile(r"(?=\d)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re
 _UNIT_SECONDS = (86400, 3600, 60, 1)
 _MAX_DURATION_LENGTH = 20
 _OF_CLASSIFIED = ("flowSchema", "priorityLevel", "flow")
-"""Dimensions that only requests have that API Priority and Fairness classified."""
+"""Dimensions of classified requests only."""
 
 
 class Moment(NamedTuple):
     """A time of `--since` or `--until`."""
 
     microseconds: int
-    """Since 1970, or before the end of the log."""
+    """Microseconds since 1970, or before the end of the log if the moment is a duration."""
     is_before_end: bool = False
 
     def resolve(self, end: int) -> Moment:
@@ -57,7 +57,8 @@ class Filter(NamedTuple):
     """The requests to report. The default is all requests."""
 
     conditions: tuple[Condition, ...] = ()
-    """Conditions on different dimensions must all be true. Of equal values of one dimension, one must be true."""
+    """Conditions on different dimensions must all be true. Of several `=` conditions on one dimension, at least one
+    must be true."""
     since: Moment | None = None
     until: Moment | None = None
 
@@ -147,7 +148,9 @@ def check_names(conditions: Sequence[Condition], configuration: Configuration) -
 
 
 def build_condition(wanted: Filter, servers: Sequence[str]) -> str:
-    """Return a resolved filter as an SQL condition on the columns of `logged`, or an empty text if it selects all requests.
+    """Return a resolved filter as an SQL condition on the columns of `logged`.
+
+    The condition of a filter that selects all requests is an empty string.
 
     `servers` are the names of the API servers by index.
     """
@@ -161,10 +164,16 @@ def _list_terms(wanted: Filter, servers: Sequence[str]) -> Iterator[str]:
         yield f"received < {wanted.until.microseconds:d}"
     for dimension in dict.fromkeys(condition.dimension for condition in wanted.conditions):
         conditions = [condition for condition in wanted.conditions if condition.dimension == dimension]
-        equal = [_compare(dimension, each.pattern, servers) for each in conditions if not each.is_excluded]
+        equal = [
+            _compare(dimension, condition.pattern, servers) for condition in conditions if not condition.is_excluded
+        ]
         if equal:
             yield f"({' OR '.join(equal)})"
-        yield from (f"NOT ({_compare(dimension, each.pattern, servers)})" for each in conditions if each.is_excluded)
+        yield from (
+            f"NOT ({_compare(dimension, condition.pattern, servers)})"
+            for condition in conditions
+            if condition.is_excluded
+        )
 
 
 def _compare(dimension: str, pattern: str, servers: Sequence[str]) -> str:

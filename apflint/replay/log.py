@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """What a report needs, besides what all reports need. Texts of each request take most of the memory."""
+    """Optional columns that a report needs. Strings of each request take most of the memory."""
 
     namespace: bool = False
     agent: bool = False
@@ -27,7 +27,7 @@ class Wanted(NamedTuple):
 
     @property
     def texts(self) -> tuple[bool, ...]:
-        """Whether a text of each request is wanted: its namespace, user agent and audit ID."""
+        """Whether any string of each request is wanted: namespace, user agent or audit ID."""
         return self.namespace, self.agent, self.audit_id
 
 
@@ -52,7 +52,7 @@ class Coverage:
     other_records: int = 0
     """Number of log records of hosted control planes that are not about audit events."""
     damaged: list[Unreadable] = field(default_factory=list)
-    """Files of which only the lines before a place were read, or nothing."""
+    """Damaged files, which were read up to the damage or not at all."""
     interrupted: bool = False
     """Whether the user interrupted reading, so that only a part was read."""
     beginning_of: str = ""
@@ -65,7 +65,7 @@ class Coverage:
             self.first_unreadable = Unreadable(file, line, reason)
 
     def take_first_unreadable(self) -> Unreadable | None:
-        """Return the first unreadable line, and forget it."""
+        """Return the first unreadable line, and remove it from the coverage."""
         first, self.first_unreadable = self.first_unreadable, None
         return first
 
@@ -99,17 +99,17 @@ class Replay(NamedTuple):
     log: Log
     known: Effective
     assignments: list[Assignment]
-    """For each of `Log.tuples`."""
+    """The assignment of each attribute tuple, in the order of `Log.tuples`."""
     levels: list[str]
     """Names of priority levels. Their indices are in the column `level` of the table `apf`."""
     copies: int
     """Number of events that the log contains twice."""
     unanswered: int
-    """Number of requests that have only the event `RequestReceived`, which are in no other number."""
+    """Number of requests that have only the event `RequestReceived`, which no other number includes."""
     unreadable_waits: int
     """Number of requests whose queue wait is not a duration."""
     extent: Extent
     filter: Filter
-    """The requests in `apf`. Its times are since 1970."""
+    """The filter that selected the requests in `apf`. Its times are in microseconds since 1970."""
     has_counts: bool
     """Whether object counts are known, at least of some resources."""

@@ -26,11 +26,11 @@ class StoredObjects(NamedTuple):
 
     number: int
     size: int | None = None
-    """Average size of an object in bytes, or None if unknown. 0 stands for objects that the server could not measure."""
+    """Average size of an object in bytes, or None if unknown. 0 if the server could not measure the objects."""
 
 
 ObjectCounts = dict[str, StoredObjects]
-"""Objects by resource, written like `pods` or `deployments.apps`."""
+"""Objects by resource, such as `pods` or `deployments.apps`."""
 
 
 def parse_object_count(text: str) -> tuple[str, StoredObjects]:

@@ -1,7 +1,8 @@
 """What a log does not contain, as far as the log itself shows it. The audit policy is not part of the log.
 
-A policy omits stages (`omitStages`) or whole requests (level None). An absent stage proves the first. Absent requests may
-also mean that nobody sent any, so they are observations. Source: staging/src/k8s.io/apiserver/pkg/audit/policy/checker.go.
+A policy omits stages (`omitStages`) or whole requests (level None). An absent stage proves the first. Absent requests
+do not prove the second, because perhaps nobody sent such requests. So absent requests are only reported as
+observations. Source: staging/src/k8s.io/apiserver/pkg/audit/policy/checker.go.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from apflint.replay.log import Log
 
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
-"""Verbs of requests to every API server of a cluster."""
+"""Verbs that every API server of a cluster receives."""
 
 
 class Omissions(NamedTuple):
@@ -33,7 +34,8 @@ class Omissions(NamedTuple):
     requests: tuple[str, ...] = ()
     """Other requests that the log does not contain, such as `requests of nodes`."""
     has_decisions: bool = True
-    """Whether any event has the annotation of authorization, which tells rejections from other answers 429."""
+    """Whether any event has the annotation of authorization, which distinguishes rejections from other responses with
+    status 429."""
 
 
 def find_omissions(log: Log) -> Omissions:

@@ -8,9 +8,8 @@ from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from apflint.budgets import MAX_AUDIT_VALUE_BYTES
+from apflint.budgets import MAX_AUDIT_VALUE_BYTES, MAX_AUDIT_VALUE_PARTS, MAX_LINES_WITHOUT_EVENTS
 from apflint.errors import UserError
-from apflint.inputs.audit_logs import read_blocks
 from apflint.interrupts import defer_interrupt
 from apflint.replay.canonical_lines import CanonicalLines, scan
 from apflint.replay.events import (
@@ -19,6 +18,7 @@ from apflint.replay.events import (
     QUEUE_WAIT,
     RECEIVED,
     STARTED,
+    TOO_MANY_REQUESTS,
     AttributeTuple,
     find_problem,
     make_attributes,
@@ -27,20 +27,24 @@ from apflint.replay.events import (
     read_attributes,
 )
 from apflint.replay.log import Coverage, Log, Unreadable
-from apflint.replay.tables import create_log_tables
+from apflint.replay.tables import close_on_error, create_log_tables
+from apflint.replay.uri_namespace import find_namespace
 from apflint.requests.envelopes import find_server, is_other_log, strip_timestamp, unwrap_event, unwrap_list
+from apflint.requests.http_log import require_not_logged_request
 from apflint.requests.json_lines import describe_json_error
+from apflint.sources.audit_logs import Block, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
-    from apflint.inputs.audit_logs import AuditLogFile, Block
     from apflint.replay.log import Wanted
     from apflint.replay.tables import Row
+    from apflint.sources.audit_logs import AuditLogFile
 
 _ROWS_PER_INSERT = 10_000
 _VALUES_PER_STATEMENT = 900
-"""A statement for many rows takes half of the time of a statement for each row. SQLite before 3.32 allows 999 values."""
+"""Maximum number of values in an INSERT statement: SQLite before 3.32 allows 999. A statement for many rows takes half
+of the time of a statement for each row."""
 _MAX_REMEMBERED_SECONDS = 1_000_000
 JSON_SPACES = " \t\r\n"
 _CACHE_KIBIBYTES = 65_536
@@ -58,15 +62,19 @@ class SqliteDatabase:
         self.query("PRAGMA synchronous = OFF")
         self.query("PRAGMA journal_mode = OFF")
         self.query("PRAGMA case_sensitive_like = ON")  # as in other databases
-        self.query("BEGIN")  # and no COMMIT, which takes time for each page in the cache
+        self.query("BEGIN")  # never committed: a COMMIT takes time for each page in the cache
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows."""
         return self._connection.execute(sql).fetchall()
 
     def stream(self, sql: str) -> Iterator[tuple[object, ...]]:
-        """Run a statement, and yield its rows."""
-        yield from self._connection.execute(sql)
+        """Run a statement, and return an iterator over its rows.
+
+        The iterator is the cursor itself. A generator would close the cursor after an interrupt, which fails once the
+        database is closed.
+        """
+        return self._connection.execute(sql)
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         """Append rows to a table. They have values of the first columns; the other columns are NULL."""
@@ -122,15 +130,17 @@ class EventReader:
     ) -> None:
         """Read the events of a file, or of its beginning with about `max_bytes`, without compression.
 
-        `report` is called with the number of bytes read since the previous call.
+        `report` is called with the number of bytes read since the previous call. The last rows are stored by `flush`,
+        so that many small files share a statement.
         """
         self._file = file.name
-        size = 0
+        size = useless = 0
         self.coverage.files += 1
         server = self.server_number(file.server)
         blocks = self._join_value(read_blocks(file), server)
         number = 1
         for block in blocks:
+            before, unreadable, first = self._count_records(), self.coverage.unreadable, number
             if block.is_file_problem:
                 self.coverage.damaged.append(Unreadable(file.name, number, block.problem))
             elif block.problem:
@@ -140,13 +150,24 @@ class EventReader:
                 number += self._read_lines(number, block.data, server)
                 report(len(block.data))
                 size += len(block.data)
+            if self._count_records() > before:
+                useless = 0
+            else:  # an item of a list is unreadable on its own
+                useless += max(number - first, self.coverage.unreadable - unreadable)
+            if useless > MAX_LINES_WITHOUT_EVENTS:
+                reason = f"more than {MAX_LINES_WITHOUT_EVENTS:,} consecutive lines are not audit events: the rest of the file is not read"
+                self.coverage.damaged.append(Unreadable(file.name, number, reason))
+                break
             if max_bytes is not None and size >= max_bytes:
                 self.coverage.beginning_of = file.name
                 break
-        self.flush()
+
+    def _count_records(self) -> int:
+        """Return how many events, and log records about something else, were read so far."""
+        return self.coverage.stages.total() + self.coverage.other_records
 
     def read_odd_lines(self, file: AuditLogFile, lines: Iterable[str]) -> None:
-        """Read lines of a file of which another engine has read the other lines. They may be in any order."""
+        """Read the lines of a file that another engine could not read. The lines may be in any order."""
         coverage = self.coverage
         self._file = file.name
         coverage.files += 1
@@ -160,7 +181,10 @@ class EventReader:
         self.flush()
 
     def flush(self) -> None:
-        """Store the rows that are not stored yet. An interrupt waits, because it would leave rows that are stored and kept."""
+        """Store the rows that are not stored yet.
+
+        An interrupt is delayed, because it could leave rows both in the database and in the buffer.
+        """
         for table, rows in (("request", self._rows), ("received", self._received)):
             if rows:
                 with defer_interrupt():
@@ -185,9 +209,11 @@ class EventReader:
                 break
         else:
             if head:
+                head = [Block(b"".join(block.data for block in head))]
                 try:
-                    value = json.loads(b"".join(block.data for block in head))
-                except (ValueError, RecursionError):
+                    check_size(head[0].data)
+                    value = json.loads(head[0].data)
+                except (UserError, ValueError, RecursionError):
                     pass
                 else:
                     self._line = 1
@@ -208,7 +234,7 @@ class EventReader:
         for start in starts:
             line = data[start : data.index(b"\n", start)]
             try:
-                if self._read_plain(line, server):
+                if len(line) <= MAX_AUDIT_VALUE_PARTS and self._read_plain(line, server):
                     continue
             except (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError):
                 pass
@@ -220,14 +246,15 @@ class EventReader:
         return length
 
     def _read_plain(self, line: bytes, server: int) -> bool:
-        """Read a line that is an event as most others of the log. Return whether the line is such an event."""
+        """Try to read a line as an event in the most common form. Return whether the line has this form."""
         text = line.decode()
         event: Any
         event, end = scan(text, 0)
         if (
             end != len(text)
             or (event.get("kind"), event.get("apiVersion")) not in self._versions
-            # Strings with a lone surrogate are not text. Escaped surrogates are so rare that `_read_line` reads them.
+            # Strings with a lone surrogate are not valid Unicode text. `_read_line` reads the rare lines with escaped
+            # surrogates.
             or ("\\u" in text and ("\\ud" in text or "\\uD" in text))
         ):
             return False
@@ -294,7 +321,7 @@ class EventReader:
     def _add(self, event: dict[str, Any], stage: str, server: int) -> None:
         """Add the row of an event. Raises an exception for events that `find_problem` rejects.
 
-        This method runs for every event, so it does without calls where it can.
+        This method runs for every event, so it avoids calls.
         """
         get = event.get
         key = read_attributes(event, self.namespaces, has_options=self._wanted.list_options)
@@ -311,6 +338,8 @@ class EventReader:
         if code is not None and not (type(code) is int and 0 <= code <= 9999):
             raise ValueError("not an HTTP status")
         wait, is_decided = None, 0
+        if status and code == TOO_MANY_REQUESTS and status.get("reason") is not None:
+            is_decided = 1
         if annotations:
             if annotations.get(DECISION) is not None:
                 is_decided = 1
@@ -344,8 +373,9 @@ class EventReader:
             self._received.append((self._hash_id(audit_id),))
 
     def _read_texts(self, event: dict[str, Any]) -> list[str | None]:
-        reference = event.get("objectRef") or {}
-        texts = reference.get("namespace"), event.get("userAgent"), event.get("auditID")
+        reference = event.get("objectRef") if self._wanted.namespace else None
+        namespace = find_namespace(event.get("requestURI"), reference.get("namespace")) if reference else None
+        texts = namespace, event.get("userAgent"), event.get("auditID")
         return [
             text if is_wanted and isinstance(text, str) else None
             for text, is_wanted in zip(texts, self._wanted.texts, strict=True)
@@ -371,7 +401,7 @@ class EventReader:
         return number
 
     def _time(self, text: Any) -> int:
-        """Return the microseconds since 1970 of a time. Times in the form that kube-apiserver writes are fast."""
+        """Return the microseconds since 1970 of a time. Times in the form that kube-apiserver writes are parsed fast."""
         if len(text) == 27 and text[26] == "Z" and text[19] == "." and text[20:26].isdigit() and text.isascii():
             second = self._seconds.get(text[:19])
             if second is None:
@@ -399,6 +429,7 @@ def find_lines(data: bytes) -> list[int]:
 
 def parse_line(line: str | bytes) -> tuple[object] | None:
     """Return the JSON value in a line as a tuple, or None for a blank line. Raises UserError if the line is not JSON."""
+    check_size(line)
     try:
         text = line if isinstance(line, str) else line.decode()
         if not text.strip(JSON_SPACES):
@@ -408,12 +439,22 @@ def parse_line(line: str | bytes) -> tuple[object] | None:
     except UnicodeError:
         raise UserError("this is not UTF-8") from None
     except (ValueError, RecursionError) as error:
+        require_not_logged_request(text)
         raise UserError(describe_json_error(error)) from None
     return (value,)
 
 
+def check_size(data: str | bytes) -> None:
+    """Raise UserError if a JSON text has so many parts that its value would not fit into memory."""
+    if len(data) <= MAX_AUDIT_VALUE_PARTS:
+        return
+    text = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
+    if sum(map(text.count, (b",", b":", b"[", b"{"))) > MAX_AUDIT_VALUE_PARTS:
+        raise UserError(f"this JSON has more than {MAX_AUDIT_VALUE_PARTS:,} commas, colons and brackets")
+
+
 def _parse_json(text: str) -> object:
-    """Return a JSON value. Integers with thousands of digits, which Python limits, become infinite."""
+    """Return a JSON value. Integers with more digits than Python parses become infinite."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -459,10 +500,11 @@ def _is_beginning(data: bytes) -> bool:
     """Return whether the first line of a block is only the beginning of a JSON value."""
     line = next((line for line in data.split(b"\n", 100) if line.strip()), b"").decode("utf-8", "replace").strip()
     try:
+        check_size(line)
         json.loads(line)
     except json.JSONDecodeError as error:
         return error.pos >= len(line)
-    except (ValueError, RecursionError):
+    except (UserError, ValueError, RecursionError):
         pass
     return False
 
@@ -475,12 +517,14 @@ def read_log(
 ) -> Log:
     """Read files into SQLite. If the user interrupts, the result has the events that were read before."""
     database = SqliteDatabase()
-    create_log_tables(database)
-    reader = EventReader(wanted, namespaces, database.insert)
-    try:
-        for file in files:
-            reader.read_file(file, report)
-    except KeyboardInterrupt:
-        reader.coverage.interrupted = True
-        reader.flush()
+    with close_on_error(database):
+        create_log_tables(database)
+        reader = EventReader(wanted, namespaces, database.insert)
+        try:
+            for file in files:
+                reader.read_file(file, report)
+            reader.flush()
+        except KeyboardInterrupt:
+            reader.coverage.interrupted = True
+            reader.flush()
     return Log(database, reader.tuples, reader.servers, reader.coverage, "python")

@@ -1,7 +1,8 @@
 """The SQL that reduces audit events to distinct attribute tuples and a row for each request. DuckDB and Spark execute the same text.
 
-An engine provides the relation `event`, with the columns of `EVENT_COLUMNS`: it is how files become a table. All other SQL is
-the same text. Its functions and operators have the same names in both engines, except `regexp_like`, which DuckDB defines.
+An engine provides the relation `event`, with the columns of `EVENT_COLUMNS`, from the files of the log. All other SQL
+is identical. Its functions and operators have the same names in both engines, except `regexp_like`, which DuckDB
+defines.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from apflint.replay import uri_namespace
 from apflint.replay.events import COMPLETE, PANIC, RECEIVED, STARTED, UNREADABLE_WAIT, make_attributes
-from apflint.replay.list_options import LIST_VERBS, make_sql
+from apflint.requests.list_options import LIST_VERBS, make_sql
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -31,7 +33,7 @@ REQUEST_NAMES = "id, started, received, ended, code, decided, wait, real_namespa
 STAGES = (COMPLETE, STARTED, PANIC, RECEIVED)
 """Stages by class. The class of an event is the index of its stage, or `ODD`."""
 ODD = len(STAGES)
-"""Class of lines that only Python can judge: no event, an event in an envelope, or an unusual form."""
+"""Class of lines that only Python can read: no event, an event in an envelope, or an event in an unusual form."""
 IS_REQUEST = "class < 3"
 _WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s", 1.0), ("ns", 1e-3))
 """Units of Go durations in microseconds, in the order in which `parse_wait` adds them."""
@@ -42,13 +44,17 @@ _find_other_value = re.compile(_OTHER_VALUE).search
 _IS_PLAIN = """
     is_plain AND (kind IS NULL OR kind IN ('', 'Event')) AND (version IS NULL OR version = '' OR version LIKE 'audit.k8s.io/%')
 """
-# An empty object equals an absent one, but the columns do not tell it from an object with other fields.
+# An empty object equals an absent one, but the columns of an empty object equal those of an object with other fields.
 _IS_COMPLETE = """
     verb <> '' AND received >= TIMESTAMP '1970-01-01 00:00:00' AND ended >= TIMESTAMP '1970-01-01 00:00:00'
     AND coalesce(code BETWEEN 0 AND 9999, TRUE) AND (impersonated IS NULL OR impersonated.username <> '')
     AND CASE WHEN reference IS NULL THEN uri <> '' ELSE coalesce(reference.resource, reference.apiVersion, reference.name,
         reference.namespace, reference.apiGroup, reference.subresource) IS NOT NULL END
 """
+_NAMESPACE = f"""
+    CASE WHEN stage <> '{RECEIVED}' AND reference IS NOT NULL THEN {uri_namespace.make_sql("uri", "reference.namespace")} END
+"""
+"""SQL expression for the namespace of a request, or NULL if the event is not for a resource."""
 _CLASS = f"""
     CASE WHEN NOT coalesce({_IS_PLAIN}, FALSE) THEN {ODD}
          WHEN stage = '{RECEIVED}' THEN {STAGES.index(RECEIVED)}
@@ -71,24 +77,23 @@ _WAIT = f"""
 
 
 def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: Collection[str]) -> str:
-    """Return a query with a row for each event of the relation `event`, of which requests have a key.
+    """Return a query with a row for each event of the relation `event`. Rows of requests have a key.
 
-    A key is the text of an attribute tuple: databases compare one text in less time than several.
-    `to_microseconds` is the function that converts times. The other namespaces than `namespaces` become equal.
+    A key is the text of an attribute tuple: databases compare one text in less time than several. `to_microseconds` is
+    the function that converts times. All namespaces other than `namespaces` become equal.
     """
     has_path = "reference IS NULL"
     is_self = "impersonated IS NULL"
     named = ", ".join(map(quote, sorted(namespaces))) or "NULL"
     lists = ", ".join(map(quote, LIST_VERBS))
     options = make_sql("query" if wanted.list_options else None, "coalesce(reference.name, '') <> ''")
-    # A separate column, because databases would compute it in each place that uses it.
+    # A separate column, because databases would compute the expression in each place that uses it.
     query = f"""
         CASE WHEN stage <> '{RECEIVED}' AND verb IN ({lists}) AND reference IS NOT NULL AND instr(uri, '?') > 0
              THEN substr(uri, instr(uri, '?')) END AS query
     """
     separator = f"chr({ord(_SEPARATOR)})"
-    namespace = f"CASE WHEN reference.namespace IN ('', {named}) THEN reference.namespace"
-    namespace += " WHEN reference.namespace IS NOT NULL THEN chr(0) END"
+    namespace = f"CASE WHEN namespace IN ('', {named}) THEN namespace WHEN namespace IS NOT NULL THEN chr(0) END"
     attributes = (
         f"CAST(CASE WHEN {is_self} THEN requester.groups ELSE impersonated.groups END AS STRING)",
         "verb",
@@ -110,18 +115,19 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
         "code": "code",
         "decided": "CASE WHEN decision IS NULL THEN 0 ELSE 1 END",
         "wait": _WAIT,
-        "real_namespace": "reference.namespace" if wanted.namespace else "CAST(NULL AS STRING)",
+        "real_namespace": "namespace" if wanted.namespace else "CAST(NULL AS STRING)",
         "agent": "agent" if wanted.agent else "CAST(NULL AS STRING)",
         "audit_id": "audit_id" if wanted.audit_id else "CAST(NULL AS STRING)",
     }
-    identity = {"id", "audit_id"}  # all events have these, so that requests with only `RequestReceived` are found
+    identity = {"id", "audit_id"}  # kept for all events, to find requests with only `RequestReceived`
     values = ", ".join(
         f"CASE WHEN {f'class < {ODD}' if name in identity else IS_REQUEST} THEN {value} END AS {name}"
         for name, value in columns.items()
     )
     return f"""
         SELECT class, CASE WHEN class = {ODD} THEN line END AS line, server, {values}
-        FROM (SELECT *, {_CLASS} AS class{f", {query}" if wanted.list_options else ""} FROM ({event}) AS event) AS classified
+        FROM (SELECT *, {_CLASS} AS class{f", {query}" if wanted.list_options else ""}
+            FROM (SELECT *, {_NAMESPACE} AS namespace FROM ({event}) AS event) AS located) AS classified
     """
 
 
@@ -140,7 +146,7 @@ def is_ambiguous(texts: Iterable[str]) -> str:
 
 
 def read_key(key: str) -> AttributeTuple:
-    """Return the attribute tuple of a value of the column `key`. Raises ValueError if one of its values may be no string."""
+    """Return the attribute tuple of a value of the column `key`. Raises ValueError if a value may not be a string."""
     # Without a user, the first separator is absent, too.
     *user, groups, verb, api_group, resource, subresource, namespace, path, options = key.split(_SEPARATOR)
     if len(user) > 1 or any(map(_find_other_value, (*user, verb, api_group, resource, subresource))):

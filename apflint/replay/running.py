@@ -14,6 +14,7 @@ from apflint.replay.log import Extent, Replay, Wanted
 from apflint.replay.statistics import compute_report
 from apflint.replay.tables import (
     clean,
+    close_on_error,
     count_requests,
     count_unanswered,
     drop_assignments,
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Sequence
 
     from apflint.effective import Effective
-    from apflint.inputs.audit_logs import AuditLogFile
     from apflint.replay.classification import Assignment
     from apflint.replay.log import Log
     from apflint.replay.object_counts import ObjectCounts
+    from apflint.sources.audit_logs import AuditLogFile
 
 Engine = Literal["auto", "duckdb", "python", "spark"]
 SMALL_LOG_BYTES = 50_000_000
-"""Up to this size, `auto` chooses the Python engine, which needs less memory and starts faster."""
+"""Maximum size of a log in bytes for which `auto` chooses the Python engine, which needs less memory and starts faster."""
 
 
 class ReplayOptions(NamedTuple):
@@ -40,11 +41,11 @@ class ReplayOptions(NamedTuple):
 
     engine: Engine = "auto"
     memory: str = "224MB"
-    """Memory that DuckDB may use. The process needs up to 170 MB more."""
+    """Memory that DuckDB may use, such as `512MB`. The process needs up to 170 MB more."""
     by: tuple[str, ...] = ()
     filter: Filter = Filter()
     counts: ObjectCounts | None = None
-    """Numbers and sizes of stored objects. Without these, all requests take 1 seat."""
+    """Numbers and sizes of stored objects. Without object counts, all requests take 1 seat."""
     each: bool = False
     """Whether single requests are printed, which needs their audit IDs."""
     spark_remote: str | None = None
@@ -64,7 +65,8 @@ def replay(
     check_names(options.filter.conditions, known.configuration)
     classifier = TupleClassifier(known, options.counts)
     log = _read_log(files, options, classifier.namespaces, report)
-    return _classify(log, known, classifier, options)
+    with close_on_error(log.database):
+        return _classify(log, known, classifier, options)
 
 
 def compare(
@@ -96,7 +98,7 @@ def replay_sides(
 ) -> Generator[Replay]:
     """Read the files once, and yield their requests classified under each configuration.
 
-    A replay ends with the next one, and the last one when the generator is closed. Filters select requests under the first
+    A replay is valid until the generator yields the next replay or is closed. Filters select requests under the first
     configuration. Raises UserError as `replay` does.
     """
     first, *others = sides
@@ -164,7 +166,7 @@ def _classify(log: Log, known: Effective, classifier: TupleClassifier, options: 
 
 
 def _reassign(former: Replay, known: Effective, assignments: list[Assignment]) -> Replay:
-    """Return the requests of a replay under another configuration. This ends the former replay."""
+    """Return the requests of a replay under another configuration. The former replay is no longer valid."""
     log = former.log
     drop_assignments(log.database, keep_selected=former.filter != Filter())
     levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), "")

@@ -1,6 +1,6 @@
 """The engine for logs in object storage: Spark reduces the events, and SQLite keeps a row for each request.
 
-Executors execute only SQL, so they need nothing of apflint. Python judges the lines that are not plain events.
+Executors execute only SQL, so they do not need apflint. Python judges the lines that are not plain events.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from urllib.parse import unquote
 from urllib.request import proxy_bypass
 
 from apflint.errors import UserError
-from apflint.inputs.audit_logs import AuditLogFile, find_compression, is_url
-from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED
+from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.log import Log, Wanted
 from apflint.replay.python_engine import EventReader, SqliteDatabase, is_mostly_plain
 from apflint.replay.reduction import IS_REQUEST, ODD, STAGES, is_ambiguous, read_key, reduce_events
-from apflint.replay.tables import create_log_tables
+from apflint.replay.tables import close_on_error, create_log_tables
+from apflint.sources.audit_logs import AuditLogFile, find_compression, is_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -30,7 +30,7 @@ _USER = "STRUCT<username: STRING, groups: ARRAY<STRING>>"
 _SCHEMA = f"""
     kind STRING, apiVersion STRING, stage STRING, auditID STRING, verb STRING, requestURI STRING, userAgent STRING,
     user {_USER}, impersonatedUser {_USER}, objectRef STRUCT<apiGroup: STRING, resource: STRING, subresource: STRING,
-    namespace: STRING, name: STRING, apiVersion: STRING>, responseStatus STRUCT<code: BIGINT>,
+    namespace: STRING, name: STRING, apiVersion: STRING>, responseStatus STRUCT<code: BIGINT, reason: STRING>,
     annotations STRUCT<`{DECISION}`: STRING, `{QUEUE_WAIT}`: STRING>, requestReceivedTimestamp STRING, stageTimestamp STRING,
     corrupt STRING
 """
@@ -62,11 +62,11 @@ def read_log(
     """
     if remote and (local := next((file.name for file in files if not is_url(file.path)), None)):
         raise UserError(f"{local}: the Spark server cannot read your files; use a URL such as s3a://BUCKET/PATH")
-    database = SqliteDatabase()
-    create_log_tables(database)
-    reader = EventReader(wanted, namespaces, database.insert)
     distributed = [file for file in files if is_url(file.path) or _is_readable(file)]
-    with _open_session(remote) as spark:
+    database = SqliteDatabase()
+    with close_on_error(database), _open_session(remote) as spark:
+        create_log_tables(database)
+        reader = EventReader(wanted, namespaces, database.insert)
         try:
             if distributed:
                 _read_files(spark, database, reader, distributed, wanted)
@@ -79,6 +79,7 @@ def read_log(
         for file in files:
             if file not in distributed:
                 reader.read_file(file)
+                reader.flush()
             report(file.size)
     return Log(database, reader.tuples, reader.servers, reader.coverage, "spark")
 
@@ -149,7 +150,10 @@ def _describe(error: Exception) -> str:
 
 
 def _is_readable(file: AuditLogFile) -> bool:
-    """Return whether Spark can read a local file: it decompresses by the name, and not Zstandard without native libraries."""
+    """Return whether Spark can read a local file.
+
+    Spark detects compression by file name, and needs native libraries for Zstandard.
+    """
     if file.inode is None:
         return False
     try:
@@ -232,7 +236,7 @@ def _url(file: AuditLogFile) -> str:
 
 
 def _normalize(url: str) -> str:
-    """Return a URL, of local files the path. Spark reports `file:/path` for `file:///path`."""
+    """Return a URL in one spelling, or the path of a local file. Spark reports `file:/path` for `file:///path`."""
     return f"/{unquote(url[5:]).lstrip('/')}" if url.startswith("file:") else url
 
 
@@ -250,7 +254,7 @@ def _user(name: str) -> str:
 
 
 def _has_other_groups(name: str) -> str:
-    """Return an SQL condition that is true if a group may be a JSON value that is not a string."""
+    """Return an SQL condition that is true if a group may be something other than a string."""
     return f"coalesce(exists(e.{name}.groups, name -> name IS NULL OR {_escape(is_ambiguous(['name']))}), FALSE)"
 
 
@@ -269,7 +273,8 @@ _EVENT = f"""
             AND coalesce(e.responseStatus.code BETWEEN 0 AND 9999, TRUE) AS is_plain,
         e.kind, e.apiVersion AS version, e.stage, e.auditID AS audit_id, e.verb, e.requestURI AS uri, {_user("user")} AS requester,
         {_user("impersonatedUser")} AS impersonated, e.objectRef AS reference, CAST(e.responseStatus.code AS INTEGER) AS code,
-        e.annotations.`{DECISION}` AS decision, e.annotations.`{QUEUE_WAIT}` AS queue_wait,
+        coalesce(e.annotations.`{DECISION}`, CASE WHEN e.responseStatus.code = {TOO_MANY_REQUESTS} THEN e.responseStatus.reason END)
+            AS decision, e.annotations.`{QUEUE_WAIT}` AS queue_wait,
         {_time("requestReceivedTimestamp")} AS received, {_time("stageTimestamp")} AS ended, e.userAgent AS agent
     FROM (
         SELECT value, file, from_json(concat('[', value, ']'), 'ARRAY<STRING>') AS items,

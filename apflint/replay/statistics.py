@@ -30,7 +30,7 @@ SERIES_LENGTH = 240
 
 
 class Distribution(NamedTuple):
-    """Some values in microseconds."""
+    """Percentiles of some durations in microseconds."""
 
     number: int
     p50: int
@@ -57,12 +57,12 @@ class UserTraffic(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Numbers over time: for each interval of a replay."""
+    """Numbers over time, one for each interval of a replay."""
 
     requests: tuple[int, ...]
     rejected: tuple[int, ...]
     seats: tuple[int, ...]
-    """The most seats in use at the same time. If the log has several API servers, the highest number of one of them."""
+    """The most seats in use at the same time. With several API servers, the maximum over the servers."""
 
 
 class Intervals(NamedTuple):
@@ -88,7 +88,8 @@ class LevelTraffic(NamedTuple):
     waits: Distribution | None
     """Times in the queue that the log contains: of requests that took more than 500 ms. None if the level has no queues."""
     durations: Distribution | None
-    """Durations of executed requests, with their wait. Without watches, whose duration is no work."""
+    """Durations of executed requests, including their wait. Watches are left out, because a watch only waits for
+    events."""
     seat_microseconds: int
     """Sum over executed requests, without watches: seats, multiplied by the duration after the wait."""
     peaks: tuple[Peak, ...]
@@ -138,7 +139,7 @@ class ReplayReport(NamedTuple):
     start: int | None
     """When the first request was received, in microseconds since 1970. None without requests."""
     end: int | None
-    """When the last request was received or ended."""
+    """When the last request was received or ended, in microseconds since 1970."""
     outcomes: Mapping[str, int]
     """Number of requests by outcome: `classified`, or why API Priority and Fairness did not classify them."""
     uncertain: int
@@ -157,7 +158,7 @@ class ReplayReport(NamedTuple):
     """What the log does not contain."""
     limits: Limits
     intervals: Intervals | None
-    """None without classified requests."""
+    """The intervals of all time series, or None without classified requests."""
     levels: tuple[LevelTraffic, ...]
     """Priority levels with requests. Those with the most rejections come first, then those with the most waits, then those
     with the most requests."""
@@ -229,7 +230,10 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
 
 
 def _list_servers(log: Log) -> tuple[str, ...]:
-    """Return the API servers with requests. A file without requests does not stand for a server, unless all are such."""
+    """Return the API servers with requests.
+
+    A file without requests does not count as a server, unless no file has requests.
+    """
     if len(log.servers) == 1:
         return tuple(log.servers)
     rows = _query(log.database, "SELECT DISTINCT server FROM request ORDER BY 1")
@@ -262,7 +266,7 @@ def _query(database: Database, sql: str) -> list[Any]:
 
 
 def _find_intervals(database: Database) -> Intervals | None:
-    """Divide the time of all classified requests. Watches may end much later, so they count only until they are received."""
+    """Divide the time of all classified requests. Watches may end much later, so only their start counts."""
     ((start, last, end),) = _query(
         database, "SELECT min(received), max(received), max(CASE WHEN busy IS NOT NULL THEN ended END) FROM apf"
     )
@@ -299,10 +303,10 @@ def _compute_levels(
                 _count_flow_schemas(parts),
                 sum(part.requests for part in parts),
                 sum(part.rejected for part in parts),
-                waits.get(number) if limits.response == "Queue" else None,  # without queues, it is the time to reject
+                waits.get(number) if limits.response == "Queue" else None,  # without queues: the time to reject
                 durations.get(number),
                 sum(part.seat_microseconds for part in parts),
-                tuple(found for found, _ in peak.values()),
+                tuple(peak_seats for peak_seats, _ in peak.values()),
                 len(users),
                 users[:top],
                 _rank(users, lambda user: user.rejected)[:top],
@@ -353,7 +357,7 @@ def _count_over_time(
 ) -> tuple[dict[int, tuple[int, ...]], dict[int, tuple[int, ...]]]:
     """Return the numbers of requests and of rejected requests in each interval, by the index of the level."""
     series: dict[int, list[list[int]]] = {}
-    # One number for level and interval: SQLite groups by one column in half of the time.
+    # Level and interval are one number, because SQLite groups by one column in half of the time.
     key = f"level * {intervals.number} + {_interval('received', intervals)}"
     for number, *counts in _query(database, f"SELECT {key} AS place, count(*), sum(rejected) FROM apf GROUP BY place"):
         level, position = divmod(int(number), intervals.number)
@@ -368,10 +372,10 @@ _CHANGES = """
     SELECT level, server, ended - busy AS time, seats AS change FROM apf WHERE busy IS NOT NULL
     UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL
 """
-# For each interval in which seats in use change: the most seats in use, when they first were, and the change until the end of
-# the interval. Requests that end at the time at which others start free their seats first. One sum is enough for all levels,
-# because it is 0 when all requests of a level have ended. DuckDB adds the rows in the order of the subquery:
-# https://duckdb.org/docs/stable/sql/dialect/order_preservation
+# For each interval in which the seats in use change: the most seats in use, the first time of this maximum, and the
+# change until the end of the interval. Requests that end at the time at which others start free their seats first. One
+# sum is enough for all levels, because it is 0 when all requests of a level have ended. DuckDB adds the rows in the
+# order of the subquery: https://duckdb.org/docs/stable/sql/dialect/order_preservation
 _PEAKS = f"""
     SELECT level, server, part, max(taken), arg_max(time, taken), sum(net) FROM (
         SELECT level, server, {{interval}} AS part, taken, min(time) AS time, sum(change) AS net FROM (
@@ -410,7 +414,7 @@ class _Sweep:
         self._before = 0
         """Seats in use at the start of the current interval."""
         self._peak: tuple[int, int] | None = None
-        """The most seats in use after a start in the current interval, and when they first were."""
+        """The most seats in use after a start in the current interval, and the first time of this maximum."""
         self._rows: list[tuple[int, int, int, int]] = []
 
     def add(self, time: int, end: int, seats: int) -> None:

@@ -6,6 +6,7 @@ joins both. `apf` has the requests that API Priority and Fairness classified.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from apflint.evaluate.match import rs_join
@@ -44,7 +45,7 @@ _COUNT_COPIES = """
     SELECT coalesce(sum(number - 1), 0) FROM (
         SELECT count(*) AS number FROM request WHERE id IS NOT NULL GROUP BY ended, id, started, received HAVING count(*) > 1) AS events
 """
-# The last condition spares SQLite an index of the IDs of all requests.
+# With the last condition, SQLite needs no index of the IDs of all requests.
 _DROP_STARTED = """
     DELETE FROM request WHERE started = 1 AND id IN (
         SELECT id FROM request WHERE started = 0 AND id IN (SELECT id FROM request WHERE started = 1))
@@ -88,7 +89,8 @@ DIMENSIONS = {
     "status": "coalesce(code, 0)",
     "server": "server",
 }
-"""SQL expression for each dimension of `--by` and `--where`, on the columns of `logged`. Groups are in the table `member`."""
+"""SQL expression for each dimension of `--by` and `--where`, on the columns of `logged`. The groups of users are in the
+table `member`."""
 
 
 class Database(Protocol):
@@ -110,6 +112,16 @@ class Database(Protocol):
         """Delete the database."""
 
 
+@contextmanager
+def close_on_error(database: Database) -> Iterator[None]:
+    """Close a database if an error or an interrupt leaves the block. Otherwise, the caller of the block closes it."""
+    try:
+        yield
+    except BaseException:
+        database.close()
+        raise
+
+
 def create_log_tables(database: Database) -> None:
     """Create the tables that an engine fills."""
     database.query(f"CREATE TABLE request ({REQUEST_COLUMNS})")
@@ -118,7 +130,7 @@ def create_log_tables(database: Database) -> None:
 
 def count_unanswered(database: Database) -> int:
     """Return the number of requests that have only the event `RequestReceived`."""
-    # The last condition spares databases a set of the IDs of all requests.
+    # With the last condition, databases need no set of the IDs of all requests.
     answered = "SELECT id FROM request WHERE id IN (SELECT id FROM received)"
     ((number,),) = database.query(f"SELECT count(DISTINCT id) FROM received WHERE id NOT IN ({answered})")
     return int(str(number))
@@ -139,7 +151,7 @@ def clean(database: Database) -> int:
 
 
 def forget_unreadable_waits(database: Database) -> int:
-    """Make queue waits unknown that are not durations. Return their number."""
+    """Set queue waits that are not durations to NULL. Return their number."""
     unreadable = f"wait = {UNREADABLE_WAIT}"
     ((number,),) = database.query(f"SELECT count(*) FROM request WHERE {unreadable}")
     if number:
@@ -156,7 +168,10 @@ def count_requests(database: Database) -> tuple[int, int, int]:
 
 
 def drop_assignments(database: Database, *, keep_selected: bool) -> None:
-    """Drop what `store_assignments` created. With `keep_selected`, only the requests that the condition selected remain."""
+    """Drop the tables and the view that `store_assignments` created.
+
+    With `keep_selected`, only the requests that the condition selected remain.
+    """
     if keep_selected:
         database.query(f"CREATE TABLE selected AS SELECT {_REQUEST_NAMES} FROM logged")
     database.query("DROP VIEW logged")

@@ -16,8 +16,9 @@ from apflint.errors import UserError
 _LIST_KEYS = ("items", "records", "events", "results")
 """Keys of the lists in Kubernetes lists, Azure event hubs, `aws logs filter-log-events` and `aws logs get-query-results`."""
 _AKS_CATEGORIES = ("kube-audit", "kube-audit-admin")
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\S+ (?=\{)", re.ASCII)
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\S+ (?:(?:UTC|[+-]\d\d:?\d\d) )?(?=\{)", re.ASCII)
 _GKE_TYPE = "google.cloud.audit.AuditLog"
+_GKE_SERVICE = "k8s.io"
 _GKE_PREFIX = "io.k8s."
 """Prefix of `methodName` for requests to kube-apiserver. Other methods manage the cluster itself."""
 _STATUS_OF_GRPC = {
@@ -137,7 +138,13 @@ def _convert_google_record(record: dict[str, Any]) -> dict[str, object]:
     if not isinstance(decisions, list | tuple):
         raise UserError('"authorizationInfo" must be a list')
     granted = [item.get("granted") is True for item in decisions if isinstance(item, dict)]
-    if granted and (status != 429 or subresource == "eviction"):
+    if (
+        subresource == "eviction" and status == 429
+    ):  # a PodDisruptionBudget, whether or not the record has authorizationInfo
+        granted = granted or [True]
+    elif status == 429:
+        granted = []
+    if granted:
         event["annotations"] = {"authorization.k8s.io/decision": "allow" if all(granted) else "forbid"}
     return event
 
@@ -151,8 +158,13 @@ def _get_object(fields: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _is_google_record(value: dict[str, Any]) -> bool:
+    """Return whether a log record is of Cloud Audit Logs. Exports to BigQuery and some sinks omit `@type`."""
     payload = value.get("protoPayload")
-    return isinstance(payload, dict) and str(payload.get("@type", "")).endswith(_GKE_TYPE)
+    return isinstance(payload, dict) and (
+        str(payload.get("@type", "")).endswith(_GKE_TYPE)
+        or payload.get("serviceName") == _GKE_SERVICE
+        or str(payload.get("methodName", "")).startswith(_GKE_PREFIX)
+    )
 
 
 def _find_field(row: list[Any], name: str) -> str | None:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _JSON_TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
 
+NOT_JSON = "this is not JSON: "
+"""Beginning of the description of text that is not JSON."""
+
+
 class JsonValue(NamedTuple):
     """A value of a JSON text, with its line (from 1). `error` is a clause if the line is not JSON, else None."""
 
@@ -51,7 +55,7 @@ def describe_json_error(error: ValueError | RecursionError) -> str:
     if isinstance(error, RecursionError):
         return "this JSON is nested too deeply"
     # The only plain ValueError is about numbers with too many digits, and gives advice for Python programs.
-    return f"this is not JSON: {'a number has thousands of digits' if type(error) is ValueError else error}"
+    return f"{NOT_JSON}{'a number has thousands of digits' if type(error) is ValueError else error}"
 
 
 def parse_record(value: object) -> Request:

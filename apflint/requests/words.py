@@ -12,7 +12,13 @@ from apflint.errors import UserError
 from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.requestinfo import parse_request_info
-from apflint.evaluate.resources import RESOURCES, find_resources
+from apflint.evaluate.resources import (
+    AGGREGATED_GROUPS,
+    RESOURCES,
+    find_resources,
+    get_resource,
+    is_served_by_kubernetes,
+)
 from apflint.record import NamedTuple
 from apflint.requests.request import (
     COLLECTION_VERBS,
@@ -207,11 +213,28 @@ def infer_resource(text: str) -> Target:
         if known.group == group:
             notes = () if word == known.name else (f'"{word}" is read as the resource "{known.name}".',)
             return Target(group, version or known.version, known.name, known, notes)
+    served = get_resource(named[0].name if named else word, group)
+    if group in AGGREGATED_GROUPS:
+        note = f"An aggregated API server serves {describe_group(group)}. kube-apiserver classifies requests that it forwards."
+        name = served.name if served else word
+        return Target(group, version or (served.version if served else ""), name, served, (note,))
     elsewhere = next((known for known in named if known.name == word), None)
-    if elsewhere is None:
-        return Target(group, version, word, None)
-    note = f'Kubernetes serves "{word}" in {describe_group(elsewhere.group)}, not in the group "{group}".'
-    return Target(group, version, word, None, (note,))
+    return Target(group, version, word, None, () if elsewhere is None else (_describe_group_of(elsewhere, group),))
+
+
+def _describe_group_of(resource: Resource, group: str) -> str:
+    """Describe that a resource of a group has the name of a resource of Kubernetes, or that the group is wrong.
+
+    The group of a custom resource or of an aggregated API server has a dot: `ValidateCustomResourceDefinition` in
+    apiextensions-apiserver, and `ValidateAPIService` in kube-aggregator.
+    """
+    where = describe_group(resource.group)
+    if "." not in group or is_served_by_kubernetes(group):
+        return f'Kubernetes serves "{resource.name}" in {where}, not in the group "{group}".'
+    return (
+        f'"{resource.name}" is read as a resource of {describe_group(group)}, of a CustomResourceDefinition or an'
+        f' aggregated API server. Kubernetes itself serves "{resource.name}" in {where}.'
+    )
 
 
 def _infer_group(word: str) -> Target:

@@ -37,20 +37,37 @@ MAX_NAMED_CLUSTERS = 20
 
 
 class ClusterSettings(NamedTuple):
-    """A cluster of a project. For a value that is None, the value of the project applies."""
+    """A cluster of a project. For a value that is None, the value of the project applies.
+
+    The objects of a cluster come from its `paths`, from its `kustomize` or from its `render`. The other two are empty.
+    """
 
     name: str
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
     """Files and directories of the manifests of the cluster, relative to the current directory."""
     context: tuple[str, ...] | None = None
     """Further manifests of the cluster, in which no findings are reported."""
     kubernetes: Release | None = None
     server_concurrency: int | None = None
     complete: bool | None = None
-    """Whether `paths` and `context` are all manifests of the cluster."""
+    """Whether the objects of the cluster and those of `context` are its complete configuration."""
+    kustomize: str | None = None
+    """Directory of the kustomization that builds the objects of the cluster, relative to the current directory."""
+    render: tuple[str, ...] = ()
+    """Command that prints the objects of the cluster: a program and its arguments. It runs in the directory of the settings file."""
+
+    @property
+    def is_rendered(self) -> bool:
+        """Return whether a program prints the objects of the cluster. If not, they are the manifests in `paths`."""
+        return self.kustomize is not None or bool(self.render)
 
     def included_paths(self, exclude: Patterns) -> tuple[str, ...]:
-        """Return the paths that `exclude` does not match. Raises UserError, with the name of the cluster, if there are none."""
+        """Return the paths that `exclude` does not match. Raises UserError, with the name of the cluster, if there are none.
+
+        A rendered cluster has no paths.
+        """
+        if self.is_rendered:
+            return ()
         excluded = PathMatcher(exclude)
         paths = tuple(path for path in self.paths if not excluded.matches_or_parent(path))
         if not paths:
@@ -135,9 +152,13 @@ def _parse_cluster(table: dict[str, Any], place: str, directory: str) -> Cluster
                 f"{place}.{key}: unknown key of a cluster.{suggest(key, _PARSERS)} The keys are"
                 f" {join_words(_PARSERS, 'and')}."
             )
-    for key in ("name", "paths"):
-        if key not in table:
-            raise UserError(f"{place}: the key {key} is missing.")
+    if "name" not in table:
+        raise UserError(f"{place}: the key name is missing.")
+    named = [key for key in _OBJECTS if key in table]
+    if not named:
+        raise UserError(f"{place}: the objects of the cluster are missing: add {join_words(_OBJECTS)}.")
+    if len(named) > 1:
+        raise UserError(f"{place}: {join_words(named, 'and')} cannot be combined: use {join_words(named)}.")
     values = {
         key.replace("-", "_"): parse(table[key], f"{place}.{key}", directory)
         for key, parse in _PARSERS.items()
@@ -173,12 +194,47 @@ def _parse_members(value: object, place: str, directory: str) -> tuple[str, ...]
     return paths
 
 
+def _parse_kustomize(value: object, place: str, directory: str) -> str:
+    """Return the directory of a kustomization, as one of `paths`. A missing one is reported when it is built."""
+    if not isinstance(value, str) or not value:
+        raise UserError(f'{place}: expected a directory with a kustomization, such as "overlays/prod".')
+    (path,) = _parse_paths([value], place, directory)
+    if os.path.isfile(path):
+        raise UserError(f"{place}: {quote(value)} is a file. Name the directory of the kustomization.")
+    return path
+
+
+def _parse_render(value: object, place: str, _directory: str) -> tuple[str, ...]:
+    """Return a command. It has no shell, so it is a list of words and not a line."""
+    if isinstance(value, str):
+        import json  # a valid table does not need it, and it takes time to import
+
+        raise UserError(
+            f"{place}: expected a list of words, because no shell runs the command: {json.dumps(value.split())}."
+        )
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise UserError(f'{place}: expected a list of strings, such as ["helm", "template", "charts/apf"].')
+    if not value:
+        raise UserError(f"{place}: the list is empty. Name a program and its arguments.")
+    if len(value) > MAX_PATTERNS:
+        raise UserError(f"{place}: {len(value):,} words, but at most {MAX_PATTERNS:,} are allowed.")
+    if not value[0]:
+        raise UserError(f"{place}: the program is an empty string.")
+    if any("\0" in word for word in value):
+        raise UserError(f"{place}: a word contains the character NUL.")
+    return tuple(value)
+
+
+_OBJECTS = ("paths", "kustomize", "render")
+"""Keys that say where the objects of a cluster come from. Each cluster has one of them."""
 _PARSERS: dict[str, Parser] = {
     "name": expect(
         "a name of 1 to 100 letters, digits and the characters . _ / -",
         lambda value: isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9._/-]{1,100}", value) is not None,
     ),
     "paths": _parse_members,
+    "kustomize": _parse_kustomize,
+    "render": _parse_render,
     "context": _parse_paths,
     "kubernetes": parse_release,
     "server-concurrency": parse_seats,

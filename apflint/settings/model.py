@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from apflint.checks import OFF, rules_with
-from apflint.effective import Assumptions
-from apflint.engine import Options
 from apflint.errors import UserError
 from apflint.record import NamedTuple
 from apflint.releases import NEWEST, SERVER_CONCURRENCY
@@ -20,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Literal
 
+    from apflint.engine import Options
     from apflint.finding import Finding, Severity
     from apflint.releases import Release
     from apflint.settings.clusters import ClusterSettings
@@ -54,11 +52,25 @@ class Settings(NamedTuple):
     origins: Mapping[str, str] = _EMPTY
     """Source of each field that is set: the path of the settings file, or `command line`. Other fields have defaults."""
 
+    def prepare_options(self, *, suppressions: bool = True) -> Callable[[], Options]:
+        """Return a function that calls `to_options` once. A run without APF objects does not call it, and imports no checks.
+
+        Raises UserError if no rule is left to run.
+        """
+        if self.select == () or self.ignore or "off" in self.severity.values():
+            options = self.to_options(suppressions=suppressions)
+            return lambda: options
+        return cache(partial(self.to_options, suppressions=suppressions))
+
     def to_options(self, *, suppressions: bool = True) -> Options:
         """Return the options for checking manifests. If `suppressions` is false, suppressions have no effect.
 
         Raises UserError if no rule is left to run.
         """
+        from apflint.checks import OFF, rules_with
+        from apflint.effective import Assumptions
+        from apflint.engine import Options
+
         # Setting a severity also enables a rule that is off by default.
         with_severity = (RuleSelector(rule, (rule,)) for rule, level in self.severity.items() if level != "off")
         rules = select_rules(

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from fnmatch import translate
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
+from apflint.budgets import MAX_PATTERN_WORK
+from apflint.errors import UserError
 from apflint.record import NamedTuple
+from apflint.wording import count_noun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_WILDCARD = re.compile(r"[*?]|\[.*", re.DOTALL)
 
 
 class Patterns(NamedTuple):
@@ -17,11 +26,22 @@ class Patterns(NamedTuple):
     """Absolute path of the directory, or None for the current directory."""
 
 
+class _Glob(NamedTuple):
+    text: str
+    """Text that every path contains that the pattern matches."""
+    pattern: str
+
+    @classmethod
+    def parse(cls, pattern: str) -> _Glob:
+        return cls(max(_WILDCARD.split(pattern), key=len), pattern)
+
+
 class PathMatcher:
     """Matches paths against patterns. Paths are relative to the current directory.
 
     `*` also matches slashes. A pattern without a slash matches the last part of a path. `**/` at the start of a pattern
-    matches any depth. A pattern that matches a directory also matches everything below it (`matches_or_parent`).
+    matches any depth. A pattern that matches a directory also matches everything below it (`matches_or_parent`). Both methods raise
+    UserError if comparing all paths exceeds `MAX_PATTERN_WORK`.
     """
 
     def __init__(self, patterns: Patterns) -> None:
@@ -35,8 +55,9 @@ class PathMatcher:
             if pattern.startswith("**/"):  # at any depth, or at the top
                 rest = pattern[3:]
                 (paths if "/" in rest else names).append(rest)
-        self._match_path = re.compile("|".join(map(translate, paths)) if paths else r"(?!)").match
-        self._match_name = re.compile("|".join(map(translate, names)) if names else r"(?!)").match
+        self._paths = [_Glob.parse(pattern) for pattern in paths]
+        self._names = [_Glob.parse(pattern) for pattern in names]
+        self._work = 0
         self._has_absolute = any(pattern.startswith("/") for pattern in paths)
 
     def matches(self, path: str) -> bool:
@@ -59,6 +80,17 @@ class PathMatcher:
         return os.path.relpath(path, self._directory).replace(os.sep, "/")
 
     def _matches(self, name: str) -> bool:
-        if self._match_path(name) or self._match_name(name[name.rfind("/") + 1 :]):
+        if self._match(self._paths, name) or self._match(self._names, name[name.rfind("/") + 1 :]):
             return True
-        return self._has_absolute and bool(self._match_path(os.path.normpath(os.path.join(self._directory, name))))
+        return self._has_absolute and self._match(self._paths, os.path.normpath(os.path.join(self._directory, name)))
+
+    def _match(self, globs: Sequence[_Glob], name: str) -> bool:
+        for text, pattern in globs:
+            if text in name:  # of a thousand patterns, this test leaves few
+                self._work += len(pattern) + len(name)
+                if self._work > MAX_PATTERN_WORK:
+                    count = count_noun(len(self._paths) + len(self._names), "path pattern")
+                    raise UserError(f"Comparing all paths with {count} takes too long. Use fewer or shorter patterns.")
+                if fnmatchcase(name, pattern):
+                    return True
+        return False

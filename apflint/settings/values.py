@@ -132,19 +132,20 @@ def parse_context(value: object, place: str, directory: str) -> tuple[str, ...]:
 
     The settings may come from an untrusted repository, so only regular files and directories of the project are
     allowed. Reading a stream blocks. In the language server, standard input is the connection to the editor. A path
-    such as `/` would read the whole disk.
+    such as `/` would read the whole disk, and findings would quote files of the user.
     """
+    listed = parse_strings(value, place, directory)
+    if len(listed) > MAX_PATTERNS:
+        raise UserError(f"{place}: {len(listed):,} paths, but at most {MAX_PATTERNS:,} are allowed.")
+    projects = find_projects(directory)
     paths = []
-    for written in parse_strings(value, place, directory):
+    for written in listed:
         path = resolve_path(written, directory)
         if path == "-" or os.path.abspath(path).startswith(("/dev/", "/proc/")):
             raise UserError(f'{place}: "{written}" is a stream or a device. Use regular files and directories.')
-        if os.path.isdir(path):
-            if not is_below(os.path.realpath(path), find_projects(directory)):
-                raise UserError(
-                    f'{place}: "{written}" is a directory outside the project. Name the files in it, or use --context.'
-                )
-        elif os.path.exists(path) and not os.path.isfile(path):
+        if "\0" in path or not is_below(os.path.realpath(path), projects):
+            raise UserError(f'{place}: "{written}" is outside the project. Name it with --context.')
+        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
             raise UserError(f'{place}: "{written}" is not a regular file. Use regular files and directories.')
         paths.append(path)
     return tuple(paths)

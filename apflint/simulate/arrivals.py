@@ -29,9 +29,9 @@ class Arrival(NamedTuple):
     number: int
     """Number of the request in its source."""
     instance: int
-    """Which one of the clients with this name, from 0."""
+    """Index of the client among the clients with this name, from 0."""
     service: int
-    """Time of the execution, without a deadline."""
+    """Nanoseconds of execution if no deadline ends the request."""
 
 
 class Source(NamedTuple):

@@ -20,7 +20,7 @@ ADJUSTMENT_PERIOD = 10_000_000_000
 
 
 class Borrower(NamedTuple):
-    """What the adjustment depends on, for one level. All values but `smoothed` are in whole seats."""
+    """The inputs of the adjustment for one level. All values except `smoothed` are integers, in seats."""
 
     is_exempt: bool
     nominal: int
@@ -34,7 +34,7 @@ class Borrower(NamedTuple):
     def floor(self) -> int:
         """`minCurrentCL`: seats that the level does not lend now, because it needed them in the latest period.
 
-        An exempt level keeps what it needed even above its nominal limit.
+        An exempt level keeps the seats that it needed, even above its nominal limit.
         """
         needed = self.high_watermark if self.is_exempt else min(self.nominal, self.high_watermark)
         return max(self.min, needed)
@@ -49,12 +49,13 @@ class Adjustment(NamedTuple):
     """New current limits, in the order of the levels."""
 
     case: Literal["minimums", "shared", "allocated", "error"]
-    """Which seats the levels get: their minimums, parts of their floors, or parts of their targets. `error`: no change."""
+    """Rule by which seats are assigned: the minimum of each level, a fraction of each floor, or a fraction of each
+    target. `error` means no change."""
     limits: tuple[int, ...]
     fair_fraction: float = 0.0
-    """Part of its target that each level gets within its bounds (`apiserver_flowcontrol_seat_fair_frac`)."""
+    """Fraction of its target that each level gets within its bounds (`apiserver_flowcontrol_seat_fair_frac`)."""
     share_fraction: float = 0.0
-    """Part of the difference between its floor and its minimum that each level gets in the case `shared`."""
+    """Fraction of the difference between its floor and its minimum that each level gets in the case `shared`."""
 
 
 def adjust_limits(levels: Sequence[Borrower], nominal_sum: int) -> Adjustment:

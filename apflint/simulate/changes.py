@@ -27,7 +27,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 
 
 class Change(NamedTuple):
-    """A new value of a field of a priority level. None removes the field, so that its default applies."""
+    """A new value of a field of a priority level. The value None removes the field, so that its default applies."""
 
     level: str
     field: str

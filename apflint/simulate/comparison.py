@@ -1,4 +1,4 @@
-"""Comparison of two simulations of the same load with the same seed: which levels and clients fare differently."""
+"""Comparison of two simulations of the same load with the same seed: which levels and clients have different figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Figures(NamedTuple):
-    """What is compared. Times in nanoseconds."""
+    """The compared numbers of a level or a client. Times are in nanoseconds."""
 
     requests: int
     rejected: int
@@ -25,11 +25,11 @@ class Figures(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A level or a client that fares differently. None if a side has no requests there."""
+    """A level or a client with different figures. The figures of a side without requests are None."""
 
     name: str
     level: str | None
-    """Priority levels of the client on both sides, or None if this is a level."""
+    """Priority levels of the client on both sides, or None if the difference is that of a level."""
     old: Figures | None
     new: Figures | None
 
@@ -41,7 +41,7 @@ class Comparison(NamedTuple):
     new: Result
     differences: tuple[Difference, ...]
     is_equal: bool
-    """Whether all figures of all clients are equal, and not only those of `Figures`."""
+    """Whether all results of all clients are equal, including numbers that `Figures` does not have."""
 
 
 def compare(old: Result, new: Result) -> Comparison:
@@ -56,9 +56,9 @@ def compare(old: Result, new: Result) -> Comparison:
     ]
     for name in dict.fromkeys((*clients[0], *clients[1])):
         rows = [side.get(name) for side in clients]
-        levels = [" + ".join(row.level for row in found or ()) or "-" for found in rows]
+        levels = [" + ".join(row.level for row in side_rows or ()) or "-" for side_rows in rows]
         step = levels[0] if levels[0] == levels[1] else " -> ".join(levels)
-        figures = [None if found is None else _join(found) for found in rows]
+        figures = [None if side_rows is None else _join(side_rows) for side_rows in rows]
         differences.append(Difference(name, step, *figures))
     changed = tuple(
         item for item in differences if item.old != item.new or (item.level is not None and " -> " in item.level)
@@ -80,7 +80,7 @@ def _group_clients(result: Result) -> dict[str, list[ClientResult]]:
 
 
 def _join(rows: list[ClientResult]) -> Figures:
-    """Return the figures of a client at all of its levels. A percentile is that of the slowest level."""
+    """Return the figures of a client, added up over its levels. Percentiles are the maximum over the levels."""
     figures = [_find_figures(row, row.requests) for row in rows]
     return Figures(
         sum(item.requests for item in figures),

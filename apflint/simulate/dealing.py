@@ -1,4 +1,7 @@
-"""Queue assignment: shuffle sharding deals the hand of a flow, and a request joins the least loaded queue of the hand.
+"""Queue assignment by shuffle sharding.
+
+Shuffle sharding chooses a few queues for each flow (deals its hand), and a request joins the least loaded queue of the
+hand.
 
 Sources: KEP-1040 "Queue assignment", `shuffleShardLocked` in `fairqueuing/queueset/queueset.go`.
 """
@@ -22,7 +25,7 @@ class Dealer:
     """Chooses the queue of a request, and remembers the hands of flows."""
 
     def __init__(self, queues: Sequence[Queue], count: int, hand_size: int) -> None:
-        """Deal from the first `count` of `queues`, which may have more queues while a level loses queues."""
+        """Use the first `count` of `queues`. The list may have more queues while a level loses queues."""
         self._queues = queues
         self._count = count
         self._hand_size = hand_size
@@ -31,8 +34,8 @@ class Dealer:
     def choose_queue(self, flow_hash: int, enqueues: int) -> Queue:
         """`shuffleShardLocked`: return the queue of the hand with the least work waiting. Executing requests do not count.
 
-        Of equal queues, the first wins. The first place moves on with every request (`enqueues`), so that hands that
-        overlap do not prefer the same queue.
+        Of equal queues, the first wins. The start of the search moves on with every request (`enqueues`), so that
+        overlapping hands do not prefer the same queue.
         """
         hand = self._hands.get(flow_hash) or self._deal(flow_hash)
         size = self._hand_size
@@ -54,5 +57,5 @@ class Dealer:
         return hand
 
     def forget_hands(self) -> None:
-        """Deal again, because the indices of queues have changed."""
+        """Clear the cache, because the indices of queues have changed."""
         self._hands.clear()

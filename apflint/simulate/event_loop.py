@@ -19,7 +19,8 @@ T = TypeVar("T")
 KIND_BITS = 3
 
 Event = tuple[int, int, "Callable[[Any, int], None]", Any]
-"""Time and kind, number, and an action with its first argument. The second argument of the action is the time."""
+"""An event: time, kind, number, action, and the first argument of the action. The second argument of the action is the
+time."""
 
 
 # Kinds of events, in the order in which simultaneous events happen.
@@ -40,7 +41,8 @@ class EventLoop:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self._limited: dict[int, deque[Request]] = {}
-        """Requests that may be waiting, by wait limit, in order of arrival. The first of each has an event."""
+        """Requests that may be waiting, by wait limit, in order of arrival. The first request of each limit has an
+        event."""
 
     def schedule(self, time: int, kind: int, number: int, action: Callable[[T, int], None], subject: T) -> None:
         """Schedule `action(subject, time)`."""
@@ -60,7 +62,7 @@ class EventLoop:
             self._limited[wait_limit] = deque((request,))
             self.schedule(request.arrival + wait_limit, TIME_OUT, request.id, self._time_out, request)
             return
-        while len(requests) > 1 and requests[1].start is not None:  # keeps the first, which has an event
+        while len(requests) > 1 and requests[1].start is not None:  # the first request stays, because it has an event
             del requests[1]
         requests.append(request)
 

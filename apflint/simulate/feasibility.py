@@ -1,4 +1,4 @@
-"""Whether a load can be simulated: requests that the configuration rejects or does not see, and loads that are too large."""
+"""Checks whether a load can be simulated: invalid or unclassified requests, and loads that are too large."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _LONG_SERVICE = 0.999
 
 
 def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
-    """Yield what prevents a simulation: a place in the load, and a message."""
+    """Yield the problems that prevent a simulation: a place in the load, and a message."""
     excess = list(find_excess(load))
     yield from excess
-    if excess:  # which may be the number of clients
+    if excess:  # the place may be the number of clients
         return
     for client in load.clients:
         for instance in range(client.instances if client.differ else 1):
@@ -66,7 +66,7 @@ def check_servers(servers: int, duration: int, limits: Limits) -> None:
 
 
 def find_excess(load: Load) -> Iterator[tuple[Path, str]]:
-    """Yield a problem if the load has too many requests, or too many at once. The place is that of the largest client."""
+    """Yield a problem if the load has too many requests in total or at once. The place is that of the largest client."""
     requests = {client: count_requests(client, load.duration) for client in load.clients}
     if sum(requests.values()) > MAX_SIMULATED_REQUESTS:
         worst = max(requests, key=requests.__getitem__)

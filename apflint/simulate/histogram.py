@@ -19,7 +19,7 @@ class Distribution(NamedTuple):
     p90: int
     p99: int
     max: int
-    """Exact. The percentiles are up to 1% higher than the exact values."""
+    """The exact maximum. The percentiles are up to 1% higher than the exact values."""
 
 
 class Histogram:

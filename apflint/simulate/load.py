@@ -18,7 +18,7 @@ SECOND = 1_000_000_000
 REQUEST_TIMEOUT = 60 * SECOND
 """Default value of kube-apiserver's flag `--request-timeout`. The server ends every request after this time."""
 NUMBER = "{n}"
-"""Stands for the number of the client, from 1, in the texts of a client."""
+"""Placeholder in the strings of a client, replaced by the number of the client (from 1)."""
 _NORMAL = NormalDist()
 _P99_DEVIATIONS = _NORMAL.inv_cdf(0.99)
 
@@ -28,7 +28,7 @@ class ServiceTime(NamedTuple):
 
     median: int
     sigma: float = 0.0
-    """Standard deviation of the logarithm of a log-normal distribution. 0: every request takes the median."""
+    """Standard deviation of the logarithm of a log-normal distribution. If 0, every request takes the median."""
     samples: tuple[int, ...] = ()
     """Observed times in ascending order, which are equally likely. Empty for the other distributions."""
 
@@ -60,7 +60,7 @@ class Retries(NamedTuple):
 
     max: int
     delay: int | None = None
-    """Time until the next attempt. None: the time that the server asks for in the header Retry-After."""
+    """Time until the next attempt. None stands for the time in the header Retry-After of the response."""
 
 
 class Client(NamedTuple):
@@ -68,16 +68,17 @@ class Client(NamedTuple):
 
     name: str
     path: Path
-    """Place in the load."""
+    """Path of the client in the load file, for messages."""
     arguments: RequestArguments
-    """The request. Strings may have `NUMBER` in them."""
+    """The request, as arguments of a command line. Strings may contain `NUMBER`."""
     service: ServiceTime
     instances: int = 1
     """Number of clients."""
     rate: float = 0.0
-    """Requests of each client per second, whatever happens to earlier requests (open loop). 0 if there is no rate."""
+    """Requests of each client per second, whatever happens to earlier requests (open loop). 0 if the client has no open
+    loop."""
     think: int | None = None
-    """Time from a response to the next request of the client (closed loop), or None."""
+    """Time from a response to the next request of the client (closed loop), or None if the client has no closed loop."""
     bursts: tuple[Burst, ...] = ()
     retries: Retries | None = None
     timeout: int = REQUEST_TIMEOUT
@@ -107,7 +108,7 @@ class ObjectCount(NamedTuple):
 
     stored: int
     bytes: int
-    """Average size of an object."""
+    """Average size of an object in bytes."""
 
 
 ResourceKey = tuple[str, str]

@@ -44,7 +44,7 @@ _RATE = re.compile(r"([0-9]{0,9}\.?[0-9]{1,9})/([smh])", re.ASCII)
 _SIZE = re.compile(r"([0-9]{1,9})(|k|Ki|M|Mi)B?", re.ASCII)
 _SIZE_FACTORS = {"": 1, "k": 1000, "Ki": 1024, "M": 1_000_000, "Mi": 1 << 20}
 DEFAULT_OBJECT_BYTES = 1_000
-"""Average size of an object if the load states only the number of objects."""
+"""Average size of an object in bytes if the load states only the number of objects."""
 RETRY_AFTER = "retry-after"
 
 
@@ -67,7 +67,7 @@ def parse_load(name: str, data: bytes) -> ParsedLoad:
 
 
 class _LoadFields:
-    """Reads the values that only load files have."""
+    """Reader of values that only load files have, such as durations and rates."""
 
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
@@ -193,7 +193,7 @@ def _parse_client(reader: _LoadFields, path: Path) -> Client | None:
 
 
 def _parse_arguments(fields: Fields, path: Path) -> RequestArguments | None:
-    """Return the request of a client, after trying it for the first client."""
+    """Return the arguments of a client's request, or None if the request of the first client is invalid."""
     text, user = fields.string((*path, "request")), fields.string((*path, "as"))
     groups = tuple(fields.strings((*path, "groups")).values())
     if not text:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.replay.log import Replay
 
 _NANOSECONDS = 1000
-"""Nanoseconds of a microsecond, the unit of times in logs."""
+"""Number of nanoseconds in a microsecond, the unit of times in logs."""
 _MIN_DURATION = SECOND // 1000
 _ARRIVALS = """
     SELECT tuple, coalesce(namespace, ''), server, received, busy FROM apf WHERE rejected = 0 AND busy IS NOT NULL
@@ -43,7 +43,7 @@ class LoggedLoad(NamedTuple):
     """The load of a log under one configuration."""
 
     load: Load
-    """Has no clients: the source has the requests."""
+    """The load without clients: its requests come from the source."""
     routes: LoggedRoutes
     source: Source
     notes: tuple[str, ...]
@@ -52,7 +52,10 @@ class LoggedLoad(NamedTuple):
 
 
 class LoggedRoutes:
-    """Where the requests of a log go. Requests with equal attributes, namespace and server are from one client."""
+    """Where the requests of a log go.
+
+    Requests with equal attributes, namespace and server belong to one simulated client.
+    """
 
     def __init__(self, replay: Replay) -> None:
         self._tuples = replay.log.tuples

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 
 class Picker:
-    """Finds the next queue in time that grows with the logarithm of the number of queues."""
+    """Finder of the next queue. The time of a call grows with the logarithm of the number of queues."""
 
     def __init__(self, queues: Sequence[Queue]) -> None:
         self._queues = queues
         self._finishes: list[int] = []
         """Heap of the keys of `_listed`."""
         self._listed: dict[int, list[int]] = {}
-        """Indices of the queues that are listed under a virtual finish time, in ascending order. May be outdated."""
+        """Indices of the queues that are listed under a virtual finish time, in ascending order. Entries may be
+        outdated."""
 
     def note(self, queue: Queue) -> None:
         """List a queue with waiting requests, unless it is listed early enough."""
@@ -82,7 +83,7 @@ class Picker:
         return None
 
     def list_all(self) -> None:
-        """List all queues anew. Also required after the indices of queues have changed."""
+        """List all queues again. Required after the indices of queues have changed."""
         self._listed.clear()
         for queue in self._queues:
             queue.listed_finish = NOT_LISTED

@@ -39,7 +39,7 @@ class Queue:
         self.seats_in_use = 0
         self.work_waiting = 0
         self.listed_finish = NOT_LISTED
-        """Virtual finish time under which `picking.Picker` lists the queue. It is never too late."""
+        """Virtual finish time under which `picking.Picker` lists the queue: at most the actual one."""
         self.is_removed = False
 
     @property

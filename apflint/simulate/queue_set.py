@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
 
 class ServerCrashError(Exception):
-    """The API server would crash here, because it loses track of its queues."""
+    """The real API server would panic at this point, because it loses track of its queues."""
 
 
 class Queuing(NamedTuple):
     """How a level queues requests (`QueuingConfig`)."""
 
     queues: int
-    """Number of queues (`DesiredNumQueues`). 0: requests never wait. Less than 0: requests execute whatever the limit."""
+    """Number of queues (`DesiredNumQueues`). If 0, requests never wait. If negative, requests execute whatever the
+    limit."""
     queue_length_limit: int = 0
     hand_size: int = 0
 
@@ -83,8 +84,8 @@ class QueueSet:
     def set_configuration(self, queuing: Queuing, concurrency_limit: int, now: int) -> None:
         """`setConfiguration`: change the queues or the limit. Executing requests keep their seats.
 
-        Superfluous queues remain until they are empty: see `_remove_queue_if_empty`. The requests that wait are dispatched
-        even if the level has no queues any more.
+        Superfluous queues remain until they are empty: see `_remove_queue_if_empty`. Waiting requests are dispatched
+        even if the level no longer has queues.
         """
         self._sync_time(now)
         self.queues += (Queue(index) for index in range(len(self.queues), queuing.queues))
@@ -131,8 +132,8 @@ class QueueSet:
     def time_out(self, request: Request, now: int) -> None:
         """Case `decisionCancel` of `wait`: reject a request that has waited too long.
 
-        The server does not dispatch now. So if a wide request leaves that blocked others, these wait for the next arrival,
-        the next end of an execution or the next adjustment.
+        The server does not dispatch now. So if the rejected request was wide and blocked others, the blocked requests
+        wait until the next arrival, end of an execution or adjustment.
         """
         self._sync_time(now)
         queue = request.queue
@@ -161,11 +162,14 @@ class QueueSet:
         return min(self._seats_requested, self.concurrency_limit) / self._active_queues
 
     def _sync_time(self, now: int) -> None:
-        """`syncTime`: advance the progress meter. Every call starts with it, because every advance is rounded."""
+        """`syncTime`: advance the progress meter.
+
+        Every call starts with an advance, as in the server, because every advance is rounded.
+        """
         elapsed = now - self._last_time
         self._last_time = now
         if elapsed and self._active_queues:
-            # seats_times_duration(self.virtual_time_ratio, elapsed), without the calls
+            # Inlined: seats_times_duration(self.virtual_time_ratio, elapsed).
             seats = self._seats_requested
             if seats > self.concurrency_limit:  # noqa: PLR1730  # twice as fast as min()
                 seats = self.concurrency_limit
@@ -220,7 +224,7 @@ class QueueSet:
         estimate = request.estimate
         limit = self.concurrency_limit
         if self.seats_in_use + estimate.max_seats > limit and not self._can_accommodate_seats(estimate.max_seats):
-            self.robin_index %= len(self.queues)  # the server has gone round once
+            self.robin_index %= len(self.queues)  # the server has examined all queues once
             return False
         queue.waiting.popleft()
         queue.work_waiting -= estimate.total_work
@@ -305,7 +309,9 @@ class QueueSet:
                 self._remove_queue_if_empty(queue)
 
     def _bound_next_dispatch(self, queue: Queue) -> None:
-        """`boundNextDispatch`: no request starts before its arrival in virtual time. Also notes changes of the queue.
+        """`boundNextDispatch`: no request starts before its arrival in virtual time.
+
+        Also report changes of the queue to the picker.
 
         Without this bound, a queue that uses less than its part would save up the rest (anti-windup). The server also calls
         this function after it rejects a request, where it has no effect.
@@ -322,8 +328,9 @@ class QueueSet:
     def _remove_queue_if_empty(self, queue: Queue) -> None:
         """`removeQueueIfEmpty`: remove a superfluous queue without waiting or executing requests.
 
-        This shows a defect of the server: if several requests of the queue still hold final seats, each release removes the
-        queue with that index. From the second release on, this is another queue, whose waiting requests are lost.
+        This shows a defect of the server: if several requests of the queue still hold final seats, each release removes
+        the queue with that index. From the second release on, the index belongs to another queue, whose waiting
+        requests are lost.
         """
         if queue.waiting or queue.executing:
             return

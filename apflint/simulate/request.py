@@ -67,7 +67,8 @@ class Request:
     arrival_r: int
     """Reading of the progress meter R at arrival."""
     start_r: int
-    """Virtual start of the execution: `next_dispatch_r` of the queue at dispatch. 0 if the request needed no queue."""
+    """Virtual start of the execution: `next_dispatch_r` of the queue at dispatch. 0 if the request did not need a
+    queue."""
     dispatch_queue: int
     """Index of the queue at dispatch, or -1. Differs from `queue_index` only after the level lost queues."""
     dispatch_number: int

@@ -1,4 +1,4 @@
-"""Retry-After: the number of seconds that rejected clients of a level shall wait.
+"""Retry-After: the number of seconds that the server tells rejected clients of a level to wait.
 
 Source: `dropped_requests_tracker.go`. The value doubles while rejections are frequent, and decreases by 1 second otherwise.
 """
@@ -18,7 +18,7 @@ class RejectionTracker:
 
     def __init__(self) -> None:
         self._history: deque[tuple[int, int]] = deque()
-        """Seconds before the present one with rejections, and how many."""
+        """Earlier seconds with rejections, each with the number of rejections."""
         self._second = self._doubled = -MAX_RETRY_AFTER
         self._count = 0
         self.retry_after = 1

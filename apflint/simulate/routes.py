@@ -1,4 +1,4 @@
-"""Routes: what the configuration does with the requests of a client, before the client sends them.
+"""Routes: the FlowSchema, priority level, flow and seats that a configuration gives to the requests of each client.
 
 The classifier is that of `apflint explain`, and the seats are those that the work estimator of the server computes.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from apflint.errors import UserError
 from apflint.evaluate.seats import MINIMUM_SEATS, Seats, estimate_mutating_seats, estimate_seats, is_mutating
 from apflint.record import NamedTuple
-from apflint.replay.list_options import LIST_VERBS, parse_list_options, reduce_list_options
+from apflint.requests.list_options import LIST_VERBS, parse_list_options, reduce_list_options
 from apflint.simulate.load import SECOND
 from apflint.simulate.request import WorkEstimate, complete_work_estimate
 from apflint.simulate.server import get_wait_limit
@@ -65,7 +65,10 @@ class Routes:
             total += client.instances
 
     def __call__(self, client: Client, instance: int) -> Route:
-        """Return the route of a client, whose number is `instance` from 0. Raises UserError if APF does not see its requests."""
+        """Return the route of a client, whose number is `instance` from 0.
+
+        Raises UserError if API Priority and Fairness does not classify its requests.
+        """
         key = (client.name, instance if client.differ else 0)
         route = self._routes.get(key)
         if route is None:

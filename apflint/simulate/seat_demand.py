@@ -1,7 +1,7 @@
 """Seat demand: the seats that the waiting and executing requests of a level need, as borrowing observes them.
 
-Sources: `fairqueuing/integrator.go` and `seatDemandStats` in `apf_controller.go`. Times are integers, but the sums are in
-floating point and have the order of the server's, because the deviation amplifies their rounding.
+Sources: `fairqueuing/integrator.go` and `seatDemandStats` in `apf_controller.go`. Times are integers. Sums are
+floating-point numbers, added in the order of the server, because the deviation amplifies rounding errors.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from apflint.record import NamedTuple
 from apflint.simulate.seat_seconds import round_half_away
 
 _KEPT, _ADDED = 0.977, 0.023
-"""Weights of the former smoothed demand and of the new demand (`seatDemandSmoothingCoefficient`): half after 5 minutes."""
+"""Weights of the former smoothed demand and of the new demand (`seatDemandSmoothingCoefficient`). The former demand has
+half of its weight after 5 minutes."""
 
 
 class IntegratorResults(NamedTuple):
@@ -21,7 +22,7 @@ class IntegratorResults(NamedTuple):
     duration: float
     """Length of the period in seconds."""
     average: float
-    """NaN if the period has no length."""
+    """Average of the variable, or NaN if the period has no length."""
     deviation: float
     """Standard deviation. NaN if the period has no length or rounding made the variance negative."""
     min: int
@@ -29,7 +30,7 @@ class IntegratorResults(NamedTuple):
 
 
 class Integrator:
-    """Integrates a variable over time, in periods (`integrator`)."""
+    """Integral of a variable over time, in periods (`integrator`)."""
 
     __slots__ = ("_integral_x", "_integral_xx", "_last_time", "_max", "_min", "_seconds", "_x")
 

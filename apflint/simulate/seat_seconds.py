@@ -10,7 +10,7 @@ from __future__ import annotations
 SEAT_SECONDS_SCALE = 100_000_000
 """Units of 1 seat-second (`ssScale`)."""
 NANOSECONDS_PER_UNIT = 10.0
-"""Nanoseconds for which 1 seat is 1 unit of work."""
+"""Nanoseconds in which 1 seat does 1 unit of work."""
 
 
 def round_half_away(value: float) -> int:

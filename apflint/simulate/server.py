@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 MAX_QUEUE_WAIT = 60_000_000_000
 """Maximum time in nanoseconds that a request may wait in a queue (`maxQueueWait` of the filter)."""
 _LAST_BEFORE_ALL = -1
-"""Number of the adjustment of the first server among the changes of the configuration at one instant."""
+"""Event number of the first server's adjustment: before configuration changes at the same instant, which count from 0."""
 
 
 def get_wait_limit(timeout: int) -> int:
     """Return how long a request may wait in a queue: a quarter of its timeout, at most 1 minute. Times in nanoseconds.
 
-    `timeout` is the parameter `timeout` of the request or `--request-timeout` of the server, 60 s by default. It begins when
-    the server receives the request. Source: `getRequestWaitContext` in `pkg/server/filters/priority-and-fairness.go`.
+    `timeout` is the parameter `timeout` of the request or `--request-timeout` of the server, 60 s by default. The
+    timeout begins when the server receives the request. Source: `getRequestWaitContext` in
+    `pkg/server/filters/priority-and-fairness.go`.
     """
     return min(timeout // 4, MAX_QUEUE_WAIT)
 

@@ -1,7 +1,7 @@
 """A simulation: clients send requests to API servers, wait for responses, and try again.
 
-The load and the configuration come in, results go out, and nothing is read or written. The servers share one event loop, and
-each client is connected to one server.
+A simulation computes results from a load and a configuration, without input or output. The servers share one event
+loop, and each client is connected to one server.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_RETRIES = (1 << _ATTEMPT_BITS) - 1
 
 
 class FindRoute(Protocol):
-    """Knows where the requests of clients go. Clients are numbered from 0."""
+    """Function that finds the routes of clients. Clients are numbered from 0."""
 
     def __call__(self, client: Client, instance: int, /) -> Route:
         """Return the route of a client."""
@@ -45,7 +45,7 @@ class FindRoute(Protocol):
 
 
 class Target(NamedTuple):
-    """Where the requests of a client go."""
+    """The route of a client's requests, and the API server of the client."""
 
     route: Route
     client: ClientTally
@@ -63,14 +63,14 @@ class Call(NamedTuple):
     """Number of the request in its source."""
     instance: int
     arrival: int
-    """Time of the first attempt."""
+    """Time of the first attempt in nanoseconds."""
     service: int
     """Time of the execution without a deadline."""
     target: Target
 
 
 class Attempt(Request):
-    """An attempt of a call. It ends with the deadline at the latest."""
+    """An attempt of a call. The attempt ends at its deadline at the latest."""
 
     __slots__ = ("call",)
 
@@ -86,7 +86,7 @@ class Attempt(Request):
 
     @service.setter
     def service(self, _: int) -> None:
-        """Ignore the time, because the call has it."""
+        """Ignore the time, because the service time is that of the call."""
 
 
 class Result(NamedTuple):
@@ -99,6 +99,8 @@ class Result(NamedTuple):
     """Sorted by name."""
     notes: tuple[str, ...] = ()
     """Sentences about the load."""
+    configuration: str = ""
+    """Description of the configuration."""
 
 
 class Simulation:
@@ -118,7 +120,7 @@ class Simulation:
         }
         self._targets: dict[tuple[str, int], Target] = {}
         self._further = 0
-        """Number of retries, and of requests of closed-loop clients after their first."""
+        """Number of retries, and of requests of closed-loop clients after the first request."""
 
     def run(self, show: Callable[[int], None]) -> Result:
         """Run until all requests have their responses."""
@@ -141,7 +143,7 @@ class Simulation:
             yield self._create(arrival)
 
     def _create(self, arrival: Arrival) -> Attempt:
-        """Return the first attempt of a request that a client sends now."""
+        """Create the first attempt of a request that a client sends now."""
         now, index, number, instance, service = arrival
         source = self._sources[index]
         target = self._find_target(source, instance)

@@ -32,7 +32,7 @@ class ClientResult(NamedTuple):
     flow_schemas: tuple[str, ...]
     verb: str
     requests: int
-    """Requests without further attempts."""
+    """Number of requests. Retries are not counted."""
     attempts: int
     executed: int
     rejected: dict[str, int]
@@ -42,9 +42,9 @@ class ClientResult(NamedTuple):
     failed: int
     """Requests that never succeeded, after all attempts."""
     unfinished: int
-    """Of the failed requests, those whose next attempt would be after the end of the simulation."""
+    """Failed requests whose next attempt would be after the end of the simulation."""
     waited: int
-    """Attempts that were not dispatched on arrival, without those that were rejected on arrival."""
+    """Attempts that were neither dispatched nor rejected on arrival."""
     waits: Distribution | None
     """Time in the queue of attempts that were not rejected on arrival."""
     latencies: Distribution | None
@@ -63,7 +63,7 @@ class FlowResult(NamedTuple):
     attempts: int
     rejected: int
     demand: float
-    """Seat-seconds of the requests without further attempts, including rejected ones."""
+    """Seat-seconds of the requests, including rejected requests. Retries are not counted."""
     service: float
     """Seat-seconds of the executed requests."""
     is_elephant: bool
@@ -82,9 +82,9 @@ class Sample(NamedTuple):
     rejected: int
     """Rejections during the part."""
     queues: dict[int, tuple[int, int]]
-    """Queues with waiting requests: how many requests wait, and the index of the flow that has most of them.
+    """Queues with waiting requests: the number of waiting requests, and the index of the flow with the most of them.
 
-    The queues of all API servers are numbered in a row.
+    Queues are numbered consecutively over all API servers.
     """
 
 
@@ -94,7 +94,7 @@ class LevelResult(NamedTuple):
     limits: LevelLimits
     clients: tuple[ClientResult, ...]
     flows: tuple[FlowResult, ...]
-    """In the order of their first requests."""
+    """The flows of the level, in the order of their first requests."""
     requests: int
     attempts: int
     executed: int
@@ -105,11 +105,11 @@ class LevelResult(NamedTuple):
     waits: Distribution | None
     latencies: Distribution | None
     seats: float
-    """Average seats in use of all API servers."""
+    """Average of the seats in use, added up over all API servers."""
     peak: int
     """Maximum of the seats in use of one API server."""
     borrowed: float
-    """Seats in use above the nominal limit, on average. An API server that lends does not hide one that borrows."""
+    """Seats in use above the nominal limit, on average. API servers that lend are not subtracted."""
     lent: float
     """Seats by which current limits were below the nominal limit, on average."""
     fairness: float | None
@@ -229,7 +229,7 @@ class Statistics:
         return min(time // self.slot, SLOTS - 1)
 
     def hold_seats(self, level: LevelTally, server: int, seats: int, start: int, end: int) -> None:
-        """Count that a request held seats of a server from `start` to `end`, as far as this is during the duration."""
+        """Count the seats that a request held at a server from `start` to `end`, up to the end of the duration."""
         slot, counts = self.slot, level.seats.get(server)
         if counts is None:
             counts = level.seats[server] = [0] * SLOTS

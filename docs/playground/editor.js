@@ -27,6 +27,17 @@ export class Editor {
     this.#draw();
   }
 
+  // Replaces the text and keeps the place. The browser can undo the change, unlike one of the property `text`.
+  replace(text) {
+    const { scrollTop } = this.#area;
+    this.#area.focus();
+    this.#area.select();
+    if (!document.execCommand("insertText", false, text)) this.text = text;
+    this.#area.setSelectionRange(0, 0);
+    this.#area.scrollTop = scrollTop;
+    this.#draw();
+  }
+
   // Marks the lines of findings. The first finding of a line has the highest severity.
   mark(findings) {
     this.#marks = new Map(findings.toReversed().map(({ line, severity }) => [line, severity]));

@@ -56,21 +56,30 @@ function runView() {
     return;
   }
   columns = measureColumns();
-  const job = { revision, manifests, kubernetes: $("kubernetes").value, request: $("request").value.trim(), columns };
+  const job = makeJob();
   engine.run({ ...job, command: "check" });
   if (view === "explain" && !job.request) showMessage("explain", "Enter a request, as in: list pods -n team-a --as alice");
   else if (view !== "check") engine.run({ ...job, command: view });
 }
 
+function makeJob() {
+  const [kubernetes, request] = [$("kubernetes").value, $("request").value.trim()];
+  return { revision, manifests: editor.text, kubernetes, request, columns };
+}
+
 function showResult(job, result) {
   if (job.command === "about") return showAbout(result);
   if (job.revision !== revision) return;
+  if (job.command === "fix") return showFixed(result);
   const { output, notes, seconds, exitCode } = result;
   const target = outputOf(job.command);
   if (job.command === "check") {
     const findings = splitFindings(output);
     target.replaceChildren(makeList(findings));
     editor.mark(findings);
+    $("fix").hidden = !result.fixes;
+    $("fix").disabled = false;
+    $("fix").textContent = result.fixes === 1 ? "Apply 1 safe fix" : `Apply ${result.fixes} safe fixes`;
     $("status").textContent = `${stripEscapes(notes).trim().split("\n").at(0)} (${seconds.toFixed(2)} s)`;
   } else if (job.command === "graph" && exitCode === 0) {
     target.replaceChildren(...makePicture(output));
@@ -80,6 +89,14 @@ function showResult(job, result) {
   target.append(makeOutput(notes.trim(), "notes"));
   Object.assign(target.dataset, { columns: job.columns, exitCode });
   setBusy([job.command], false);
+}
+
+// Shows the fixed manifests in the editor, and checks them.
+function showFixed({ manifests, notes }) {
+  editor.replace(manifests);
+  runView();
+  $("fix").disabled = false;
+  showNotice(stripEscapes(notes).trim().split("\n").at(-1).replace(/^apflint: /, ""));
 }
 
 function makeList(findings) {
@@ -149,8 +166,6 @@ function showAbout({ python, packages, missing }) {
   $("missing").replaceChildren(...items(names.map((name) => `${name} is missing. ${missing[name]}`)));
   if (!names.length) $("missing").replaceChildren(...items(["None: all packages are the same."]));
   $("packages").replaceChildren(...items([`Python ${python}, on Pyodide (MPL-2.0)`, ...packages]));
-  $("missing-open").textContent = `Runs without ${names.join(" and ")}`;
-  $("missing-open").hidden = !names.length;
 }
 
 function showFailure(message) {
@@ -252,7 +267,11 @@ async function start() {
     engine.restart();
     showBusy("start");
   };
-  for (const id of ["about-open", "missing-open"]) $(id).onclick = () => $("about").showModal();
+  $("about-open").onclick = () => $("about").showModal();
+  $("fix").onclick = () => {
+    $("fix").disabled = true;
+    engine.run({ ...makeJob(), command: "fix" });
+  };
   $("ask").onsubmit = (event) => {
     event.preventDefault();
     runView();

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import platform
+import re
 import shlex
 import sys
 import time
@@ -21,6 +22,14 @@ MANIFESTS = "manifests.yaml"
 """Name of the file in the in-memory file system that holds the text of the editor."""
 PROGRAM_WORDS = (["kubectl", "apflint", "explain"], ["apflint", "explain"], ["explain"])
 """Words that users may type or paste before a request. The longest come first."""
+FIXABLE = re.compile(r"(?:(\d+) of them|It) can be fixed: apflint fix( --unsafe-fixes)?[^\n]*\n?")
+"""The sentence about fixes below findings. The button for safe fixes replaces it."""
+REPLACEMENTS = {
+    re.compile(r"(add\s+that\s+file\s+)with\s+--context"): r"\1to the manifests",
+    re.compile(r"(apflint\s+migrate\s+--to\s+\w+)"): r"\1 (on the command line)",
+    re.compile(r"see\s+`apflint check`"): "see the findings",
+}
+"""Advice that names commands and options which the page does not have, and what helps in the page."""
 
 
 class Terminal(io.StringIO):
@@ -32,7 +41,10 @@ class Terminal(io.StringIO):
 
 
 def run_job(command: str, manifests: str, kubernetes: str, request: str, columns: int) -> str:
-    """Run `check`, `graph` or `explain` for the manifests. Return the exit code, both outputs and the duration as JSON."""
+    """Run `check`, `fix`, `graph` or `explain` for the manifests. Return the result as JSON.
+
+    The result has the exit code, both outputs, the duration, the number of safe fixes of `check`, and the manifests after `fix`.
+    """
     started = time.perf_counter()
     output, notes = Terminal(), io.StringIO()
     Path(MANIFESTS).write_text(manifests, encoding="utf-8", errors="surrogatepass", newline="")
@@ -45,8 +57,30 @@ def run_job(command: str, manifests: str, kubernetes: str, request: str, columns
             exit_code = 2
             sys.stderr.write(f"apflint: {error}\n")
     seconds = time.perf_counter() - started
-    job = {"exitCode": exit_code, "output": output.getvalue(), "notes": notes.getvalue(), "seconds": seconds}
+    job = {
+        "exitCode": exit_code,
+        "output": adapt(output.getvalue()),
+        "notes": adapt(notes.getvalue()),
+        "seconds": seconds,
+    }
+    job["fixes"] = count_safe_fixes(notes.getvalue())
+    if command == "fix":
+        job["manifests"] = Path(MANIFESTS).read_bytes().decode("utf-8", "surrogatepass")
     return json.dumps(job)
+
+
+def adapt(text: str) -> str:
+    """Replace advice that cannot be followed in the page."""
+    text = FIXABLE.sub("", text)
+    for pattern, replacement in REPLACEMENTS.items():
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def count_safe_fixes(notes: str) -> int:
+    """Return the number of safe fixes that the summary of `check` states."""
+    found = FIXABLE.search(notes)
+    return 0 if found is None or found[2] else int(found[1] or 1)
 
 
 def make_arguments(command: str, kubernetes: str, request: str) -> list[str]:
@@ -55,6 +89,8 @@ def make_arguments(command: str, kubernetes: str, request: str) -> list[str]:
     shared = ["--isolated", "--kubernetes", kubernetes]
     if command == "check":
         return ["check", *shared, "--color", "always", MANIFESTS]
+    if command == "fix":
+        return ["fix", *shared, MANIFESTS]
     if command == "graph":
         return ["graph", *shared, "--format", "svg", MANIFESTS]
     try:

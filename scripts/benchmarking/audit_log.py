@@ -25,29 +25,30 @@ _OBJECTS = 40
 """Number of objects that a client uses, some more often than others."""
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _ROTATED_BYTES = 100_000_000
-"""The CIS Kubernetes Benchmark recommends `--audit-log-maxsize=100`: kube-apiserver starts a new file after 100 MB."""
+"""Size of a rotated file in bytes. The CIS Kubernetes Benchmark recommends `--audit-log-maxsize=100`, so that
+kube-apiserver starts a new file after 100 MB."""
 _START = int(datetime(2026, 11, 16, 8, tzinfo=UTC).timestamp()) * 1_000_000
 _REQUESTS_PER_SECOND = 600
 _BURST_SECONDS, _BURST_PERIOD_SECONDS, _BURST_FACTOR = range(2, 22), 180, 2.5
-"""Each period has a burst in these seconds."""
+"""Seconds of each period with a burst, length of a period, and factor by which clients send more requests in a burst."""
 _SLOW_MICROSECONDS = 500_000
-"""kube-apiserver annotates latencies of requests that take longer."""
+"""Minimum duration of requests whose latencies kube-apiserver annotates."""
 _NAMESPACE, _NAME, _SELF = "\x01", "\x02", "\x03"
-"""Stand for the namespace and the name of the object in a template, and for the name of the client."""
+"""Placeholders in templates: the namespace and the name of the object, and the name of the client."""
 
 
 class _Action(NamedTuple):
-    """Something that clients of a kind do."""
+    """A request that clients of one kind send."""
 
     weight: float
     verb: str
     path: str
-    """With `_NAMESPACE` and `_NAME`, and the query."""
+    """Path and query, with the placeholders `_NAMESPACE` and `_NAME`."""
     group: str = ""
     resource: str = ""
-    """With the subresource. Empty for non-resource requests."""
+    """Resource, with `/SUBRESOURCE` if any. Empty for non-resource requests."""
     milliseconds: float = 5
-    """Mean time."""
+    """Mean duration in milliseconds."""
     code: int = 200
 
 
@@ -55,22 +56,22 @@ class _Client(NamedTuple):
     user: dict[str, Any]
     agent: str
     reason: str
-    """Why authorization allows its requests."""
+    """Reason for which authorization allows the requests of the client."""
     is_greedy: bool = False
-    """Whether its requests are rejected and wait during bursts."""
+    """Whether requests of the client wait and are rejected during bursts."""
     impersonated: dict[str, Any] | None = None
 
 
 class _Template(NamedTuple):
-    """What the events of all equal requests of a client have in common, as JSON without braces."""
+    """The JSON text that events of equal requests of a client share, without braces."""
 
     received: str
-    """Before impersonation."""
+    """Text of the event `RequestReceived`, before impersonation."""
     answered: str
     action: _Action
     annotations: str
     client: int
-    """Number of the client."""
+    """Index of the client."""
     is_greedy: bool
 
 
@@ -87,12 +88,12 @@ def write_audit_log(path: Path, size: int, seed: int, server: str = "") -> None:
     _write_lines(path, size, events(seed, server))
 
 
-def write_rotated_audit_log(folder: Path, size: int, seed: int) -> None:
+def write_rotated_audit_log(directory: Path, size: int, seed: int) -> None:
     """Write a log of one server in files of `_ROTATED_BYTES`."""
-    folder.mkdir()
+    directory.mkdir()
     lines = events(seed)
     for number in range(math.ceil(size / _ROTATED_BYTES)):
-        _write_lines(folder / f"audit.log.{number}", _ROTATED_BYTES, lines)
+        _write_lines(directory / f"audit.log.{number}", _ROTATED_BYTES, lines)
 
 
 def _write_lines(path: Path, size: int, lines: Iterator[str]) -> None:
@@ -123,7 +124,7 @@ def events(seed: int, server: str = "") -> Iterator[str]:
             number = f"{chance.getrandbits(128):032x}"
             identity = f"{number[:8]}-{number[8:12]}-4{number[13:16]}-a{number[17:20]}-{number[20:]}"
             used = template.client * _OBJECTS + int(_OBJECTS * chance.random() ** 2)
-            # Few namespaces have most of the requests. The golden ratio distributes the objects evenly.
+            # A few namespaces have most of the requests. Multiples of the golden ratio distribute the objects evenly.
             namespace = f"team-{int(NAMESPACES * (used * 0.618034 % 1) ** 3):03}"
             name = f"app-{used * 40503 % 0xFFFFF:05x}"
             received = template.received.replace(_NAMESPACE, namespace).replace(_NAME, name)
@@ -189,7 +190,7 @@ def _duration(microseconds: int) -> str:
 
 
 class _Clock:
-    """Formats times, with the second of the last one in memory."""
+    """Formatter of times, which caches the text of the last second."""
 
     def __init__(self) -> None:
         self._texts: dict[int, str] = {}
@@ -209,7 +210,7 @@ def _list_templates() -> tuple[list[_Template], list[float]]:
     weights = []
     for share, clients, actions in _kinds():
         of_actions = sum(action.weight for action in actions)
-        # Few clients send most of the requests.
+        # A few clients send most of the requests.
         ranks = [1 / (10 + number) for number in range(len(clients))]
         for number, (client, rank) in enumerate(zip(clients, ranks, strict=True), len(templates)):
             for action in actions:
@@ -258,7 +259,7 @@ def _members(value: dict[str, Any]) -> str:
 
 
 def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
-    """Yield kinds of clients: their share of all requests, the clients, and what they do."""
+    """Yield kinds of clients: their share of all requests, the clients, and the requests that they send."""
     one = f"/api/v1/namespaces/{_NAMESPACE}"
     apps, jobs = f"/apis/apps/v1/namespaces/{_NAMESPACE}", f"/apis/batch/v1/namespaces/{_NAMESPACE}/jobs"
     leases = "/apis/coordination.k8s.io/v1/namespaces"
@@ -413,7 +414,7 @@ def _person(number: int) -> _Client:
     user = {"username": f"oidc:person-{number:03}@example.com", "groups": [f"oidc:{team}", "system:authenticated"]}
     reason = f'RBAC: allowed by RoleBinding "{team}/edit" of ClusterRole "edit" to Group "oidc:{team}"'
     agent = "kubectl/v1.34.1 (darwin/arm64) kubernetes/93248f9"
-    if number % 15 == 0:  # through a portal
+    if number % 15 == 0:  # impersonated by a web portal
         portal = {"username": "portal", "groups": ["portals", "system:authenticated"]}
         return _Client(portal, "Mozilla/5.0 (X11; Linux x86_64)", reason, impersonated=user)
     return _Client(user, agent, reason)

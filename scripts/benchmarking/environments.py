@@ -1,4 +1,4 @@
-"""Virtual environments: one for apflint as users install it, one for the tools that it is compared with."""
+"""Virtual environments: one for apflint as users install it, and one for the tools in the comparison."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import NamedTuple
 from benchmarking.processes import environment
 
 PEERS = ("yamllint", "check-jsonschema", "simpy")
-"""PyYAML comes with yamllint."""
+"""Packages of the tools in the comparison. PyYAML is a dependency of yamllint."""
 
 
 class Tools(NamedTuple):
     """Paths of the commands."""
 
     python: str
-    """The Python of apflint's environment."""
+    """Path of the Python in apflint's environment."""
     apflint: str
     peer_python: str
     yamllint: str
     check_jsonschema: str
 
 
-def install_tools(folder: Path) -> Tools:
+def install_tools(directory: Path) -> Tools:
     """Create the two environments in a directory if they are missing, and reinstall apflint: as a wheel, not editable."""
-    own, peers = folder / "apflint", folder / "peers"
+    own, peers = directory / "apflint", directory / "peers"
     root = Path(__file__).parents[2]
     _install(own, *(("--force-reinstall", "--no-deps") if own.exists() else ()), f"{root}[replay]")
     if not peers.exists():
@@ -41,13 +41,14 @@ def install_tools(folder: Path) -> Tools:
     )
 
 
-def list_versions(found: Tools) -> str:
-    """Return names and versions of the other tools, for the note below the table."""
+def list_versions(found: Tools) -> dict[str, str]:
+    """Return the versions of the other tools by name, for the note below the table."""
     listed = subprocess.run(
         [found.peer_python, "-m", "pip", "list", "--format", "freeze"], capture_output=True, text=True, check=True
     ).stdout.lower()
     wanted = (*PEERS, "pyyaml")
-    return ", ".join(line.replace("==", " ") for line in listed.splitlines() if line.split("==")[0] in wanted)
+    pairs = (line.split("==") for line in listed.splitlines())
+    return {pair[0]: pair[1] for pair in pairs if pair[0] in wanted}
 
 
 def _install(environment_directory: Path, *packages: str) -> None:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 STEP = 4
 """Factor between the three sizes of an input."""
 MAX_EXPONENT = 1.4
-"""Maximum exponent. n log n has at most 1.15; a time that is half quadratic at the largest size has 1.4."""
+"""Maximum exponent. A time proportional to n log n has an exponent of at most 1.15. A time whose quadratic part is half
+of the total at the largest size has 1.4."""
 
 
 class Growing(NamedTuple):
@@ -38,81 +39,98 @@ def fit_exponent(seconds: Sequence[float]) -> float:
     return math.log(second / first, STEP)
 
 
-def _documents(folder: Path, count: int) -> list[str]:
-    inputs.write_one_file(folder / f"documents-{count}.yaml", count)
+def _documents(directory: Path, count: int) -> list[str]:
+    inputs.write_one_file(directory / f"documents-{count}.yaml", count)
     return ["check", f"documents-{count}.yaml"]
 
 
-def _files(folder: Path, count: int) -> list[str]:
-    inputs.write_many_files(folder / f"files-{count}", count)
+def _files(directory: Path, count: int) -> list[str]:
+    inputs.write_many_files(directory / f"files-{count}", count)
     return ["check", f"files-{count}"]
 
 
-def _findings(folder: Path, count: int) -> list[str]:
+def _findings(directory: Path, count: int) -> list[str]:
     name = f"findings-{count}"
-    (folder / name).mkdir()
+    (directory / name).mkdir()
     for number in range(count):
-        (folder / name / f"{number}.yaml").write_text(_edited(number, "matchingPrecedence: ", "matchingPrecedence: 9"))
+        (directory / name / f"{number}.yaml").write_text(
+            _edited(number, "matchingPrecedence: ", "matchingPrecedence: 9")
+        )
     return ["check", "--fail-on", "never", name]
 
 
-def _crowd(folder: Path, count: int) -> list[str]:
+def _crowd(directory: Path, count: int) -> list[str]:
     # The number of users grows with the FlowSchemas: among the same 40 users, 4 times the FlowSchemas have 20 times the findings.
-    inputs.write_list(folder / f"crowd-{count}.json", inputs.crowd(count, 10, count // 8))
+    inputs.write_list(directory / f"crowd-{count}.json", inputs.crowd(count, 10, count // 8))
     return ["check", "--fail-on", "never", f"crowd-{count}.json"]
 
 
-def _entries(folder: Path, count: int) -> list[str]:
+def _entries(directory: Path, count: int) -> list[str]:
     urls = ([f"/x{number}"] for number in range(count))
-    return ["check", "--fail-on", "never", _write_list(folder / f"entries-{count}.json", [_with_urls(urls)])]
+    return ["check", "--fail-on", "never", _write_list(directory / f"entries-{count}.json", [_with_urls(urls)])]
 
 
-def _diff_values(folder: Path, count: int) -> list[str]:
+def _misspelled_verbs(directory: Path, count: int) -> list[str]:
+    schema = _schema(0)
+    schema["spec"]["rules"][0]["resourceRules"][0]["verbs"] = [f"delete{number:x}" for number in range(count)]
+    return ["check", "--fail-on", "never", _write_list(directory / f"verbs-{count}.json", [schema])]
+
+
+def _misspelled_groups(directory: Path, count: int) -> list[str]:
+    schemas = [_schema(number % 4_000) for number in range(count)]
+    for number, schema in enumerate(schemas):
+        schema["metadata"]["name"] = f"schema-{number}"
+        name = f"system:monitor{number % 36:x}{chr(97 + number % 26)}"
+        schema["spec"]["rules"][0]["subjects"] = [{"kind": "Group", "group": {"name": f"{name}{number // 936}"}}]
+    return ["check", "--fail-on", "never", _write_list(directory / f"groups-{count}.json", schemas)]
+
+
+def _diff_values(directory: Path, count: int) -> list[str]:
     sides = (
-        _write_list(folder / f"{side}-{count}.json", [_with_urls([[f"/{side}{number}" for number in range(count)]])])
+        _write_list(directory / f"{side}-{count}.json", [_with_urls([[f"/{side}{number}" for number in range(count)]])])
         for side in ("these", "those")
     )
     return ["diff", *sides]
 
 
-def _fix(folder: Path, count: int) -> list[str]:
+def _fix(directory: Path, count: int) -> list[str]:
     texts = (_edited(number, "verbs: [get, list", "verbs: [get, get, list") for number in range(count))
-    return ["fix", "--diff", _write_text(folder / f"fix-{count}.yaml", "".join(texts))]
+    return ["fix", "--diff", _write_text(directory / f"fix-{count}.yaml", "".join(texts))]
 
 
-def _migrate(folder: Path, count: int) -> list[str]:
+def _migrate(directory: Path, count: int) -> list[str]:
     texts = (_edited(number, "k8s.io/v1", "k8s.io/v1beta3") for number in range(count))
-    return ["migrate", "--to", "v1", "--diff", _write_text(folder / f"migrate-{count}.yaml", "".join(texts))]
+    return ["migrate", "--to", "v1", "--diff", _write_text(directory / f"migrate-{count}.yaml", "".join(texts))]
 
 
-def _limits(folder: Path, count: int) -> list[str]:
-    return ["limits", _pairs(folder / f"limits-{count}.json", count)]
+def _limits(directory: Path, count: int) -> list[str]:
+    return ["limits", _pairs(directory / f"limits-{count}.json", count)]
 
 
-def _graph(folder: Path, count: int) -> list[str]:
-    return ["graph", _pairs(folder / f"graph-{count}.json", count)]
+def _graph(directory: Path, count: int) -> list[str]:
+    return ["graph", _pairs(directory / f"graph-{count}.json", count)]
 
 
-def _diff(folder: Path, count: int) -> list[str]:
+def _diff(directory: Path, count: int) -> list[str]:
     schemas = [_schema(number) for number in range(count)]
-    old = _write_list(folder / f"old-{count}.json", schemas)
+    old = _write_list(directory / f"old-{count}.json", schemas)
     schemas[count // 2]["spec"]["rules"][0]["subjects"].pop()
-    return ["diff", old, _write_list(folder / f"new-{count}.json", schemas)]
+    return ["diff", old, _write_list(directory / f"new-{count}.json", schemas)]
 
 
-def _diff_levels(folder: Path, count: int) -> list[str]:
+def _diff_levels(directory: Path, count: int) -> list[str]:
     schemas = [_schema(number) for number in range(count)]
     for schema in schemas:  # a small configuration with more rules would be analyzed rule by rule
         del schema["spec"]["rules"][0]["nonResourceRules"]
-    old = _write_list(folder / f"before-{count}.json", schemas)
+    old = _write_list(directory / f"before-{count}.json", schemas)
     for schema in schemas:
         schema["spec"]["priorityLevelConfiguration"]["name"] = "global-default"
-    return ["diff", old, _write_list(folder / f"after-{count}.json", schemas)]
+    return ["diff", old, _write_list(directory / f"after-{count}.json", schemas)]
 
 
-def _requests(folder: Path, count: int) -> list[str]:
-    inputs.write_list(folder / "apf.json", [inputs.flow_schema(number) for number in range(20)])
-    inputs.write_requests(folder / f"requests-{count}.jsonl", count, count)
+def _requests(directory: Path, count: int) -> list[str]:
+    inputs.write_list(directory / "apf.json", [inputs.flow_schema(number) for number in range(20)])
+    inputs.write_requests(directory / f"requests-{count}.jsonl", count, count)
     return ["explain", "-f", "apf.json", "--requests", f"requests-{count}.jsonl"]
 
 
@@ -131,7 +149,7 @@ def _write_list(path: Path, items: list[dict[str, Any]]) -> str:
 
 
 _FIRST = 2
-"""The first matchingPrecedence that a FlowSchema may have: only `exempt` may have 1."""
+"""The lowest matchingPrecedence that FlowSchemas other than `exempt` may have."""
 
 
 def _schema(number: int) -> dict[str, Any]:
@@ -165,6 +183,8 @@ GROWING = (
     Growing("`check`, files with a finding", 125, _findings),
     Growing("`check`, FlowSchemas of 10 rules that overlap", 80, _crowd),
     Growing("`check`, resource rules of one rule", 1_000, _entries),
+    Growing("`check`, misspelled verbs of one rule", 1_000, _misspelled_verbs),
+    Growing("`check`, FlowSchemas with misspelled groups", 250, _misspelled_groups),
     Growing("`fix --diff`, findings in one file", 75, _fix),
     Growing("`migrate --diff`, objects in one file", 250, _migrate),
     Growing("`limits`, levels", 250, _limits),

@@ -37,6 +37,16 @@ spec:
 ONE_FINDING = SMALL.replace("1000", "20000")
 """`SMALL` with one finding: its matchingPrecedence is out of range."""
 
+OTHER = """apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: settings
+data:
+  color: blue
+"""
+VARIED_LEVELS = 50
+"""Number of priority levels in the file of `write_varied_file`."""
+
 _MANIFEST = """---
 # FlowSchema of {team}: its people and its pipelines.
 apiVersion: flowcontrol.apiserver.k8s.io/v1
@@ -87,19 +97,107 @@ def write_one_file(path: Path, documents: int) -> None:
     path.write_text("".join(map(manifest, range(documents))))
 
 
-def write_many_files(folder: Path, files: int) -> None:
+def write_varied_file(path: Path, schemas: int, *, mistakes: bool = False) -> None:
+    """Write FlowSchemas and priority levels that differ in everything that a check looks at.
+
+    Groups, users, service accounts, namespaces, verbs, resources, URLs and levels are of many kinds. With `mistakes`, some
+    FlowSchemas have the same precedence, and every 50th has a group, a user and a level whose names are nearly known ones.
+    """
+    chance = random.Random(SEED)
+    documents = [_VARIED_LEVEL.format(number=number, shares=5 + number) for number in range(VARIED_LEVELS)]
+    documents += [_varied_schema(number, chance, mistakes=mistakes) for number in range(schemas)]
+    path.write_text("".join(documents))
+
+
+def _varied_schema(number: int, chance: random.Random, *, mistakes: bool) -> str:
+    group, user, level = f"team-{number}-admins", f"robot-{number}@example.com", f"level-{number % VARIED_LEVELS}"
+    if mistakes and number % 50 == 0:
+        letter = chance.choice("abcdefghij")
+        group = f"system:{chance.choice(('mastes', 'nodez', 'authentcated', 'monitorin' + letter))}"
+        user = f"system:kube-schedule{letter}"
+        level = f"levle-{number % VARIED_LEVELS}"
+    verbs = chance.sample(("get", "list", "watch", "create", "update", "patch", "delete"), chance.randint(1, 4))
+    resources = chance.sample(("pods", "deployments", "configmaps", "pods/log", "leases", "widgets", "jobs"), 2)
+    return _VARIED_SCHEMA.format(
+        number=number,
+        precedence=chance.randint(1001, 8999) if mistakes else 1001 + number,
+        level=level,
+        method=chance.choice(("ByUser", "ByNamespace")),
+        group=group,
+        user=user,
+        space=f"team-{number % 997}",
+        verbs=", ".join(verbs),
+        resources=", ".join(resources),
+        api_groups=chance.choice(('""', '"", apps', '"*"', "batch, coordination.k8s.io", "example.com")),
+    )
+
+
+_VARIED_SCHEMA = """---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: FlowSchema
+metadata:
+  name: schema-{number}
+  labels:
+    example.com/team: team-{number}
+spec:
+  matchingPrecedence: {precedence}
+  priorityLevelConfiguration:
+    name: {level}
+  distinguisherMethod:
+    type: {method}
+  rules:
+    - subjects:
+        - kind: ServiceAccount
+          serviceAccount:
+            name: app-{number}
+            namespace: {space}
+        - kind: Group
+          group:
+            name: {group}
+        - kind: User
+          user:
+            name: {user}
+      resourceRules:
+        - verbs: [{verbs}]
+          apiGroups: [{api_groups}]
+          resources: [{resources}]
+          clusterScope: true
+          namespaces: [{space}]
+      nonResourceRules:
+        - verbs: [get]
+          nonResourceURLs: ["/apps/{number}/*"]
+"""
+_VARIED_LEVEL = """---
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata:
+  name: level-{number}
+spec:
+  type: Limited
+  limited:
+    nominalConcurrencyShares: {shares}
+    limitResponse:
+      type: Queue
+      queuing:
+        handSize: 6
+        queues: 128
+        queueLengthLimit: 50
+"""
+
+
+def write_many_files(directory: Path, files: int) -> None:
     """Write files of one FlowSchema each."""
-    folder.mkdir()
+    directory.mkdir()
     for number in range(files):
-        (folder / f"{number:04}.yaml").write_text(manifest(number))
+        (directory / f"{number:04}.yaml").write_text(manifest(number))
 
 
-def write_repository(folder: Path, files: int, ours: int) -> None:
+def write_repository(directory: Path, files: int, ours: int) -> None:
     """Write a repository of YAML files of 5 kB: some contain a FlowSchema, the others a ConfigMap."""
     every = files // ours
     data = "".join(f"  key-{number}: value {number} of a configuration that nobody reads\n" for number in range(100))
     for number in range(files):
-        place = folder / f"app-{number // 100:02}"
+        place = directory / f"app-{number // 100:02}"
         place.mkdir(parents=True, exist_ok=True)
         head = f"---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings-{number}\ndata:\n"
         text = manifest(number // every) if number % every == 0 else head + data
@@ -178,26 +276,26 @@ def crowd(count: int, rules: int, users: int = 40) -> list[dict[str, Any]]:
     return schemas
 
 
-def write_clusters(folder: Path, clusters: int) -> None:
+def write_clusters(directory: Path, clusters: int) -> None:
     """Write a project: 30 objects that all clusters share, 5 more of each cluster, and the settings.
 
     The FlowSchemas overlap, and each cluster has other ones, so no proof about one cluster holds for another.
     """
     schemas = crowd(24 + 4 * clusters, 4, users=10)
-    (folder / "base").mkdir(parents=True)
+    (directory / "base").mkdir(parents=True)
     base = [*schemas[:24], *(priority_level(f"level-{number}") for number in range(6))]
     for number, item in enumerate(base):
-        write_list(folder / "base" / f"{number}.json", [item])
+        write_list(directory / "base" / f"{number}.json", [item])
     settings = ""
     for number in range(clusters):
         name = f"cluster-{number:03}"
-        (folder / name).mkdir()
+        (directory / name).mkdir()
         for index, schema in enumerate(schemas[24 + 4 * number :][:4]):
             schema["spec"]["priorityLevelConfiguration"]["name"] = name if index % 2 else f"level-{index}"
-            write_list(folder / name / f"{index}.json", [schema])
-        write_list(folder / name / "level.json", [priority_level(name)])
+            write_list(directory / name / f"{index}.json", [schema])
+        write_list(directory / name / "level.json", [priority_level(name)])
         settings += f'[[cluster]]\nname = "{name}"\npaths = ["base", "{name}"]\n'
-    (folder / "apflint.toml").write_text(settings)
+    (directory / "apflint.toml").write_text(settings)
 
 
 def write_list(path: Path, items: list[dict[str, Any]]) -> None:

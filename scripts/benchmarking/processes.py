@@ -13,25 +13,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes: getrusage(2)
+_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes per unit of ru_maxrss: getrusage(2)
 
 
 class Cost(NamedTuple):
-    """What a process costs. Other work on the machine disturbs `cpu` (user and system time, in seconds) least."""
+    """The cost of a process. `cpu` is user and system time in seconds, which other work on the machine disturbs least."""
 
     seconds: float
     cpu: float
     memory: int
-    """Bytes at the peak; at least those of the process that started it."""
+    """Peak memory in bytes. The value is at least the memory of the parent process."""
 
 
 def measure_in_turn(
     commands: Mapping[str, Sequence[str]],
-    folder: Path,
+    directory: Path,
     runs: int,
     of: Callable[[Sequence[float]], float] = statistics.median,
 ) -> dict[str, Cost]:
-    """Return the cost of each command: the median of its runs, or what `of` returns for them. Of the memory, the maximum.
+    """Return the cost of each command: the median of its runs, or what `of` returns for them.
+
+    The memory is the maximum of all runs.
 
     Runs each command once without measuring it, then all of them in turn, `runs` times. Discards their output. Raises SystemExit
     if an exit code is not 0 or 1 (findings).
@@ -39,8 +41,8 @@ def measure_in_turn(
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for turn in range(runs + 1):
         for name, command in commands.items():
-            cost = _measure(command, folder)
-            if turn:  # the first one reads the disk
+            cost = _measure(command, directory)
+            if turn:  # the first run reads the files from disk
                 costs[name].append(cost)
     return {name: _combine(runs_of_command, of) for name, runs_of_command in costs.items()}
 
@@ -50,10 +52,10 @@ def _combine(costs: Sequence[Cost], of: Callable[[Sequence[float]], float]) -> C
     return Cost(of(seconds), of(cpu), max(memory))
 
 
-def _measure(command: Sequence[str], folder: Path) -> Cost:
+def _measure(command: Sequence[str], directory: Path) -> Cost:
     old_directory = os.getcwd()
     null = os.open(os.devnull, os.O_RDWR)
-    os.chdir(folder)  # posix_spawn cannot set the directory
+    os.chdir(directory)  # posix_spawn cannot set the directory
     try:
         begin = time.perf_counter()
         redirected = [(os.POSIX_SPAWN_DUP2, null, descriptor) for descriptor in (0, 1, 2)]

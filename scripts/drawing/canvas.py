@@ -62,7 +62,10 @@ class Canvas:
         self._lines: list[str] = []
 
     def add_text(self, x: float, y: float, text: str, kinds: str = "") -> None:
-        """Write text with its baseline at `y`. It begins at `x`, or ends there (`end`), or has its middle there (`middle`)."""
+        """Write text with its baseline at `y`.
+
+        The text begins at `x`, ends at `x` (`end`), or has its middle at `x` (`middle`).
+        """
         words = kinds.split()
         width = len(text) * next((CHARACTER_WIDTHS[word] for word in words if word in CHARACTER_WIDTHS), 7.3)
         left = x - width if "end" in words else x - width / 2 if "middle" in words else x

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.flows import find_flow
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.releases import parse_release
 from apflint.requests.words import parse_words
+from apflint.sources.configuration import ConfigurationOptions, read_configuration
 
 if TYPE_CHECKING:
     from apflint.effective import Effective
@@ -23,20 +23,24 @@ MANIFESTS = Path(__file__).resolve().parents[2] / "docs" / "examples" / "ci.yaml
 SERVICE_ACCOUNT = "system:serviceaccount:ci:"
 
 
-def _fail(message: str) -> None:
-    raise ValueError(message)
+def _read(*words: str) -> Effective:
+    options = ConfigurationOptions(words, parse_release(RELEASE), isolated=True, uses_project=False)
+    configuration = read_configuration(options)
+    if configuration.notes:
+        raise ValueError(configuration.notes)
+    return configuration.effective
 
 
 @cache
 def read_example() -> Effective:
     """Return the configuration of the cluster."""
-    return read_cluster((str(MANIFESTS),), ClusterOptions(parse_release(RELEASE), isolated=True), _fail)
+    return _read(str(MANIFESTS))
 
 
 @cache
 def read_defaults() -> Effective:
     """Return the configuration of the cluster without the example's objects."""
-    return read_cluster((), ClusterOptions(parse_release(RELEASE), isolated=True), _fail)
+    return _read()
 
 
 def find_level(name: str) -> LevelLimits:

@@ -29,7 +29,12 @@ def find_functions(file: str) -> dict[str, list[FunctionType]]:
 
 
 def replace_code(mutant: Mutant, module: cst.Module, functions: list[FunctionType]) -> bool:
-    """Replace the code of the functions. Returns False if the compiled code is equal."""
+    """Replace the code of the functions. Returns False if the compiled code is equal.
+
+    Raises LookupError without functions: the mutant would survive every test.
+    """
+    if not functions:
+        raise LookupError(f"{mutant.function} of {mutant.file} is not in this process")
     changed = mutant.node.deep_replace(mutant.mutation.original_node, mutant.mutation.mutated_node)
     texts = [module.code_for_node(node.with_changes(decorators=())) for node in (mutant.node, changed)]
     old, new = (_compile(text, mutant) for text in texts)

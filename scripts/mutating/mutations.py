@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import libcst as cst
+from libcst.metadata import PositionProvider
 from mutmut.mutation import file_mutation
-from mutmut.mutation.mutators import operator_string
+from mutmut.mutation.mutators import mutation_operators, operator_string
 from mutmut.mutation.pragma_handling import IgnoredCode
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -40,7 +41,10 @@ def is_message(node: cst.CSTNode) -> bool:
 
 
 def find_strict(node: cst.CSTNode) -> str:
-    """Return the argument `strict` of a call, or "" if it has none: a correct program behaves the same without this assertion."""
+    """Return the argument `strict` of a call, or "".
+
+    A correct program behaves the same without `strict`, which is an assertion.
+    """
     values = [arg for arg in getattr(node, "args", ()) if arg.keyword and arg.keyword.value == "strict"]
     return cst.Module([]).code_for_node(values[0].value) if values else ""
 
@@ -49,7 +53,7 @@ class Visitor(file_mutation.MutationVisitor):
     """The visitor of mutmut, with other exclusions. `places` contains the place of each mutation."""
 
     def __init__(self) -> None:
-        operators = [pair for pair in file_mutation.mutation_operators if pair[1] is not operator_string]
+        operators = [pair for pair in mutation_operators if pair[1] is not operator_string]
         operators.append((cst.SimpleString, lambda node: list(operator_string(node))[:1]))
         super().__init__(operators, IgnoredCode(set(), set(), set()))
         self.stack: list[cst.CSTNode] = []
@@ -85,7 +89,10 @@ class Visitor(file_mutation.MutationVisitor):
         self.stack.pop()
 
     def _place(self, node: cst.CSTNode) -> tuple[Any, ...] | None:
-        """Return the function, its name, the line, and the lines of the statement; for a default, the lines of the function."""
+        """Return the function, its name, the line, and the lines of the statement.
+
+        For a default value, return the lines of the function.
+        """
         scopes = [scope for scope in self.stack if isinstance(scope, cst.FunctionDef | cst.ClassDef)]
         outer = next((at for at, scope in enumerate(scopes) if isinstance(scope, cst.FunctionDef)), None)
         if outer is None:
@@ -96,13 +103,13 @@ class Visitor(file_mutation.MutationVisitor):
         within = next(statements, node)
         if any(isinstance(part, cst.Parameters) for part in inside):
             within = function
-        position, own = (self.get_metadata(file_mutation.PositionProvider, part, None) for part in (within, node))
+        position, own = (self.get_metadata(PositionProvider, part, None) for part in (within, node))
         if position is None:
             return None
         first, last = position.start.line, position.end.line
         if within is not function and isinstance(within, _COMPOUND):
             # The head may have several lines, and coverage does not report lines that contain only constants.
-            body = self.get_metadata(file_mutation.PositionProvider, within.body.body[0])
+            body = self.get_metadata(PositionProvider, within.body.body[0])
             last = max(first, body.start.line - 1)
         name = ".".join(scope.name.value for scope in scopes[: outer + 1])
         return function, name, (own or position).start.line, (first, last)
@@ -119,3 +126,16 @@ def find_mutants(file: str) -> tuple[cst.Module, list[Mutant]]:
             old, new = (module.code_for_node(part) for part in (mutation.original_node, mutation.mutated_node))
             mutants.append(Mutant(f"{file}:{number}", file, name, line, lines, old, new, mutation, node))
     return module, mutants
+
+
+def make_controls(mutant: Mutant) -> tuple[Mutant, Mutant]:
+    """Return two mutants of the same function: one that raises an error at once, and one that behaves as before."""
+    body = mutant.node.body
+    raising = body.with_changes(body=[cst.parse_statement("raise AssertionError")])
+    equivalent = body.with_changes(body=[cst.parse_statement("control = 0"), *body.body])
+
+    def replace_body(name: str, new: cst.BaseSuite) -> Mutant:
+        mutation = file_mutation.Mutation(body, new, contained_by_top_level_function=None)
+        return mutant._replace(id=f"{mutant.file}:{name}", mutation=mutation)
+
+    return replace_body("raises", raising), replace_body("equivalent", equivalent)

@@ -21,5 +21,5 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def identify(record: dict[str, Any]) -> tuple[str, ...]:
-    """Return what identifies a mutant after other lines have changed."""
+    """Return a key of a mutant that does not depend on line numbers."""
     return tuple(record[name] for name in ("file", "function", "old", "new"))

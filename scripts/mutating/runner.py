@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import coverage
 
 from mutating.exchange import clear, find_caches, find_functions, replace_code
-from mutating.mutations import ROOT, find_mutants
+from mutating.mutations import ROOT, find_mutants, make_controls
 from mutating.records import EQUAL, KILLED, identify, read_records
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ class Baseline(NamedTuple):
     seconds: list[float]
     lines: dict[str, dict[int, list[int]]]
     """The numbers of the tests that execute each line, by file and line."""
+
+    def find_tests(self, mutant: Mutant) -> set[int]:
+        """Return the numbers of the tests that execute a line of the mutated statement."""
+        by_line = self.lines.get(mutant.file, {})
+        return {test for line in range(mutant.lines[0], mutant.lines[1] + 1) for test in by_line.get(line, ())}
 
 
 class Run:
@@ -69,6 +75,7 @@ class Run:
         """Run the tests of all mutants, instead of pytest's own loop."""
         from hypothesis import settings
 
+        gc.unfreeze()  # tests/conftest.py hides all objects from `gc.get_objects`, which finds functions and caches
         self.items = list(session.items)
         for item in self.items:
             function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
@@ -132,6 +139,7 @@ class Run:
         if self.options.sample:
             every = random.Random(self.options.seed).sample(every, min(len(every), self.options.sample))
         functions = {file: find_functions(file) for file in self.options.files}
+        self.check_controls(every, functions, baseline)
         number = {test: at for at, test in enumerate(baseline.tests)}
         for record in (record for path in self.options.killers for record in read_records(Path(path))):
             if record["by"] in number:
@@ -144,12 +152,34 @@ class Run:
                     stream.write(json.dumps(record | {"verdict": verdict, "by": by}) + "\n")
                     stream.flush()
 
+    def check_controls(
+        self,
+        every: list[tuple[Mutant, cst.Module]],
+        functions: dict[str, dict[str, list[FunctionType]]],
+        baseline: Baseline,
+    ) -> None:
+        """Try a mutant that must fail a test, and one that must not. Raises RuntimeError if the verdict of either is wrong."""
+        for mutant, module in every:
+            found = functions[mutant.file].get(mutant.function, [])
+            if baseline.find_tests(mutant) and found and not found[0].__code__.co_freevars:
+                self.check_control(make_controls(mutant), module, found, baseline)
+                return
+        raise RuntimeError("no test executes a function of these files")
+
+    def check_control(
+        self, controls: tuple[Mutant, Mutant], module: cst.Module, functions: list[FunctionType], baseline: Baseline
+    ) -> None:
+        """Try both controls of a function. Raises RuntimeError if a verdict is wrong."""
+        for expected, control in zip(("killed", "survived"), controls, strict=True):
+            verdict, _ = self.run_one(control, module, functions, baseline)
+            if verdict != expected:
+                raise RuntimeError(f"the control {control.id} of {control.function} is {verdict}, not {expected}")
+
     def run_one(
         self, mutant: Mutant, module: cst.Module, functions: list[FunctionType], baseline: Baseline
     ) -> tuple[str, str]:
         """Run the tests of a mutant. Returns the verdict and the test that killed it, or ""."""
-        by_line = baseline.lines.get(mutant.file, {})
-        tests = {test for line in range(mutant.lines[0], mutant.lines[1] + 1) for test in by_line.get(line, ())}
+        tests = baseline.find_tests(mutant)
         killers = self.killers[mutant.file, mutant.function]
         chosen, seconds = [], 0.0
         for test in sorted(tests, key=lambda test: (-killers[test], baseline.seconds[test])):
@@ -168,7 +198,7 @@ class Run:
             self.run_child(mutant, module, functions, items, writer, max(seconds, self.options.seconds))
         os.close(writer)
         if not select.select([reader], [], [], 60 + 20 * seconds)[0]:
-            # It sleeps, and never reaches the limit of CPU time.
+            # A mutant that sleeps never reaches the limit of CPU time.
             os.killpg(pid, signal.SIGKILL)
         killer = os.read(reader, 4096).decode()
         os.close(reader)

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from recording.client import Client
 
 PLURALS = {"FlowSchema": "flowschemas", "PriorityLevelConfiguration": "prioritylevelconfigurations"}
-"""Kind -> its name in paths."""
+"""Name of each kind in URL paths."""
 Objects = dict[str, dict[str, Any]]
-"""Name -> object."""
+"""Objects by name."""
 
 
 def path_of(version: str, kind: str, name: str = "") -> str:

@@ -15,9 +15,9 @@ Row = dict[str, Any]
 
 
 def record(client: Client, kube: str, version: str, rows: list[Row]) -> list[Row]:
-    """Return the rows with the objects of a server in one API version, instead of those recorded before.
+    """Return the rows with the objects of a server in one API version, which replace the objects recorded before.
 
-    The server must not have any other objects.
+    The server must not have other objects than the built-in ones.
     """
     label = f"{kube}-{version}"
     kept = [row | {"in": [each for each in row["in"] if each != label]} for row in rows]

@@ -17,7 +17,7 @@ from apflint.model import shares_field
 from apflint.releases import GROUP
 from recording.verdicts import Case
 
-SEED = 1040  # of KEP-1040, which defines API Priority and Fairness
+SEED = 1040  # the number of KEP-1040, which defines API Priority and Fairness
 MAX_CASES_PER_FAMILY = 24
 RANDOM_CASES = 60
 MAX_RANDOM_MISTAKES = 4
@@ -75,7 +75,7 @@ class Target(NamedTuple):
         """Return a valid priority level with queues. The arguments replace fields of `spec.limited`."""
         queuing = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
         spec = {self.shares: 30, "limitResponse": {"type": "Queue", "queuing": queuing}}
-        if self.version in ("v1", "v1beta3"):  # the others are older than borrowing
+        if self.version in ("v1", "v1beta3"):  # older versions do not have borrowing
             spec |= {"lendablePercent": 50, "borrowingLimitPercent": 100}
         return self._object("PriorityLevelConfiguration", {"type": "Limited", "limited": spec | limited})
 
@@ -119,7 +119,7 @@ def sample(cases: list[Case]) -> list[Case]:
 
 @family
 def valid(target: Target) -> Named:
-    """Accepted objects, and names that a fresh server has already."""
+    """Accepted objects, and names of objects that a new server already has."""
     yield "flow-schema", target.flow_schema()
     yield "level", target.level()
     yield "reject", target.level(limitResponse={"type": "Reject"})
@@ -165,7 +165,7 @@ def unknown_fields(target: Target) -> Named:
 
 @family
 def duplicate_keys(target: Target) -> Named:
-    """A key occurs twice, or comes from a merge key as well."""
+    """A key occurs twice, or occurs once and in a merge key."""
     for value in (target.flow_schema(), target.level()):
         lines = to_yaml(value).splitlines(keepends=True)
         for number, line in enumerate(lines):
@@ -182,7 +182,7 @@ def duplicate_keys(target: Target) -> Named:
 
 @family
 def wildcards(target: Target) -> Named:
-    """Lists with "*", alone, beside other items, and twice."""
+    """Lists with "*": as the only item, next to other items, and twice."""
     lists = {
         "verbs": "get",
         "apiGroups": "apps",
@@ -244,7 +244,7 @@ def namespaces(target: Target) -> Named:
 
 @family
 def non_resource_urls(target: Target) -> Named:
-    """Paths in rules on everything that is no resource."""
+    """Values of nonResourceURLs."""
     urls = (
         "/",
         "/*",
@@ -270,7 +270,7 @@ def non_resource_urls(target: Target) -> Named:
 
 @family
 def rules(target: Target) -> Named:
-    """Rules without subjects, without anything to match, and with only one part."""
+    """Rules without subjects, without resource and non-resource rules, and with only one of these parts."""
     (rule,) = target.flow_schema()["spec"]["rules"]
     parts = ("subjects", "resourceRules", "nonResourceRules")
     for number in range(8):
@@ -546,7 +546,7 @@ def to_yaml(value: Any, indent: str = "") -> str:
             isinstance(item, list) and any(isinstance(each, dict) for each in item)
         ):
             block = to_yaml(item, indent + "  ")
-            # The first line of an item stands beside its dash.
+            # The first line of an item is on the line of its dash.
             lines.append(f"{mark} {block.lstrip(' ')}" if isinstance(value, list) else f"{mark}\n{block}")
         else:
             lines.append(f"{mark} {item if isinstance(item, Raw) else json.dumps(item)}\n")

@@ -19,7 +19,7 @@ MAX_ATTEMPTS = 5
 
 
 class ServerError(Exception):
-    """The server does not answer, or not as expected. The message says to which request."""
+    """The server does not answer, or not as expected. The message names the request."""
 
 
 class Answer(NamedTuple):
@@ -38,17 +38,17 @@ class Answer(NamedTuple):
 
 
 class Credentials(NamedTuple):
-    """What proves to the server who sends a request. Without any, a proxy such as `kubectl proxy` must add it."""
+    """Credentials of the client. If empty, a proxy such as `kubectl proxy` must add credentials."""
 
     token: str = ""
     ca_file: Path | None = None
-    """Certificates to trust. If None, those of the system."""
+    """File with certificates to trust. If None, the certificates of the system are trusted."""
     certificate: Path | None = None
     key: Path | None = None
 
 
 class Client:
-    """One connection to a server. Not for several threads."""
+    """A connection to a server. Not thread-safe."""
 
     def __init__(self, url: str, credentials: Credentials = Credentials()) -> None:  # noqa: B008  # immutable
         parts = urlsplit(url)
@@ -73,7 +73,10 @@ class Client:
     def send(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Send a request and return the answer, with any status. Repeats it if the server is too busy. Raises ServerError."""
+        """Send a request and return the response, with any status.
+
+        Repeats the request if the server is too busy. Raises ServerError if there is no response.
+        """
         sent = {"Accept": "application/json", **(headers or {})}
         if self._token:
             sent["Authorization"] = f"Bearer {self._token}"
@@ -101,7 +104,7 @@ class Client:
         return self._expect_ok("GET", path).body.decode()
 
     def write(self, method: str, path: str, value: Any = None) -> None:
-        """Create, replace or delete an object. Raises ServerError unless the server does it."""
+        """Create, replace or delete an object. Raises ServerError if the server refuses."""
         body = None if value is None else json.dumps(value).encode()
         self._expect_ok(method, path, body, {"Content-Type": "application/json"})
 

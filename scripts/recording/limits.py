@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KIND = "PriorityLevelConfiguration"
 METRICS = ("nominal", "lower", "upper")
 EQUAL_READS = 3
-"""Number of equal readings in a row after which the server is taken to know all levels."""
+"""Number of equal readings in a row after which all levels are assumed to be configured in the server."""
 MAX_READS = 40
 INTERVAL_SECONDS = 0.5
 _METRIC = re.compile(r'(?m)^apiserver_flowcontrol_(nominal|lower|upper)_limit_seats\{priority_level="([^"]+)"\} (\S+)$')
@@ -41,7 +41,7 @@ def read_cases(file: Path) -> list[Case]:
 def record(servers: Servers, cases: list[Case]) -> Iterator[str]:
     """Give a server the levels of each case, and yield a line of the file. Starts a server for each total.
 
-    The lines have the order of the cases. Cases with a total that no server can have keep their limits.
+    The lines have the order of the cases. Cases with a total that no server can have keep their recorded limits.
     """
     limits: dict[str, Limits] = {case["id"]: case["limits"] for case in cases}
     for total in sorted({case["total"] for case in cases if servers.can_have(case["total"])}):
@@ -61,7 +61,7 @@ def record(servers: Servers, cases: list[Case]) -> Iterator[str]:
 def replace_levels(client: Client, levels: dict[str, Any]) -> None:
     """Create, replace and delete priority levels until the server has those levels.
 
-    They must include the mandatory ones, because a server that has lost such a level keeps to its last spec.
+    The levels must include the mandatory ones, because a server without such a level keeps using its last spec.
     """
     existing = read_objects(client, "v1", KIND)
     for name in existing.keys() - levels.keys():

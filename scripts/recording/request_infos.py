@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recording.client import Client
 
 USER = "apflint:recorder"
-"""The user to impersonate. It may do nothing, so that no request has an effect."""
+"""The user to impersonate. The user has no permissions, so that no request has an effect."""
 HEADER = "X-Kubernetes-PF-FlowSchema-UID"
 """Header of the answers to requests that API Priority and Fairness classified."""
 WAIT_SECONDS = 10
@@ -57,7 +57,7 @@ def record(client: Client, audit_log: Path, cases: list[Case]) -> Iterator[str]:
 
 
 def read_attributes(event: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a request in an audit event. Empty ones are left out."""
+    """Return the attributes of a request in an audit event. Empty attributes are left out."""
     reference = event.get("objectRef")
     attributes = {key: reference[key] for key in _ATTRIBUTES if reference and reference.get(key)}
     if reference is not None:

@@ -1,4 +1,4 @@
-"""What the enumeration says about each rule: the facts that APF501, APF502, APF503 and APF507 are about."""
+"""The facts that APF501, APF502, APF503 and APF507 should report, computed by enumeration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FIELD = re.compile(r"(?<=spec\.)rules|(?<=\[)\d+|(?<=\.)\w+Rules|subjects")
 UNPROTECTED = ("service-accounts", "global-default", "exempt", "catch-all")
-"""Built-in FlowSchemas that reserve nothing for the system."""
+"""Built-in FlowSchemas that do not reserve capacity for the system."""
 SUPERIOR = ("reserve",)
 """Levels of the generated configurations with more seats and more room to queue than any built-in limited level."""
 
@@ -35,20 +35,20 @@ class Witness(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """Everything that the rules should report, and nothing else."""
+    """Exactly the facts that the rules should report."""
 
     order: tuple[Manifest, ...]
     """The effective FlowSchemas."""
     order_without_own: tuple[Manifest, ...]
-    """The effective FlowSchemas without those of the user."""
+    """The FlowSchemas that would be effective without the FlowSchemas of the user."""
     unreachable: frozenset[Part]
-    """The outermost parts that decide about no request."""
+    """The outermost parts that match no request first: a FlowSchema, or a rule, subject or entry in a reachable one."""
     ties: Mapping[tuple[str, str], Witness]
     """Pairs of FlowSchemas of equal precedence, at least one of them the user's, in matching order."""
     harmless: frozenset[tuple[str, str]]
-    """Those of them that have the same priority level and the same flow distinguisher."""
+    """Ties between FlowSchemas with the same priority level and the same flow distinguisher."""
     captures: Mapping[tuple[str, str], Witness]
-    """The user's FlowSchema and the protected FlowSchema of the server from which it captures requests of the system."""
+    """Pairs of a FlowSchema of the user and the protected FlowSchema from which it captures requests of the system."""
 
 
 def claims(configuration: Configuration) -> Claims:
@@ -69,13 +69,12 @@ def claims(configuration: Configuration) -> Claims:
 
 
 def matters(pair: tuple[str, str], world: World, decisions: Decisions, configuration: Configuration) -> bool:
-    """Whether a capture is a finding of APF507. The exceptions are those of its page.
+    """Return whether APF507 should report a capture. The exceptions are those on the page of the rule.
 
-    1. The priority level is the same, or `exempt`: nobody waits longer than before.
-    2. The priority level is at least as good, and serves no other requests than those of the system.
-    3. The FlowSchema comes behind the place of the protected one. Then a redefinition of the protected FlowSchema that lets go
-       of these requests is the cause, not the FlowSchema that they reach (APF517).
-    4. The FlowSchema is left over from an earlier release, which had it built in (APF705).
+    1. The priority level is the same, or `exempt`: nobody waits longer than before. 2. The priority level is at least
+    as good, and serves no other requests than those of the system. 3. The FlowSchema comes after the position of the
+    protected FlowSchema. Then the cause is a redefined protected FlowSchema that no longer matches these requests
+    (APF517), and not the FlowSchema that captures them. 4. The FlowSchema was built in in an earlier release (APF705).
     """
     taker, protected = world.find(pair[0], world.with_own), world.find(pair[1], world.without_own)
     level, reserved = server.level_of(taker), server.level_of(protected)
@@ -92,7 +91,7 @@ def matters(pair: tuple[str, str], world: World, decisions: Decisions, configura
 
 
 def is_left_over(name: str, release: str) -> bool:
-    """Whether an earlier release had a FlowSchema of this name built in, and this release has not."""
+    """Return whether a FlowSchema of this name was built in in an earlier release, but is not in this release."""
     releases = [other for other in RELEASES if other <= release and name in names_of_built_in(other)]
     return bool(releases) and release not in releases
 
@@ -103,7 +102,7 @@ def names_of_built_in(release: str) -> frozenset[str]:
 
 
 def rules_of_part(schema: Manifest, field: str) -> list[Manifest]:
-    """The rules of a FlowSchema as if a part of it were all of it."""
+    """Return the rules of a FlowSchema, reduced to one part of the FlowSchema."""
     rules = server.rules_of(schema)
     if field == "metadata.name":
         return rules
@@ -117,12 +116,12 @@ def rules_of_part(schema: Manifest, field: str) -> list[Manifest]:
 
 
 def matches_nothing(schema: Manifest, field: str) -> bool:
-    """Whether no request matches a part of a FlowSchema, even if there were no other FlowSchemas."""
+    """Return whether no request matches a part of a FlowSchema, even without other FlowSchemas."""
     return is_covered(rules_of_part(schema, field), [])
 
 
 def is_covered(rules: list[Manifest], by: list[Manifest]) -> bool:
-    """Whether every request that some rules match is matched by one of the others as well."""
+    """Return whether every request that `rules` match also matches one of the other rules."""
     space = universe([*rules, *by])
     inside, outside = (1 << len(rules)) - 1, (1 << len(by)) - 1 << len(rules)
     return all(
@@ -136,16 +135,20 @@ def is_covered(rules: list[Manifest], by: list[Manifest]) -> bool:
 class World(NamedTuple):
     """The FlowSchemas of a configuration and those of the server alone, in one matching order.
 
-    If a user redefines a built-in FlowSchema, both are here, and each of the two orders has one of them.
+    If a user redefines a built-in FlowSchema, both definitions are in the list, and each of the two orders contains one
+    of them.
     """
 
     schemas: tuple[Manifest, ...]
     own: frozenset[int]
-    """Positions of the FlowSchemas that are the user's: not those that are equal to built-in ones."""
+    """Positions of the user's FlowSchemas, without copies of built-in FlowSchemas."""
     with_own: frozenset[int]
     """Positions of the FlowSchemas that are effective in the configuration."""
     without_own: frozenset[int]
     """Positions of the FlowSchemas that would be effective without the user's FlowSchemas."""
+    skipped: frozenset[int]
+    """Positions of the FlowSchemas whose priority level is only assumed. The server skips such FlowSchemas until the
+    level exists (APF401)."""
     protected: frozenset[str]
     """The names of the built-in FlowSchemas that reserve capacity for the system."""
 
@@ -163,6 +166,11 @@ class World(NamedTuple):
         assumed = [] if configuration.complete else assumed_levels(configuration)
         before = server.effective_flow_schemas((*stored, *assumed, *others), stored)
         after = server.effective_flow_schemas((*stored, *assumed, *others, *own), stored)
+        levels = {
+            server.name_of(manifest)
+            for manifest in (*stored, *configuration.objects)
+            if manifest["kind"] == "PriorityLevelConfiguration"
+        }
         schemas = sorted(
             (*after, *(manifest for manifest in before if not _contains(after, manifest))), key=server.matching_order
         )
@@ -171,6 +179,7 @@ class World(NamedTuple):
             frozenset(at for at, schema in enumerate(schemas) if _contains(own, schema)),
             frozenset(at for at, schema in enumerate(schemas) if _contains(after, schema)),
             frozenset(at for at, schema in enumerate(schemas) if _contains(before, schema)),
+            frozenset(at for at, schema in enumerate(schemas) if server.level_of(schema) not in levels),
             names_of_built_in(configuration.kubernetes).difference(UNPROTECTED),
         )
 
@@ -184,7 +193,8 @@ class World(NamedTuple):
         return server.name_of(self.schemas[position])
 
     def outermost(self, alive: set[tuple[int, str]]) -> Iterator[Part]:
-        """The parts of the user's effective FlowSchemas that are not alive; inside such a part only the part itself."""
+        """Return the unreachable parts of the user's effective FlowSchemas. Parts inside an unreachable part are left
+        out."""
         for position in sorted(self.own & self.with_own):
             name = self.name(position)
             if (position, "metadata.name") not in alive:
@@ -200,13 +210,13 @@ class World(NamedTuple):
                             yield name, inner
 
     def is_harmless(self, first: str, second: str) -> bool:
-        """Whether it does not matter which of the two captures a request."""
+        """Return whether two FlowSchemas treat a request equally."""
         a, b = (self.find(name, self.with_own) for name in (first, second))
         by = [schema["spec"].get("distinguisherMethod") for schema in (a, b)]
         return server.level_of(a) == server.level_of(b) and by[0] == by[1]
 
     def find(self, name: str, positions: frozenset[int]) -> Manifest:
-        """The FlowSchema of this name among those at some positions."""
+        """Return the FlowSchema with this name among the FlowSchemas at some positions."""
         return next(self.schemas[at] for at in positions if self.name(at) == name)
 
 
@@ -215,7 +225,8 @@ def _contains(schemas: list[Manifest], schema: Manifest) -> bool:
 
 
 def assumed_levels(configuration: Configuration) -> list[Manifest]:
-    """Without `complete`, a priority level that is missing here is assumed to be in the cluster."""
+    """Return the priority levels that are assumed to exist in the cluster: without `complete`, all that no file
+    defines."""
     return [
         {"kind": "PriorityLevelConfiguration", "metadata": {"name": server.level_of(manifest)}}
         for manifest in configuration.objects
@@ -224,13 +235,13 @@ def assumed_levels(configuration: Configuration) -> list[Manifest]:
 
 
 class Decisions(NamedTuple):
-    """What happens to all requests of a world."""
+    """The outcome of all requests of a world."""
 
     deciding: set[tuple[int, str]]
-    """The parts that decide about a request: position of the FlowSchema, field."""
+    """The parts that are the first match of a request: position of the FlowSchema, and field."""
     ties: dict[tuple[str, str], Witness]
     captures: dict[tuple[str, str], Witness]
-    """FlowSchemas of the user and protected ones, whatever their priority levels are."""
+    """Pairs of a FlowSchema of the user and a protected FlowSchema, whatever their priority levels are."""
     shared: set[str]
     """Priority levels with requests that go to no protected FlowSchema without the user's FlowSchemas."""
 
@@ -261,14 +272,21 @@ class Decisions(NamedTuple):
                 (taker, f"{field}.{member}[{request.entries[rule]}]"),
             )
         )
-        if user.is_usual:
+        is_usual = user.is_usual and request.is_usual
+        if is_usual:
             for rival in layout.rivals[taker]:
                 if both & layout.rules_of[rival]:
                     self.ties.setdefault((world.name(taker), world.name(rival)), witness)
         is_protected = world.name(loser) in world.protected
-        if user.is_usual and not is_protected:
+        if is_usual and not is_protected:
             self.shared.add(server.level_of(world.schemas[taker]))
-        if user.is_system and is_protected and taker in world.own and world.name(taker) != world.name(loser):
+        if (
+            user.is_system
+            and request.is_usual
+            and is_protected
+            and taker in world.own
+            and world.name(taker) != world.name(loser)
+        ):
             self.captures.setdefault((world.name(taker), world.name(loser)), witness)
 
 
@@ -277,17 +295,17 @@ class Layout(NamedTuple):
 
     rules: tuple[Manifest, ...]
     owner: tuple[int, ...]
-    """For each rule the position of its FlowSchema."""
+    """The position of the FlowSchema of each rule."""
     fields: tuple[str, ...]
-    """For each rule its field."""
+    """The field of each rule."""
     rules_of: tuple[int, ...]
-    """For each FlowSchema the bit mask of its rules."""
+    """The bit mask of the rules of each FlowSchema."""
     with_own: int
     """Bit mask of the rules of all FlowSchemas that are effective in the configuration."""
     without_own: int
     """Bit mask of the rules of all FlowSchemas that would be effective without the user's FlowSchemas."""
     rivals: dict[int, list[int]]
-    """For each effective FlowSchema those behind it of equal precedence, if one of the two is the user's."""
+    """For each effective FlowSchema, the later FlowSchemas of equal precedence, if at least one of both is the user's."""
 
     @classmethod
     def of(cls, world: World) -> Layout:
@@ -302,6 +320,7 @@ class Layout(NamedTuple):
                 second
                 for second in sorted(world.with_own)
                 if second > first
+                and not world.skipped & {first, second}
                 and server.precedence_of(world.schemas[first]) == server.precedence_of(world.schemas[second])
                 and world.own & {first, second}
             ]

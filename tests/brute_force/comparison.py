@@ -1,4 +1,4 @@
-"""The findings of `apflint check` compared with what the enumeration says, in both directions."""
+"""Comparison of the findings of `apflint check` with the enumeration: false claims and missed cases."""
 
 from __future__ import annotations
 
@@ -12,9 +12,20 @@ from apflint.engine import Options, check
 from apflint.releases import parse_release
 
 from . import server
-from .claims import UNPROTECTED, Claims, claims, is_covered, matches_nothing, names_of_built_in, rules_of_part
+from .claims import (
+    UNPROTECTED,
+    Claims,
+    assumed_levels,
+    claims,
+    is_covered,
+    matches_nothing,
+    names_of_built_in,
+    rules_of_part,
+)
 from .configurations import built_in
 from .examples import examples
+from .losses import captured_methods, losses, missed_paths
+from .outsider_comparison import outsider_differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +35,8 @@ if TYPE_CHECKING:
     from .configurations import Configuration
     from .server import Manifest
 
-RULES = ("APF501", "APF502", "APF503", "APF504", "APF506", "APF507")
-PROVEN = ("APF501", "APF502", "APF503", "APF507")
+RULES = ("APF501", "APF502", "APF503", "APF504", "APF506", "APF507", "APF508", "APF514", "APF517", "APF518", "APF601")
+PROVEN = ("APF501", "APF502", "APF503", "APF507", "APF508", "APF514", "APF517", "APF518", "APF601")
 EXPLAINING = ("APF504", "APF506")
 PART = re.compile(r"spec\.rules\[\d+\](?:\.\w+\[\d+\])?")
 BLOCKER = re.compile(r'"([^"]+)" \((?:precedence )?\d+\)')
@@ -57,7 +68,7 @@ def run_check(configuration: Configuration) -> tuple[Finding, ...]:
 
 
 def compare(configuration: Configuration, rules: Sequence[str] = PROVEN) -> tuple[Difference, ...]:
-    """The differences between the findings of these rules and what is true."""
+    """Return the differences between the findings of these rules and the claims of the enumeration."""
     return tuple(
         difference
         for difference in differences(configuration, claims(configuration), run_check(configuration))
@@ -66,12 +77,15 @@ def compare(configuration: Configuration, rules: Sequence[str] = PROVEN) -> tupl
 
 
 def differences(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    for compared in (_unreachable, _ties, _captures):
+    for compared in (_unreachable, _ties, _captures, _losses, _captured_methods, _missed_paths):
         yield from compared(configuration, true, findings)
+    for difference in outsider_differences(configuration, true, findings):
+        yield Difference(*difference)
 
 
 def _unreachable(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """APF501 and APF502: the same parts, unless APF504 or APF506 says why a part matches nothing at all."""
+    """Compare APF501 and APF502: the same unreachable parts, except parts for which APF504 or APF506 explains why they
+    match nothing."""
     reported = {
         (name_of(finding), finding.field): finding for finding in findings if finding.rule in ("APF501", "APF502")
     }
@@ -85,12 +99,31 @@ def _unreachable(configuration: Configuration, true: Claims, findings: Sequence[
             yield Difference(finding.rule, "false claim", f"{name}: {field} is reported by the wrong rule")
         else:
             yield from _blockers(configuration, finding)
-        if finding.rule == "APF501" and finding.severity != ("error" if configuration.complete else "warning"):
-            yield Difference(finding.rule, "false claim", f"{name}: severity {finding.severity}")
+        if finding.rule == "APF501":
+            yield from _severity(configuration, name, finding)
+
+
+def _severity(configuration: Configuration, name: str, finding: Finding) -> Iterator[Difference]:
+    """Return the expected severity: `error` if the finding is true even if levels that no file defines do not exist,
+    else `warning`."""
+    has_assumed = not configuration.complete and bool(assumed_levels(configuration))
+    if finding.severity == "error":
+        without = claims(configuration._replace(complete=True)).unreachable if has_assumed else ()
+        if has_assumed and (name, finding.field) not in without and name_of(finding) not in _skipped(configuration):
+            yield Difference("APF501", "false claim", f"{name}: an error that an assumed level refutes")
+    elif finding.severity != "warning" or not has_assumed:
+        yield Difference("APF501", "false claim", f"{name}: severity {finding.severity}")
+
+
+def _skipped(configuration: Configuration) -> set[str]:
+    """Return the names of the FlowSchemas that are skipped if their assumed level does not exist."""
+    stored = {server.name_of(manifest) for manifest in built_in(configuration.kubernetes)}
+    assumed = {server.name_of(level) for level in assumed_levels(configuration)} - stored
+    return {name for name, schema in flow_schemas(configuration).items() if server.level_of(schema) in assumed}
 
 
 def _blockers(configuration: Configuration, finding: Finding) -> Iterator[Difference]:
-    """What a finding names as the reason covers the part, and none of it could be left out."""
+    """Check that the FlowSchemas and rules that a finding names cover the part, and that each of them is necessary."""
     name, field = name_of(finding), str(finding.field)
     schemas = flow_schemas(configuration)
     own = schemas[name]
@@ -111,7 +144,7 @@ def _blockers(configuration: Configuration, finding: Finding) -> Iterator[Differ
 
 
 def flow_schemas(configuration: Configuration) -> dict[str, Manifest]:
-    """All FlowSchemas by name: the built-in ones and, in place of those of the same name, the user's."""
+    """Return all FlowSchemas by name. A FlowSchema of the user replaces the built-in one of the same name."""
     objects = (*built_in(configuration.kubernetes), *configuration.objects)
     return {server.name_of(manifest): manifest for manifest in objects if manifest["kind"] == "FlowSchema"}
 
@@ -129,10 +162,10 @@ def _is_explained(configuration: Configuration, part: tuple[str, str], findings:
 
 
 def _ties(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """APF503: one finding for each precedence, which names the tied FlowSchemas and no others.
+    """Compare APF503: one finding for each precedence, which names exactly the tied FlowSchemas.
 
-    Harmless ties are reported as information if there are no others of this precedence. The tie of an unreachable FlowSchema
-    is left to APF501, and a copy of a FlowSchema to APF516.
+    Harmless ties have the severity info if there are no other ties of this precedence. APF501 reports unreachable
+    FlowSchemas instead, and APF516 copies of FlowSchemas.
     """
     schemas = flow_schemas(configuration)
     unreachable = {name for name, field in true.unreachable if field == "metadata.name"}
@@ -163,14 +196,15 @@ def _ties(configuration: Configuration, true: Claims, findings: Sequence[Finding
 
 
 def _without_order(value: object) -> object:
-    """A value whose lists are sets: neither the order nor the repetition of rules and their items has an effect."""
+    """Convert the lists of a value to sets, because the order and the repetition of rules and their items have no
+    effect."""
     if isinstance(value, dict):
         return frozenset((key, _without_order(item)) for key, item in value.items())
     return frozenset(map(_without_order, value)) if isinstance(value, list) else value
 
 
 def _captures(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """APF507: the same pairs of a FlowSchema of the user's and a protected FlowSchema."""
+    """Compare APF507: the same pairs of a FlowSchema of the user and a protected FlowSchema."""
     protected = names_of_built_in(configuration.kubernetes).difference(UNPROTECTED)
     reported = {
         (name_of(finding), name): finding
@@ -193,10 +227,68 @@ def _captures(configuration: Configuration, true: Claims, findings: Sequence[Fin
             yield Difference("APF507", "false claim", f"no example of {missing}: {finding.message}")
 
 
-def involved(finding: Finding, configuration: Configuration) -> frozenset[str]:
-    """The FlowSchemas that a finding names: its object, those of related places, and names in quotes.
+def _losses(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
+    """Compare APF517: the same redefined FlowSchemas, each with a request that the original definition would capture."""
+    reported = {name_of(finding): finding for finding in findings if finding.rule == "APF517"}
+    lost = losses(configuration)
+    for name, loss in lost.items():
+        if name not in reported:
+            yield Difference("APF517", "miss", f"{name}: {loss.witness}")
+    schemas = {server.name_of(schema): schema for schema in true.order}
+    for name, finding in reported.items():
+        if name not in lost or finding.severity != lost[name].severity:
+            yield Difference("APF517", "false claim", f"{name}: {finding.severity} {finding.message}")
+            continue
+        shown = [
+            (example.path_through(lost[name].order_before)[0], example.path_through(true.order)[0])
+            for example in examples(finding.message)
+        ]
+        if not shown or any(
+            before != name or after == name or server.level_of(schemas[after]) in lost[name].kept_levels
+            for before, after in shown
+        ):
+            yield Difference("APF517", "false claim", f"{name}: the example is not lost: {finding.message}")
 
-    A tie is between FlowSchemas of finding precedence: other names in quotes are those of priority levels.
+
+def _captured_methods(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
+    """Compare APF514: the same entries, except entries in unreachable parts (APF501, APF502)."""
+    captured = {
+        (name, field): captor
+        for (name, field), captor in captured_methods(configuration).items()
+        if not any(
+            name == other and (part == "metadata.name" or f"{field}.".startswith(f"{part}."))
+            for other, part in true.unreachable
+        )
+    }
+    effective = {server.name_of(schema) for schema in true.order}
+    reported = {
+        (name_of(finding), finding.field or ""): finding
+        for finding in findings
+        if finding.rule == "APF514" and name_of(finding) in effective
+    }
+    for key, captor in captured.items():
+        if key not in reported or captor not in _quoted(reported[key]):
+            yield Difference("APF514", "miss", f"{key}: captured by {captor}")
+    for key, finding in reported.items():
+        if key not in captured:
+            yield Difference("APF514", "false claim", f"{key}: {finding.message}")
+
+
+def _missed_paths(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
+    """Compare Compare APF508: the same FlowSchemas at the same rule, except unreachable FlowSchemas (APF501)."""
+    unreachable = {name for name, field in true.unreachable if field == "metadata.name"}
+    missed = {item for item in missed_paths(configuration).items() if item[0] not in unreachable}
+    reported = {(name_of(finding), finding.field): finding for finding in findings if finding.rule == "APF508"}
+    for item in missed - reported.keys():
+        yield Difference("APF508", "miss", f"{item}")
+    for item in reported.keys() - missed:
+        yield Difference("APF508", "false claim", f"{item}: {reported[item].message}")
+
+
+def involved(finding: Finding, configuration: Configuration) -> frozenset[str]:
+    """Return the FlowSchemas that a finding names: its object, the objects of related places, and names in quotes.
+
+    A tie is between FlowSchemas of the same precedence, so other quoted names are those of priority levels.
     """
     schemas = flow_schemas(configuration)
     related = {_file_name(configuration, place.file) for place in finding.related}
@@ -212,13 +304,13 @@ def _quoted(finding: Finding) -> set[str]:
 
 
 def name_of(finding: Finding) -> str:
-    """The name of the object that a finding is about."""
+    """Return the name of the object of a finding."""
     assert finding.object is not None
     return finding.object.name or ""
 
 
 def _file_name(configuration: Configuration, file: str) -> str:
-    """The name of the object in a file."""
+    """Return the name of the object in a file."""
     kind, _, number = file.removesuffix(".json").partition("-")
     manifests = configuration.context if kind == "context" else configuration.manifests
     return server.name_of(manifests[int(number)])

@@ -1,7 +1,7 @@
-"""Configurations for the comparison, from a seed: the same seed gives the same manifests everywhere.
+"""Generator of configurations for the comparison.
 
-Few values, so that FlowSchemas meet, tie, shadow and capture often: each configuration draws its own small pool of
-precedences, subjects and request attributes.
+The same seed gives the same manifests everywhere. Each configuration draws its values from a small pool of precedences,
+subjects and request attributes, so that FlowSchemas often overlap, tie, shadow each other and capture requests.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ ODD_GROUPS = ("system:serviceaccounts:Not_A_Name", "system:monitoring", "system:
 ODD_RESOURCES = ("status", "pods/exec", "*/scale", "Pods", "nodes/proxy", "namespaces/status", "namespaces/finalize")
 ODD_PATHS = ("/api/*", "/api/v1/*", "/apis/apps/*", "/healthz/", "/hea", "/debug/*", "/debug/pprof/heap")
 ODD = 0.08
-"""How often a value is drawn from the odd ones."""
+"""Probability of drawing a value from the unusual ones."""
 HTTP_VERBS = ("get", "patch", "delete", "list")
 
 
@@ -112,10 +112,10 @@ class Configuration(NamedTuple):
 
     kubernetes: str
     complete: bool
-    """Whether the manifests and the built-in objects are all that the cluster has."""
+    """Whether the manifests and the built-in objects are the complete configuration of the cluster (`--complete`)."""
     manifests: tuple[Manifest, ...]
     context: tuple[Manifest, ...] = ()
-    """Manifests that are known and not reported on."""
+    """Manifests that are read as context (`--context`) and have no findings."""
 
     @property
     def objects(self) -> tuple[Manifest, ...]:
@@ -125,7 +125,7 @@ class Configuration(NamedTuple):
 
 @cache
 def built_in(release: str) -> tuple[Manifest, ...]:
-    """The objects that a fresh server of the release stores, as recorded."""
+    """Return the recorded objects of a new server of the release."""
     version = f"{release}-{RELEASES[release]}"
     rows = map(json.loads, RECORDED.read_text(encoding="utf-8").splitlines())
     return tuple(manifest(row["kind"], row["name"], row["spec"], release) for row in rows if version in row["in"])
@@ -136,7 +136,7 @@ def manifest(kind: str, name: str, spec: dict[str, Any], release: str) -> Manife
 
 
 def configuration(seed: int | str) -> Configuration:
-    """A configuration of 1 to 6 FlowSchemas, sometimes of 11, with 1 to 3 rules each."""
+    """Generate a configuration of 1 to 6 FlowSchemas, sometimes of 11, with 1 to 3 rules each."""
     random = Random(f"configuration {seed}")
     kubernetes = random.choice(("1.36", "1.36", "1.29", "1.25"))
     complete, manifests = random.random() < 0.5, _manifests(random, kubernetes)
@@ -161,7 +161,7 @@ def _manifests(random: Random, kubernetes: str) -> list[Manifest]:
 
 
 class _Pool(NamedTuple):
-    """The values that the objects of one configuration are made of."""
+    """The pool of values for the objects of one configuration."""
 
     precedences: tuple[int, ...]
     levels: tuple[str, ...]
@@ -198,7 +198,7 @@ def _spec(random: Random, pool: _Pool) -> dict[str, Any]:
 
 
 def _rule(random: Random, pool: _Pool) -> Manifest:
-    rule: Manifest = {"subjects": _some(random, pool.subjects, 2)}
+    rule: Manifest = {"subjects": _sample_items(random, pool.subjects, 2)}
     kinds = random.choice((("resource",), ("resource",), ("non-resource",), ("resource", "non-resource")))
     if "resource" in kinds:
         rule["resourceRules"] = [
@@ -212,7 +212,7 @@ def _rule(random: Random, pool: _Pool) -> Manifest:
 
 
 def _varied(random: Random, draw: Callable[[Random], Manifest], pool: tuple[Manifest, ...]) -> Manifest:
-    """An entry of the pool, or one that differs from it in an attribute."""
+    """Return an entry of the pool, or a copy with one changed attribute."""
     entry = dict(random.choice(pool))
     if random.random() < 0.4:
         other = draw(random)
@@ -222,7 +222,7 @@ def _varied(random: Random, draw: Callable[[Random], Manifest], pool: tuple[Mani
     return entry
 
 
-def _some(random: Random, values: tuple[T, ...], most: int) -> list[T]:
+def _sample_items(random: Random, values: tuple[T, ...], most: int) -> list[T]:
     return [random.choice(values) for _ in range(random.randint(1, most))]
 
 
@@ -231,7 +231,7 @@ def _either(random: Random, values: tuple[str, ...], odd: tuple[str, ...]) -> st
 
 
 def _values(random: Random, values: tuple[str, ...], odd: tuple[str, ...] = ()) -> list[str]:
-    """A lone wildcard, or a few different values."""
+    """Return a list with only a wildcard, or with a few different values."""
     if odd and random.random() < ODD:
         return random.sample((*values, *odd), random.randint(1, 4))
     return ["*"] if random.random() < 0.4 else random.sample(values, random.randint(1, min(3, len(values))))

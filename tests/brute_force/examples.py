@@ -1,4 +1,4 @@
-"""The example requests that findings show as commands, read independently of apflint's own parser."""
+"""A parser for the example commands of findings that shares no code with apflint's own parser."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ API_GROUPS = {
     }.items()
     for resource in resources.split()
 }
-"""The API groups of resources that are named without one, except for the core group."""
+"""The API groups of resources that commands name without a group. Resources of the core group are not listed."""
 
 
 class Example(NamedTuple):
-    """The request of a command."""
+    """The request of an example command."""
 
     command: str
     user: User
@@ -79,7 +79,8 @@ def _split(arguments: list[str]) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def _groups(name: str, groups: list[str]) -> frozenset[str]:
-    """The groups of an impersonated user: a node gets its own group only if no other is given."""
+    """Return the groups of an impersonated user. A node gets the group `system:nodes` only if the command names no
+    group."""
     added = frozenset({AUTHENTICATED}) if groups and name.startswith(NODE) else own_groups(name)
     return added.union(groups)
 

@@ -1,4 +1,4 @@
-"""The smallest configuration that still shows a difference, for a reader who has to find its cause."""
+"""Reduction of a configuration to the smallest one that still shows a difference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Path = tuple[str | int, ...]
 
 
 def reduce(configuration: Configuration, holds: Callable[[Configuration], bool]) -> Configuration:
-    """Removes objects and items of lists, one after the other, as long as `holds` stays true of what is left."""
+    """Remove objects and items of lists, one after the other, as long as `holds` is true for the remaining
+    configuration."""
     changed = True
     while changed:
         changed = False
@@ -44,7 +45,7 @@ def _smaller(configuration: Configuration) -> Iterator[Configuration]:
 
 
 def _lists(value: Any, path: Path) -> Iterator[Path]:
-    """The paths of the removable items: those of lists that have more, and optional lists of rules."""
+    """Return the paths of removable items: items of lists with several items, and optional lists of rules."""
     if isinstance(value, dict):
         if value.get("resourceRules") and value.get("nonResourceRules"):
             yield from ((*path, member) for member in ("resourceRules", "nonResourceRules"))
@@ -64,13 +65,13 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def as_yaml(configuration: Configuration, *comments: str) -> str:
-    """The manifests as a file, with comments above; those of the context come first."""
+    """Return the manifests as a YAML file with comments at the top. The manifests of the context come first."""
     world = " --complete" if configuration.complete else ""
     head = [f"apflint check --kubernetes {configuration.kubernetes}{world}", *comments]
     if configuration.context:
         head.append(f"the first {len(configuration.context)} are --context")
     lines = (line for comment in head for line in comment.splitlines())
-    # A copy has no item twice, so that no anchors are printed.
+    # Copy the manifests, so that PyYAML finds no shared objects and writes no anchors.
     manifests = json.loads(json.dumps(configuration.objects))
     text = yaml.safe_dump_all(manifests, sort_keys=False, default_flow_style=None, width=140)
     return "".join(f"# {line}\n" for line in lines) + text

@@ -1,9 +1,9 @@
 """The matching rules of kube-apiserver on plain manifests: a reference that shares no code with apflint.
 
-Sources: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/rule.go (which requests a FlowSchema matches), apf_controller.go
-(`digestFlowSchemasLocked`: which FlowSchemas are effective, and their order), and
-staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go (attributes of a request). `test_server.py` compares this
-module with recorded answers of a kube-apiserver. Slow and literal on purpose.
+Sources: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/rule.go (which requests a FlowSchema matches),
+apf_controller.go (`digestFlowSchemasLocked`: which FlowSchemas are effective, and their order), and
+staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go (attributes of a request). `test_server.py` compares
+this module with recorded answers of a kube-apiserver. The code is slow on purpose: it follows the Go code line by line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class User(NamedTuple):
 
 
 class Request(NamedTuple):
-    """The attributes of a request that FlowSchemas look at; an attribute that does not apply is empty."""
+    """The attributes of a request that FlowSchemas match. Attributes that do not apply are empty."""
 
     is_resource: bool
     verb: str
@@ -46,7 +46,7 @@ class Request(NamedTuple):
 
     @property
     def is_classified(self) -> bool:
-        """Whether API Priority and Fairness sees the request: long-running requests bypass it, except watches."""
+        """Whether API Priority and Fairness classifies the request: long-running requests other than watches bypass it."""
         if self.verb == "watch":
             return True
         if self.is_resource:
@@ -55,7 +55,7 @@ class Request(NamedTuple):
 
 
 class Match(NamedTuple):
-    """What decides about a request: a FlowSchema, and the first rule, subject and entry in it that match."""
+    """The match of a request: a FlowSchema, and its first rule, subject and entry that match."""
 
     schema: int
     """Index into the order of FlowSchemas."""
@@ -69,7 +69,7 @@ class Match(NamedTuple):
 
 
 def includes(values: Sequence[str], value: str) -> bool:
-    """Whether a list includes a value; `*` is a wildcard only if it is the sole item."""
+    """Return whether a list includes a value. `*` is a wildcard only if it is the only item."""
     return list(values) == ["*"] or value in values
 
 
@@ -102,7 +102,8 @@ def matches_resource_rule(rule: Manifest, request: Request) -> bool:
 
 
 def matches_url(url: str, path: str) -> bool:
-    """Whether an entry of nonResourceURLs matches a path: each entry is also a directory prefix, with or without `*`."""
+    """Return whether an entry of nonResourceURLs matches a path. An entry is also a directory prefix, with or without
+    `*`."""
     if url in ("*", path):
         return True
     prefix = url.removesuffix("*")
@@ -116,7 +117,7 @@ def matches_non_resource_rule(rule: Manifest, request: Request) -> bool:
 
 
 def first(matches: Iterable[bool]) -> int | None:
-    """The index of the first true value."""
+    """Return the index of the first true value."""
     return next((index for index, match in enumerate(matches) if match), None)
 
 
@@ -125,7 +126,7 @@ def first_subject(rule: Manifest, user: User) -> int | None:
 
 
 def first_entry(rule: Manifest, request: Request) -> int | None:
-    """The first matching item of `resourceRules` or `nonResourceRules`, whichever list the request is for."""
+    """Return the first matching item of `resourceRules` for a resource request, else of `nonResourceRules`."""
     if request.is_resource:
         return first(matches_resource_rule(entry, request) for entry in rule.get("resourceRules") or [])
     return first(matches_non_resource_rule(entry, request) for entry in rule.get("nonResourceRules") or [])
@@ -153,15 +154,15 @@ def rules_of(schema: Manifest) -> list[Manifest]:
 
 
 def matching_order(schema: Manifest) -> tuple[int, bytes]:
-    """The sort key of FlowSchemas: precedence, then the name byte by byte."""
+    """Return the sort key of a FlowSchema: the precedence, then the name byte by byte."""
     return precedence_of(schema), name_of(schema).encode()
 
 
 def effective_flow_schemas(objects: Iterable[Manifest], mandatory: Iterable[Manifest]) -> list[Manifest]:
-    """The FlowSchemas that requests are matched against, in this order.
+    """Return the FlowSchemas that the server matches requests against, in matching order.
 
-    A FlowSchema whose priority level is missing is skipped. A mandatory FlowSchema that is missing is imagined: `exempt`
-    before and `catch-all` behind all others, whatever their precedence.
+    The server skips a FlowSchema whose priority level is missing. It adds a missing mandatory FlowSchema: `exempt`
+    before and `catch-all` after all others, whatever their precedence.
     """
     stored = {(manifest["kind"], name_of(manifest)): manifest for manifest in objects}
     schemas = [schema for (kind, _), schema in stored.items() if kind == "FlowSchema"]
@@ -182,7 +183,8 @@ def effective_flow_schemas(objects: Iterable[Manifest], mandatory: Iterable[Mani
 
 
 def classify(order: Sequence[Manifest], user: User, request: Request) -> Match | None:
-    """The first FlowSchema in the order that matches, and what matches in it; None if the server falls back to `catch-all`."""
+    """Return the first FlowSchema in the order that matches, with its match, or None if the server falls back to
+    `catch-all`."""
     for position, schema in enumerate(order):
         for number, rule in enumerate(rules_of(schema)):
             subject, entry = first_subject(rule, user), first_entry(rule, request)
@@ -212,7 +214,7 @@ def is_resource_path(path: str) -> bool:
 
 
 def parse_request(method: str, url: str) -> Request | None:
-    """The attributes of a request; None if the server answers with an error before it classifies the request."""
+    """Return the attributes of a request, or None if the server answers with an error before it classifies the request."""
     raw, _, query = url.partition("?")
     path = unquote(raw)
     if not is_resource_path(path):
@@ -238,7 +240,7 @@ def parse_request(method: str, url: str) -> Request | None:
 
 
 def is_watch(query: str) -> bool:
-    """Whether the query parameter `watch` is true: any value except `false` and `0`; the first value counts.
+    """Return whether the query parameter `watch` is true: its first value is neither `false` nor `0`.
 
     Go's `url.ParseQuery` drops pairs with a semicolon or a broken escape.
     """

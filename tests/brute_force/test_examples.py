@@ -1,4 +1,4 @@
-"""The commands of findings, read independently."""
+"""The independent parser of example commands: accepted and rejected commands."""
 
 from __future__ import annotations
 

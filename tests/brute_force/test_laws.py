@@ -1,4 +1,4 @@
-"""Changes that cannot matter to a server change no finding."""
+"""Changes without an effect on the server do not change findings."""
 
 from __future__ import annotations
 
@@ -26,16 +26,22 @@ Reported = set[tuple[str, str, str, str | None, str]]
 
 
 def reported(config: Configuration, rules: tuple[str, ...] = PROVEN) -> Reported:
-    """Rule, FlowSchema, others that the finding is about, field and severity of each finding."""
+    """Return rule, FlowSchema, other named FlowSchemas, field and severity of each finding."""
     return {
-        (finding.rule, name_of(finding), ", ".join(sorted(about(finding, config))), finding.field, finding.severity)
+        (finding.rule, name_of(finding), ", ".join(sorted(about(finding, config))), field_of(finding), finding.severity)
         for finding in run_check(config)
         if finding.rule in rules
     }
 
 
+def field_of(finding: Finding) -> str | None:
+    """Return the field of a finding, except for APF518 and APF601, which choose one of several subjects by their order."""
+    return None if finding.rule in ("APF518", "APF601") else finding.field
+
+
 def about(finding: Finding, config: Configuration) -> Iterable[str]:
-    """Which FlowSchemas are tied, or captured from. Of what covers a part there may be several choices."""
+    """Return the FlowSchemas that are tied with or captured from. What covers an unreachable part is left out, because
+    there may be several choices."""
     return involved(finding, config) if finding.rule in ("APF503", "APF507") else ()
 
 
@@ -61,13 +67,13 @@ def test_the_order_of_values_in_a_list(config: Configuration, random: Random) ->
 
 
 def test_the_order_of_rules_subjects_and_entries(config: Configuration, random: Random) -> None:
-    """Only APF502 depends on it: of two parts that cover each other it reports the later."""
+    """Only APF502 depends on the order: of two parts that cover each other, it reports the later one."""
     rules = tuple(rule for rule in PROVEN if rule != "APF502")
     assert reported(mapped(config, lambda value: shuffled(value, random)), rules) == reported(config, rules)
 
 
 def test_the_names_of_objects(config: Configuration) -> None:
-    """As long as names sort as before."""
+    """Renaming objects changes nothing if the names sort as before."""
     built_in_names = {server.name_of(manifest) for manifest in built_in(config.kubernetes)}
     renamed = {name: f"{name}-of-ours" for name in map(server.name_of, config.objects) if name not in built_in_names}
     in_order = sorted({*renamed, *built_in_names})
@@ -118,7 +124,7 @@ def shuffled(values: list[Any], random: Random) -> list[Any]:
 
 
 def mapped(config: Configuration, change: Callable[[list[Any]], list[Any]]) -> Configuration:
-    """The configuration with every list in its manifests changed."""
+    """Return the configuration with a function applied to every list in its manifests."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, dict):
@@ -130,12 +136,12 @@ def mapped(config: Configuration, change: Callable[[list[Any]], list[Any]]) -> C
 
 
 def named(name: str) -> str:
-    """An object or a subject of this name, as JSON."""
+    """Return the JSON fragment that names an object or a subject."""
     return json.dumps({"name": name})
 
 
 def replaced(config: Configuration, changes: dict[str, str]) -> Configuration:
-    """The configuration with pieces of its JSON replaced."""
+    """Return the configuration with fragments of its JSON replaced."""
     text = json.dumps((config.manifests, config.context))
     for piece, new in changes.items():
         text = text.replace(piece, new)

@@ -1,4 +1,5 @@
-"""The reference agrees with what a kube-apiserver 1.36.2 did: attributes of requests, matching order, classification."""
+"""The reference agrees with recordings of kube-apiserver 1.36.2: attributes of requests, matching order,
+classification."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def lines(name: str) -> list[Any]:
 
 @cache
 def recorded_orders() -> dict[str, list[Manifest]]:
-    """The effective FlowSchemas of each recorded configuration, by its id."""
+    """Return the effective FlowSchemas of each recorded configuration, by the id of the configuration."""
     defaults, *rows = lines("configs.jsonl")
     base = [manifest(value) for value in defaults["objects"]]
     orders = {}

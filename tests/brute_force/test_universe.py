@@ -1,4 +1,4 @@
-"""The universe has every kind of user and request: none is missing, and none is made up."""
+"""The universe contains every possible kind of user and request, and no impossible kind."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def rules_of(config: Configuration) -> list[Manifest]:
 
 
 def random_user(random: Random, rules: list[Manifest]) -> User:
-    """Somebody whom authentication can report."""
+    """Generate a user that authentication can report."""
     subjects = [subject for rule in rules for subject in rule["subjects"]]
     accounts = [
         f"system:serviceaccount:{space}:{name}" for space in ("ci", "kube-system", "other") for name in ("a", "runner")
@@ -125,7 +125,7 @@ def test_no_user_and_no_request_is_missing(seed: int) -> None:
     requests = {(request.entries, request.request.is_resource) for request in space.requests}
     for _ in range(300):
         user, request = random_user(random, rules), random_request(random)
-        # Whatever is claimed of unusual users holds as well if a usual user makes the same requests.
+        # Claims about unusual users are also true for a usual user who makes the same requests.
         more = itertools.product({True, is_usual(user)}, {True, is_system(user)})
         assert any((subjects_of(rules, user), *kind) in users for kind in more), user
         if request is not None and request.is_classified:

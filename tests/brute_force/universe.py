@@ -1,12 +1,12 @@
-"""All users and all requests that a set of FlowSchemas can tell apart, one of each kind.
+"""All users and requests that a set of FlowSchemas can distinguish, with one example of each kind.
 
 FlowSchemas compare each attribute of a user or a request with literal values, or with prefixes (paths, names of service
 accounts). So two values that get the same answer from every item of every list are interchangeable, and a finite set of
 values stands for all: the mentioned values, and a fresh value that nothing mentions (one under each mentioned prefix).
-The universe is the product of these values, minus the combinations that no server sees.
+The universe is the product of these values, minus the combinations that no server receives.
 
-Who can make requests is what `apflint.proofs` documents as the world "authenticated": authentication adds groups,
-all other groups are free to everybody except service accounts and `system:anonymous`.
+The possible users are those of the world "authenticated" in `apflint.proofs`: authentication adds some groups, and
+users can have any other groups, except service accounts and `system:anonymous`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletec
 """The verbs of resource requests; the verb of OPTIONS and other methods is empty."""
 HTTP_VERBS = ("get", "post", "put", "patch", "delete", "head", "options", "watch")
 """Verbs of non-resource requests: HTTP methods in lower case. Any other token is a method too."""
+CLUSTER_SCOPED = (("", "nodes"),)
+"""API group and name of each resource without namespaces in the generated configurations, except `namespaces`: the server reads
+the name of a Namespace as the namespace of a request."""
 METHODS = {
     "get": "GET",
     "list": "GET",
@@ -59,31 +62,34 @@ SERVICE_ACCOUNT_NAME = re.compile(rf"{server.SERVICE_ACCOUNT}{LABEL}:{LABEL}(\.{
 
 
 class UserClass(NamedTuple):
-    """Users that no subject tells apart, with one of them as an example."""
+    """Users that no subject distinguishes, represented by one of them."""
 
     user: User
     is_usual: bool
-    """An ordinary user who is not in `system:nodes`, or a user of the system with exactly its own groups."""
+    """Whether the user is an ordinary user outside of `system:nodes`, or a user of the system with exactly its own
+    groups."""
     is_system: bool
-    """A part of the cluster with exactly its own groups."""
+    """Whether the user is a component of the cluster, with exactly the groups of the component."""
     subjects: tuple[int, ...]
-    """For each rule of the universe the index of the first matching subject, or -1."""
+    """Index of the first matching subject of each rule of the universe, or -1."""
     rules: int
-    """Bit mask: the rules with a matching subject."""
+    """Bit mask of the rules with a matching subject."""
 
 
 class RequestClass(NamedTuple):
-    """Requests that no rule tells apart, with one of them as an example."""
+    """Requests that no rule distinguishes, represented by one of them."""
 
     request: Request
     entries: tuple[int, ...]
-    """For each rule of the universe the index of the first matching item of the list for its kind of request, or -1."""
+    """Index of the first matching item of each rule of the universe, in its list for this kind of request, or -1."""
     rules: int
-    """Bit mask: the rules with a matching item."""
+    """Bit mask of the rules with a matching item."""
+    is_usual: bool
+    """False for a request for a cluster-scoped resource in a namespace, which no client sends."""
 
 
 class Universe(NamedTuple):
-    """All users and requests that these rules can tell apart. A rule is known by its position in `rules`."""
+    """All users and requests that these rules can distinguish. A rule is identified by its position in `rules`."""
 
     rules: tuple[Manifest, ...]
     users: tuple[UserClass, ...]
@@ -98,7 +104,7 @@ def universe(rules: Sequence[Manifest]) -> Universe:
 
 
 def own_groups(name: str) -> frozenset[str]:
-    """The groups that a user has without an administrator's doing: from authentication, or a node's certificate."""
+    """Return the groups that a user has without configuration: from authentication, or from the certificate of a node."""
     if name == ANONYMOUS:
         return frozenset({UNAUTHENTICATED})
     if name.startswith(server.SERVICE_ACCOUNT):
@@ -108,7 +114,7 @@ def own_groups(name: str) -> frozenset[str]:
 
 
 def user_names(subjects: Sequence[Manifest]) -> list[str]:
-    """Users that are mentioned, users of the system, and one fresh user of each kind."""
+    """Return the names of mentioned users, of users of the system, and of one fresh user of each kind."""
     mentioned = [name for subject in subjects if (name := _user_name(subject)) is not None]
     namespaces = {subject["serviceAccount"]["namespace"] for subject in subjects if subject["kind"] == "ServiceAccount"}
     namespaces |= {"kube-system"} | {
@@ -120,12 +126,13 @@ def user_names(subjects: Sequence[Manifest]) -> list[str]:
 
 
 def is_authentic(name: str) -> bool:
-    """Whether authentication reports users of this name: the prefix of service accounts is reserved for them."""
+    """Return whether authentication reports users of this name. Only service accounts have the prefix of service
+    accounts."""
     return not name.startswith(server.SERVICE_ACCOUNT) or SERVICE_ACCOUNT_NAME.fullmatch(name) is not None
 
 
 def _user_name(subject: Manifest) -> str | None:
-    """The one user that a subject is about."""
+    """Return the name of the user or service account of a subject."""
     if subject["kind"] == "User" and subject["user"]["name"] != "*":
         return str(subject["user"]["name"])
     if subject["kind"] == "ServiceAccount" and subject["serviceAccount"]["name"] != "*":
@@ -139,7 +146,7 @@ def mentioned_groups(subjects: Iterable[Manifest]) -> list[str]:
 
 
 def users(subjects: Sequence[Manifest]) -> Iterator[User]:
-    """All users: those with fewer groups first."""
+    """Return all users. Users with fewer groups come first."""
     free = [
         group
         for group in dict.fromkeys((*mentioned_groups(subjects), NODES, "fresh"))
@@ -163,7 +170,7 @@ def is_usual(user: User) -> bool:
 
 
 def is_system(user: User) -> bool:
-    """Whether this is a part of the cluster with exactly its own groups: a node, a control plane component, a prober."""
+    """Return whether a user is a node, a control plane component or a prober, with exactly its own groups."""
     prefixes = (NODE, f"{server.SERVICE_ACCOUNT}kube-system:")
     return user.groups == own_groups(user.name) and (user.name in SYSTEM_USERS or user.name.startswith(prefixes))
 
@@ -208,13 +215,14 @@ def request_classes(rules: Sequence[Manifest]) -> Iterator[RequestClass]:
         seen = set()
         for mask, request in examples(entries):
             firsts = tuple(_first_bit(mask, span) for span in spans)
-            if firsts not in seen:
-                seen.add(firsts)
-                yield RequestClass(request, firsts, _mask_of(firsts))
+            usual = is_usual_request(request)
+            if (firsts, usual) not in seen:
+                seen.add((firsts, usual))
+                yield RequestClass(request, firsts, _mask_of(firsts), usual)
 
 
 def resource_requests(entries: Sequence[Manifest]) -> Iterator[tuple[int, Request]]:
-    """Possible resource requests, each with the mask of the matching entries; each mask once."""
+    """Return possible resource requests by the bit mask of the matching entries, one request for each mask."""
 
     def values(member: str, *fresh: str) -> list[str]:
         return list(dict.fromkeys((*fresh, *(value for entry in entries for value in entry.get(member) or []))))
@@ -231,14 +239,15 @@ def resource_requests(entries: Sequence[Manifest]) -> Iterator[tuple[int, Reques
     for (verb, a), (group, b), (resource, c), (namespace, d) in itertools.product(
         verbs.items(), groups.items(), resources.items(), namespaces.items()
     ):
-        mask = a & b & c & d
-        if mask not in seen and is_possible(request := Request(True, verb, group, resource, namespace)):
-            seen.add(mask)
+        mask, request = a & b & c & d, Request(True, verb, group, resource, namespace)
+        kind = mask, is_usual_request(request)
+        if kind not in seen and is_possible(request):
+            seen.add(kind)
             yield mask, request
 
 
 def non_resource_requests(entries: Sequence[Manifest]) -> Iterator[tuple[int, Request]]:
-    """Possible non-resource requests, each with the mask of the matching entries; each mask once."""
+    """Return possible non-resource requests by the bit mask of the matching entries, one request for each mask."""
     mentioned = [verb for entry in entries for verb in entry["verbs"]]
     verbs = masks(
         (*HTTP_VERBS, "fresh", *mentioned), entries, lambda verb, entry: server.includes(entry["verbs"], verb)
@@ -257,7 +266,7 @@ def non_resource_requests(entries: Sequence[Manifest]) -> Iterator[tuple[int, Re
 
 
 def candidate_paths(urls: Iterable[str]) -> list[str]:
-    """Each mentioned path, and a fresh path below each mentioned prefix."""
+    """Return each mentioned path, and a fresh path below each mentioned prefix."""
     paths = ["/fresh"]
     for url in dict.fromkeys(urls):
         directory = f"{url.removesuffix('*').removesuffix('/')}/"
@@ -266,13 +275,20 @@ def candidate_paths(urls: Iterable[str]) -> list[str]:
     return [path for path in dict.fromkeys(paths) if path.startswith("/")]
 
 
+def is_usual_request(request: Request) -> bool:
+    """Return whether clients send the request. Kubernetes answers 404 to requests for cluster-scoped resources in a
+    namespace."""
+    name = request.resource.partition("/")[0]
+    return not request.namespace or (request.api_group, name) not in CLUSTER_SCOPED
+
+
 def is_possible(request: Request) -> bool:
-    """Whether an HTTP request has these attributes, and API Priority and Fairness sees it."""
+    """Return whether an HTTP request with these attributes exists and API Priority and Fairness classifies it."""
     return request.is_classified and server.parse_request(*http(request)) == request
 
 
 def http(request: Request) -> tuple[str, str]:
-    """A method and a URL that give these attributes, if anything does."""
+    """Return a method and a URL with these attributes, or a wrong pair if none exists."""
     if not request.is_resource:
         return request.verb.upper(), quote(request.path, safe="/*")
     resource, slash, subresource = request.resource.partition("/")
@@ -290,7 +306,7 @@ def http(request: Request) -> tuple[str, str]:
 
 
 def masks(values: Iterable[str], items: Sequence[Manifest], matches: Callable[[str, Manifest], bool]) -> dict[str, int]:
-    """For each value the bit mask of the items that match it."""
+    """Return the bit mask of the matching items for each value."""
     return {
         value: sum(1 << index for index, item in enumerate(items) if matches(value, item))
         for value in dict.fromkeys(values)
@@ -298,7 +314,7 @@ def masks(values: Iterable[str], items: Sequence[Manifest], matches: Callable[[s
 
 
 def _spans(lengths: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Start and bit mask of each of several consecutive lists."""
+    """Return the start and the bit mask of each of several consecutive lists."""
     start = 0
     for length in lengths:
         yield start, (1 << length) - 1

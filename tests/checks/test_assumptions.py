@@ -8,27 +8,40 @@ import pytest
 from support.builders import COMPLETE, findings, flow_schema, group, priority_level, rule_ids, service_account, user
 
 from apflint import catalogue
+from apflint.effective import Assumptions
 
 DANGLING = flow_schema("ci", "batch")
 UNUSED = priority_level("batch")
 SHADOWED = flow_schema("agent", precedence=1000, subjects=[service_account("kube-system", "agent")])
 
 
+def test_complete_configuration_raises_the_severity_of_an_unused_level() -> None:
+    (in_open,) = findings(UNUSED, only="APF403")
+    (in_closed,) = findings(UNUSED, only="APF403", assumptions=COMPLETE)
+    assert (in_open.severity, in_closed.severity) == ("info", "warning")
+    assert catalogue.read_rule("APF403").severity == "info"
+
+
+@pytest.mark.parametrize("assumptions", [Assumptions(), COMPLETE])
+@pytest.mark.parametrize(("rule", "manifest"), [("APF401", DANGLING), ("APF501", SHADOWED)])
+def test_objects_without_effect_are_errors(rule: str, manifest: dict[str, Any], assumptions: Assumptions) -> None:
+    (found,) = findings(manifest, only=rule, assumptions=assumptions)
+    assert found.severity == "error"
+
+
 @pytest.mark.parametrize(
-    ("rule", "manifest", "opened", "closed"),
+    ("rule", "dead"),
     [
-        ("APF401", DANGLING, "warning", "error"),
-        ("APF403", UNUSED, "info", "warning"),
-        ("APF501", SHADOWED, "warning", "error"),
+        ("APF504", {"verbs": ["get"], "apiGroups": ["apps/v1"], "resources": ["deployments"], "namespaces": ["*"]}),
+        ("APF506", {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"], "namespaces": ["*"]}),
     ],
 )
-def test_complete_configuration_raises_the_severity(
-    rule: str, manifest: dict[str, Any], opened: str, closed: str
-) -> None:
-    in_open = findings(manifest, only=rule)
-    in_closed = findings(manifest, only=rule, assumptions=COMPLETE)
-    assert [found.severity for found in in_open] == [opened] == [catalogue.read_rule(rule).severity]
-    assert [found.severity for found in in_closed] == [closed]
+def test_mistake_that_leaves_a_flow_schema_without_effect_is_an_error(rule: str, dead: dict[str, Any]) -> None:
+    alive = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
+    subjects = [service_account("ci", "runner")]
+    for resource_rules, severity in (([dead], "error"), ([dead, alive], "warning")):
+        found = findings(flow_schema("mine", subjects=subjects, resources=resource_rules), only=rule)
+        assert [finding.severity for finding in found] == [severity]
 
 
 @pytest.mark.parametrize(("rule", "manifest"), [("APF401", DANGLING), ("APF403", UNUSED)])
@@ -44,10 +57,10 @@ def test_complete_configuration_has_the_same_other_findings() -> None:
         flow_schema("b", "catch-all", subjects=[user("alice")]),
         flow_schema("c", "exempt", 3000, subjects=[group("system:serviceaccounts")]),
     )
-    told = findings(*objects)
+    reported = findings(*objects)
     closed = findings(*objects, assumptions=COMPLETE)
-    assert [one._replace(document=None) for one in told] == [one._replace(document=None) for one in closed]
-    assert {"APF407", "APF503", "APF511", "APF601", "APF602"} <= set(rule_ids(told))
+    assert [one._replace(document=None) for one in reported] == [one._replace(document=None) for one in closed]
+    assert {"APF407", "APF503", "APF511", "APF601", "APF602"} <= set(rule_ids(reported))
 
 
 def test_level_of_the_context_exists() -> None:

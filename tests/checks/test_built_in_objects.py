@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from support.builders import COMPLETE, OPEN, findings, flow_schema
+from brute_force import server
+from brute_force.configurations import built_in
+from brute_force.variants import variant, without_copies
+from support.builders import COMPLETE, OPEN, findings, flow_schema, full_text
 
 from apflint import builtin
+from apflint.effective import Assumptions
 from apflint.releases import RELEASES, Release, parse_release
-
-if TYPE_CHECKING:
-    from apflint.effective import Assumptions
 
 
 def _of_every_release() -> list[Any]:
-    return [pytest.param(one, id=one.name) for one in RELEASES]
+    return [pytest.param(release, id=release.name) for release in RELEASES]
 
 
 @pytest.mark.parametrize("target", _of_every_release())
@@ -23,12 +24,12 @@ def _of_every_release() -> list[Any]:
 def test_copies_of_built_in_objects_have_no_findings(target: Release, assumptions: Assumptions) -> None:
     copies = builtin.build_manifests(target, target.newest_version)
     assert copies
-    told = [
-        found
-        for found in findings(*copies, kubernetes=target.name, assumptions=assumptions)
-        if found.rule not in _VERSIONS
+    reported = [
+        finding
+        for finding in findings(*copies, kubernetes=target.name, assumptions=assumptions)
+        if finding.rule not in _VERSIONS
     ]
-    assert told == []
+    assert reported == []
 
 
 @pytest.mark.parametrize("target", _of_every_release())
@@ -36,13 +37,13 @@ def test_copies_without_annotations_have_no_findings(target: Release) -> None:
     copies = builtin.build_manifests(target, target.newest_version)
     for copy in copies:
         copy["metadata"].pop("annotations", None)
-    assert [found for found in findings(*copies, kubernetes=target.name) if found.rule not in _VERSIONS] == []
+    assert [finding for finding in findings(*copies, kubernetes=target.name) if finding.rule not in _VERSIONS] == []
 
 
 _VERSIONS = ("APF701", "APF702")
 
 
-"""Old releases serve only API versions that are deprecated, or off unless they are asked for."""
+"""Releases and API versions to check. Old releases serve only versions that are deprecated or disabled by default."""
 
 
 @pytest.mark.parametrize("target", _of_every_release())
@@ -51,12 +52,13 @@ def test_server_without_manifests_has_no_findings(target: Release) -> None:
 
 
 def test_objects_that_a_release_dropped_are_reported() -> None:
-    """The objects of 1.33 checked for 1.34: the two FlowSchemas that it dropped."""
+    """Checking the objects of 1.33 for 1.34 reports the two FlowSchemas that 1.34 dropped."""
     leftovers = ["endpoint-controller", "workload-leader-election"]
     objects = builtin.build_manifests(parse_release("1.33"), "v1")
     found = findings(*objects, kubernetes="1.34")
     reported = [(finding.rule, finding.object.name) for finding in found if finding.object]
-    # Their annotation makes the server delete them, which says more than that the release has none.
+    # Because of their annotation, the server deletes these objects: a more precise reason than that the release does
+    # not have them.
     assert [entry for entry in reported if entry[0] in ("APF405", "APF705")] == [("APF405", name) for name in leftovers]
     unmarked = [{**value, "metadata": {"name": value["metadata"]["name"]}} for value in objects]
     found = findings(*unmarked, kubernetes="1.34", only="APF7")
@@ -68,3 +70,29 @@ def test_objects_that_a_release_dropped_are_reported() -> None:
 
 def test_object_of_a_later_release_is_not_reported() -> None:
     assert not findings(flow_schema("system-node-high", version="v1beta1"), kubernetes="1.21", only="APF705")
+
+
+LIVE = Assumptions(complete=True, defaults=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(24))
+def test_copies_of_built_in_objects_change_no_finding(seed: int) -> None:
+    """Findings are the same with a dump of a cluster among the files, as context, or read with `--live`."""
+    config = without_copies(variant(f"copies {seed}"))
+    known = {(each["kind"], server.name_of(each)) for each in config.objects}
+    copies = [each for each in built_in(config.kubernetes) if (each["kind"], server.name_of(each)) not in known]
+    for assumptions, with_dump in ((OPEN, OPEN), (COMPLETE, COMPLETE), (COMPLETE, LIVE)):
+        expected = texts(config.manifests, config.context, assumptions, config.kubernetes)
+        for manifests, context in (
+            ((*config.manifests, *copies), config.context),
+            (config.manifests, (*copies, *config.context)),
+        ):
+            assert texts(manifests, context, with_dump, config.kubernetes) == expected
+
+
+def texts(
+    manifests: tuple[Any, ...], context: tuple[Any, ...], assumptions: Assumptions, kubernetes: str
+) -> list[tuple[str, str, str]]:
+    found = findings(*manifests, context=context, assumptions=assumptions, kubernetes=kubernetes)
+    return sorted((each.rule, each.severity, full_text(each)) for each in found)

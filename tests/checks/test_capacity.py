@@ -1,4 +1,4 @@
-"""APF602 to APF608: seats that levels take from others, and queues that separate few flows."""
+"""APF602 to APF609: seats that levels take from others, and queues that separate few flows."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _typed(manifest: dict[str, Any]) -> FlowSchema:
 
 
 def test_level_with_zero_shares_is_not_a_block() -> None:
-    told = findings(
+    actual = findings(
         priority_level("jail", 0, lendablePercent=0, borrowingLimitPercent=0),
         flow_schema(
             "jail-agent",
@@ -120,8 +120,8 @@ def test_level_with_zero_shares_is_not_a_block() -> None:
             by="ByUser",
         ),
     )
-    assert sorted(rule_ids(told)) == ["APF505", "APF508", "APF511", "APF602"]
-    (jail,) = (found for found in told if found.rule == "APF602")
+    assert sorted(rule_ids(actual)) == ["APF505", "APF508", "APF511", "APF602"]
+    (jail,) = (found for found in actual if found.rule == "APF602")
     assert "one request at a time" in full_text(jail)
     assert "RBAC" in full_text(jail)
 
@@ -135,10 +135,10 @@ def test_isolation_agrees_with_shards(queues: int, hand: int) -> None:
         priority_level("batch", 10, {"queues": queues, "handSize": hand, "queueLengthLimit": 50}),
         flow_schema("ci", "batch", subjects=[group("ci")], by="ByUser"),
     )
-    told = findings(*objects, only="APF605")
+    actual = findings(*objects, only="APF605")
     risk = shards.squish_probability(hand, queues, 4)
-    assert bool(told) == (risk > 0.01)
-    for found in told:
+    assert bool(actual) == (risk > 0.01)
+    for found in actual:
         better = re.search(r"queues (\d+) and handSize (\d+) to reduce", full_text(found))
         assert better is not None
         assert shards.squish_probability(int(better[2]), int(better[1]), 4) <= 0.01
@@ -154,9 +154,9 @@ def test_single_seats_agree_with_limits(shares: int, total: int, nominal: int) -
     limits = effective(*objects, assumptions=assumptions).limits.level("batch")
     assert limits is not None
     assert limits.nominal == nominal
-    told = findings(*objects, only="APF606", assumptions=assumptions)
-    assert [found.severity for found in told] == (["warning"] if nominal < 3 else [])
-    assert all(f"{nominal} of {total} seats" in found.message for found in told)
+    actual = findings(*objects, only="APF606", assumptions=assumptions)
+    assert [found.severity for found in actual] == (["warning"] if nominal < 3 else [])
+    assert all(f"{nominal} of {total} seats" in found.message for found in actual)
 
 
 @pytest.mark.parametrize(
@@ -167,16 +167,16 @@ def test_queues_above_100000_requests_are_oversized(queues: int, length: int, fo
         priority_level("batch", 10, {"queues": queues, "handSize": min(queues, 6), "queueLengthLimit": length}),
         flow_schema("ci", "batch"),
     )
-    told = findings(*objects, only="APF607")
-    assert len(told) == found
-    assert all(f"{queues * length:,}" in one.message for one in told)
+    actual = findings(*objects, only="APF607")
+    assert len(actual) == found
+    assert all(f"{queues * length:,}" in one.message for one in actual)
 
 
 @pytest.mark.parametrize("percent", [50, 51, 100, 101])
 @pytest.mark.parametrize("name", ["leader-election", "node-high", "system", "workload-low"])
 def test_critical_level_may_lend_half_of_its_seats(name: str, percent: int) -> None:
-    told = findings(priority_level(name, lendablePercent=percent), only="APF604")
-    assert len(told) == (50 < percent <= 100 and name != "workload-low")
+    actual = findings(priority_level(name, lendablePercent=percent), only="APF604")
+    assert len(actual) == (50 < percent <= 100 and name != "workload-low")
 
 
 @pytest.mark.parametrize(
@@ -226,10 +226,10 @@ def test_weak_isolation_is_reported_for_every_level() -> None:
     weak, good = {"queues": 2, "handSize": 1}, {"queues": 128, "handSize": 6}
     as_built_in = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}
     queues = {"a": weak, "b": {"queues": 1, "handSize": 1}, "c": good, "leader-election": as_built_in, "d": weak}
-    told = findings(
+    actual = findings(
         *(priority_level(name, 11, {"queueLengthLimit": 50} | each) for name, each in queues.items()), only="APF605"
     )
-    assert [found.object.name for found in told if found.object] == ["a", "d"]
+    assert [found.object.name for found in actual if found.object] == ["a", "d"]
 
 
 def test_weak_isolation_points_at_the_key_queuing() -> None:
@@ -274,7 +274,7 @@ STOCK = {
 
 
 def changes(finding: Finding) -> dict[str, tuple[int, int]]:
-    """The seats before and after that a message states, by level."""
+    """Return the seats before and after the change that a message states, by level."""
     return {name: (int(a), int(b)) for name, a, b in re.findall(r"([a-z0-9-]+) (\d+) -> (\d+)", full_text(finding))}
 
 
@@ -284,9 +284,9 @@ def test_redefined_level_reports_every_level_that_changes_by_more_than_a_tenth(n
     (finding,) = findings(redefined, only="APF603")
     limits = effective(redefined).limits
     expected = {
-        each.name: (STOCK[each.name], each.nominal)
-        for each in limits.levels
-        if each.name in STOCK and abs(each.nominal - STOCK[each.name]) > 0.1 * STOCK[each.name]
+        level.name: (STOCK[level.name], level.nominal)
+        for level in limits.levels
+        if level.name in STOCK and abs(level.nominal - STOCK[level.name]) > 0.1 * STOCK[level.name]
     }
     assert expected
     assert changes(finding) == expected
@@ -372,7 +372,7 @@ def test_new_level_with_one_percent_of_the_seats_or_less_is_not_reported(shares:
 @pytest.mark.parametrize("shares", [3, 10, 30, 100])
 def test_other_levels_lose_the_seats_that_a_new_level_takes(shares: int) -> None:
     (finding,) = findings(priority_level("batch", shares), flow_schema("ci", "batch"), only="APF603")
-    (taken,) = map(int, re.findall(r"takes (\d+) of 600 seats from the others", finding.message))
+    (taken,) = map(int, re.findall(r"takes (\d+) of 600 seats from the built-in ones", finding.message))
     lost = [before - after for before, after in changes(finding).values()]
     assert abs(sum(lost) - taken) <= len(lost)  # every limit is rounded up
 
@@ -384,7 +384,7 @@ def test_seats_are_those_of_the_limits(shares: int, total: int) -> None:
     (finding,) = findings(*objects, only="APF603", assumptions=assumptions)
     configuration = effective(*objects).configuration
     after = compute_limits(tuple(configuration.levels.values()), configuration.order, total, NEWEST)
-    now = {each.name: each.nominal for each in after.levels}
+    now = {level.name: level.nominal for level in after.levels}
     assert f"takes {now['batch']} of {total} seats" in finding.message
     stated = changes(finding)
     assert {name: seats for name, (_, seats) in stated.items()} == {name: now[name] for name in stated}
@@ -392,11 +392,10 @@ def test_seats_are_those_of_the_limits(shares: int, total: int) -> None:
 
 def test_level_of_the_context_is_not_new() -> None:
     context = (priority_level("theirs", 55),)
-    alone, beside = (
-        full_text(findings(priority_level("mine", 45), context=seen, only="APF603")[0]) for seen in ((), context)
-    )
-    assert "workload-low 245 -> 207" in alone  # 600 * 100 / 245 and / 290
-    assert "workload-low 200 -> 174" in beside  # / 300 and / 345
+    mine = (priority_level("mine", 45), flow_schema("mine", "mine"))
+    alone, beside = (full_text(findings(*mine, context=seen, only="APF603")[0]) for seen in ((), context))
+    assert "workload-low 245 -> 207" in alone  # 600 * 100 / 245 = 245, and 600 * 100 / 290 = 207
+    assert "workload-low 200 -> 174" in beside  # 600 * 100 / 300 = 200, and 600 * 100 / 345 = 174
     assert "theirs 110 -> 96" in beside
 
 
@@ -407,46 +406,94 @@ def test_lost_seats_agree_with_limits(shares: int, total: int) -> None:
     (found,) = findings(*objects, only="APF603", assumptions=assumptions)
     order, levels = effective(*objects).configuration.order, effective(*objects).configuration.levels
     after = compute_limits(tuple(levels.values()), order, total, NEWEST)
-    before = compute_limits(tuple(one for one in levels.values() if one.name != "batch"), order, total, NEWEST)
+    before = compute_limits(tuple(level for level in levels.values() if level.name != "batch"), order, total, NEWEST)
     losses = {
-        one.name: (one.nominal, now.nominal)
-        for one in before.levels
-        if (now := after.level(one.name)) is not None and now.nominal < one.nominal
+        level.name: (level.nominal, now.nominal)
+        for level in before.levels
+        if (now := after.level(level.name)) is not None and now.nominal < level.nominal
     }
-    told = {
+    actual = {
         name: (int(then), int(now)) for name, then, now in re.findall(r"([a-z-]+) (\d+) -> (\d+)", full_text(found))
     }
     batch = after.level("batch")
     assert batch is not None
-    assert told == losses
+    assert actual == losses
     assert f"takes {batch.nominal} of {total} seats" in found.message
     assert found.severity == ("warning" if any(now < 0.75 * then for then, now in losses.values()) else "info")
 
 
-def test_levels_that_lose_most_are_named() -> None:
-    many = [priority_level(f"level-{number:02}", 30) for number in range(20)]
-    told = findings(*many, priority_level("new", 300), only="APF603", assumptions=Assumptions(server_concurrency=600))
-    new = next(found for found in told if found.object is not None and found.object.name == "new")
-    others = (
-        new.notes[0].removeprefix("Seats before and after: ").removesuffix(" more.").replace(" and ", ", ").split(", ")
-    )
-    assert others[0] == "workload-low 72 -> 53"
-    assert "exempt" not in full_text(new)
-    assert len(others) == 12 + 1
-    assert others[-1] == "15"
-    assert new.severity == "warning"
-    like_others = next(
-        full_text(found) for found in told if found.object is not None and found.object.name == "level-03"
-    )
-    assert "level-03 " not in like_others
+def used(*levels: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the priority levels, with a FlowSchema for each. APF403 reports the seats of unused levels."""
+    names = dict.fromkeys(level["metadata"]["name"] for level in levels)
+    return [*levels, *(flow_schema(name, name) for name in names)]
+
+
+@pytest.mark.parametrize(("number", "shares", "severity"), [(20, 14, "warning"), (2, 30, "info"), (3, 30, "warning")])
+def test_new_levels_are_one_finding_with_the_severity_of_their_sum(number: int, shares: int, severity: str) -> None:
+    """Each level alone takes at most 11% of the seats."""
+    new = [priority_level(f"tenant-{at:02}", shares) for at in range(number)]
+    (finding,) = findings(*used(*new), only="APF603")
+    limits = {level.name: level for level in effective(*new).limits.levels}
+    seats = limits["tenant-00"].nominal
+    assert finding.severity == severity
+    assert finding.message == f"{number} new priority levels take {number * seats} of 600 seats from the built-in ones"
+    assert finding.help == "if this is not intended, lower their shares, or use built-in priority levels"
+    assert changes(finding) == {name: (before, limits[name].nominal) for name, before in STOCK.items()}
+    assert f"tenant-00 {seats}" in finding.notes[0]
+    # The finding names at most 12 new levels: its own, and those of the related places.
+    assert [related.file for related in finding.related] == [f"{at}.json" for at in range(1, min(number, 12))]
+    assert {related.message for related in finding.related} == {f"takes {seats} seats"}
+
+
+def test_single_level_of_the_sum_is_only_an_info() -> None:
+    (finding,) = findings(*used(priority_level("tenant", 30)), only="APF603")
+    assert finding.severity == "info"
+
+
+def test_many_levels_below_the_threshold_are_reported_together() -> None:
+    """A single one of these levels has 5 of 600 seats, and is not reported."""
+    new = [priority_level(f"tenant-{at:02}", 2) for at in range(30)]
+    assert not findings(*used(new[0]), only="APF603")
+    (finding,) = findings(*used(*new), only="APF603")
+    assert finding.message.startswith("30 new priority levels take 120 of 600 seats")
+
+
+def test_finding_about_new_levels_is_at_the_largest() -> None:
+    new = [priority_level("small", 5), priority_level("large", 50), priority_level("medium", 20)]
+    (finding,) = findings(*used(*new), only="APF603")
+    assert finding.object is not None
+    assert finding.object.name == "large"
+    assert finding.field == "metadata.name"
+    assert [related.file for related in finding.related] == ["2.json", "0.json"]
+    assert "Seats of the new priority levels: large 94, medium 38 and small 10." in finding.notes
+
+
+def test_level_that_is_defined_twice_takes_its_seats_once() -> None:
+    (finding,) = findings(*used(priority_level("x", 60), priority_level("x", 30)), only="APF603")
+    assert finding.message == "new priority level takes 66 of 600 seats from the built-in ones"
+    assert finding.file == "1.json"  # the last definition counts
+
+
+def test_list_of_levels_that_lose_seats_is_bounded() -> None:
+    theirs = tuple(priority_level(f"level-{number:02}", 30) for number in range(20))
+    (finding,) = findings(*used(priority_level("new", 300)), context=theirs, only="APF603")
+    assert finding.message == "new priority level takes 158 of 600 seats from the existing ones"
+    listed = changes(finding)
+    assert next(iter(listed)) == "workload-low"  # the largest loss
+    assert len(listed) == 12
+    assert " and 15 more." in finding.notes[0]
+    assert finding.severity == "warning"
 
 
 def test_level_that_takes_no_seats_is_not_reported() -> None:
-    assert not findings(priority_level("x", 1), only="APF603", assumptions=Assumptions(server_concurrency=1))
-    told = findings(
-        priority_level("a", 0), priority_level("workload-low", 100), priority_level("b", 300), only="APF603"
+    assert not findings(*used(priority_level("x", 1)), only="APF603", assumptions=Assumptions(server_concurrency=1))
+    (found,) = findings(
+        *used(priority_level("a", 0), priority_level("b", 300)), priority_level("workload-low", 100), only="APF603"
     )
-    assert [found.object.name for found in told if found.object] == ["b"]
+    assert found.object is not None
+    assert found.object.name == "b"
+    assert found.message.startswith("new priority level takes")
+    assert not found.related
 
 
 @pytest.mark.parametrize(("queues", "severities"), [(64, []), (63, ["warning"])])
@@ -460,3 +507,100 @@ def test_running_cluster_has_more_queues(queues: int, severities: list[str]) -> 
     context = [("live:prioritylevelconfigurations/batch", level(64))]
     found = check([("batch.yaml", level(queues))], Options(rules=("APF608",)), context).findings
     assert [finding.severity for finding in found] == severities
+
+
+@pytest.mark.parametrize(("queues", "is_live", "severities"), [
+    (128, False, []),
+    (127, False, ["info"]),
+    (127, True, []),  # the cluster has other levels, and not this one
+])  # fmt: skip
+def test_built_in_level_has_more_queues(queues: int, is_live: bool, severities: list[str]) -> None:
+    queuing = {"queues": queues, "handSize": 6, "queueLengthLimit": 50}
+    manifest = json.dumps(priority_level("workload-low", 100, queuing)).encode()
+    other = json.dumps(priority_level("batch", 10, queuing)).encode()
+    context = [("live:prioritylevelconfigurations/batch", other)] * is_live
+    found = check([("a.yaml", manifest)], Options(rules=("APF608",)), context).findings
+    assert [(finding.severity, finding.message) for finding in found] == [
+        (severity, "queues 127 is less than the 128 of the built-in priority level") for severity in severities
+    ]
+
+
+# APF609.
+
+
+@pytest.mark.parametrize(
+    ("shares", "limited", "kubernetes", "reported"),
+    [
+        (1, {}, "1.36", True),
+        (4, {}, "1.36", True),
+        (5, {}, "1.36", False),  # as many shares as `catch-all`
+        (10, {}, "1.36", False),
+        (0, {}, "1.36", False),  # APF602
+        (1, {"borrowingLimitPercent": 0}, "1.36", False),
+        (1, {"borrowingLimitPercent": 100_000}, "1.36", False),
+        (1, {"lendablePercent": 100}, "1.36", True),
+        (1, {}, "1.29", True),
+    ],
+)
+def test_small_levels_without_borrowing_limit(
+    shares: int, limited: dict[str, Any], kubernetes: str, reported: bool
+) -> None:
+    for queuing in (None, QUEUES):
+        objects = (priority_level("cage", shares, queuing, **limited), flow_schema("ci", "cage"))
+        assert bool(findings(*objects, only="APF609", kubernetes=kubernetes)) == reported
+
+
+def test_message_states_the_seats_of_the_limits() -> None:
+    objects = (priority_level("cage", 1), flow_schema("ci", "cage"))
+    (finding,) = findings(*objects, only="APF609")
+    limits = effective(*objects).limits.level("cage")
+    assert limits is not None
+    assert (limits.nominal, limits.attainable) == (3, 346)
+    assert finding.message == "priority level has 3 nominal seats, but can use 346 while other levels are idle"
+    assert (finding.severity, finding.field) == ("info", "spec.limited.nominalConcurrencyShares")
+
+
+def test_no_level_borrows_before_1_26() -> None:
+    ours = priority_level("cage", 1, version="v1beta1")
+    limited = ours["spec"]["limited"]
+    limited["assuredConcurrencyShares"] = limited.pop("nominalConcurrencyShares")
+    objects = (ours, flow_schema("ci", "cage", version="v1beta1"))
+    assert not findings(*objects, only="APF609", kubernetes="1.22")
+
+
+@pytest.mark.parametrize("name", [*STOCK, "exempt"])
+def test_built_in_levels_may_borrow(name: str) -> None:
+    assert not findings(priority_level(name, 1), only="APF609")
+    assert not findings(only="APF609")
+
+
+def test_level_without_flow_schemas_limits_nobody() -> None:
+    assert not findings(priority_level("cage", 1), only="APF609")
+
+
+def test_level_that_can_hardly_borrow_is_small() -> None:
+    """The other levels lend nothing. The seats that the level can borrow come from rounding up."""
+    built_in = [priority_level(name, seats, QUEUES, lendablePercent=0) for name, seats in STOCK.items()]
+    objects = (priority_level("cage", 3), flow_schema("ci", "cage"), *built_in)
+    limits = effective(*objects).limits.level("cage")
+    assert limits is not None
+    assert limits.attainable <= 2 * limits.nominal
+    assert not findings(*objects, only="APF609")
+
+
+@pytest.mark.parametrize(
+    ("limited", "note", "advice"),
+    [
+        ({}, "1 request at a time, and up to 117 with seats that it borrows.", True),
+        ({"borrowingLimitPercent": 0}, "1 request at a time.", False),
+        ({"borrowingLimitPercent": 400}, "1 request at a time, and up to 5 with seats that it borrows.", False),
+    ],
+)
+def test_level_with_a_single_seat_states_what_it_can_borrow(limited: dict[str, Any], note: str, advice: bool) -> None:
+    """APF606 reports the seats that a small level can borrow, so APF609 does not repeat them."""
+    assumptions = Assumptions(server_concurrency=200)
+    objects = (priority_level("cage", 1, **limited), flow_schema("ci", "cage"))
+    assert not findings(*objects, only="APF609", assumptions=assumptions)
+    (finding,) = findings(*objects, only="APF606", assumptions=assumptions)
+    assert finding.notes == (f"The level executes {note}",)
+    assert ("set borrowingLimitPercent: 0" in (finding.help or "")) == advice

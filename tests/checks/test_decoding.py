@@ -104,7 +104,7 @@ def test_subjects_as_in_rbac_are_shown_nested() -> None:
         "namespace": 'move it to "serviceAccount" with the name',
         "apiGroup": "remove it",
     }
-    misspelled = helps({**account, "kind": "serviceaccounts"})  # its kind is another finding
+    misspelled = helps({**account, "kind": "serviceaccounts"})  # the wrong kind is another finding
     assert misspelled["name"] == nested
     assert str(helps({"kind": "ServiceAccount", "namespace": "ci"})["namespace"]).endswith(
         '{namespace: "ci", name: "..."}'
@@ -133,7 +133,7 @@ def test_namespace_is_moved_into_service_accounts_only(kind: str, member: str | 
 
 def test_ambiguous_fields_have_no_fix() -> None:
     unnamed = flow_schema("x")
-    unnamed["spec"] = {"name": "workload-low", "rules": unnamed["spec"]["rules"]}  # of the level, or of the object?
+    unnamed["spec"] = {"name": "workload-low", "rules": unnamed["spec"]["rules"]}  # name of the level or of the object?
     resources = with_spec(rules=[{"subjects": [user("alice")], "resources": ["pods"]}])
     for schema, field in (
         (unnamed, "spec.name"),

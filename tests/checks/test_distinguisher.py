@@ -82,3 +82,20 @@ def test_several_users_in_one_flow_are_reported(subjects: list[dict[str, Any]], 
     level = priority_level("x", queuing={"queues": queues, "handSize": 1, "queueLengthLimit": 5})
     reported = findings(flow_schema("x", "x", subjects=subjects), level, only="APF510")
     assert bool(reported) is (several and queues == 2)  # with one queue, all flows wait in it
+
+
+@pytest.mark.parametrize(("queues", "reported"), [(1, True), (2, False), (3, False)])
+@pytest.mark.parametrize("method", ["ByUser", "ByNamespace"])
+def test_distinguisher_has_no_effect_with_a_single_queue(method: str, queues: int, reported: bool) -> None:
+    level = priority_level("x", queuing={"queues": queues, "handSize": 1, "queueLengthLimit": 50})
+    found = findings(level, flow_schema("a", "x", subjects=[group("dev")], by=method), only="APF511")
+    message = f'distinguisherMethod {method} has no effect: the priority level "x" has a single queue'
+    assert [finding.message for finding in found] == [message] * reported
+
+
+def test_single_flow_is_reported_after_a_flow_schema_without_queues() -> None:
+    queues = priority_level("x", queuing={"queues": 8, "handSize": 1, "queueLengthLimit": 50})
+    schemas = [flow_schema("a", "none", subjects=[group("dev")]), flow_schema("b", "x", 2001, subjects=[group("ops")])]
+    (found,) = findings(queues, priority_level("none"), *schemas, only="APF510")
+    assert found.object is not None
+    assert found.object.name == "b"

@@ -30,13 +30,13 @@ def report(files: Mapping[str, tuple[object, ...]], assumptions: Assumptions = A
     return check(inputs, Options(rules=("APF402",), assumptions=assumptions))
 
 
-def found(*names: str) -> list[Finding]:
-    """Return the findings if each of these files defines the same two objects."""
+def list_findings(*names: str) -> list[Finding]:
+    """Return the findings for files that all define the same two objects."""
     return [*report(dict.fromkeys(names, TWO)).findings]
 
 
 def test_two_directories_are_one_finding() -> None:
-    (finding,) = found("clusters/prod/apf/x.yaml", "clusters/staging/apf/x.yaml")
+    (finding,) = list_findings("clusters/prod/apf/x.yaml", "clusters/staging/apf/x.yaml")
     assert finding.message == ('clusters/prod and clusters/staging define the same 2 objects, such as FlowSchema "a"')
     assert (finding.file, finding.object and finding.object.name) == ("clusters/staging/apf/x.yaml", "a")
     assert [place.file for place in finding.related] == ["clusters/prod/apf/x.yaml"]
@@ -50,7 +50,7 @@ def test_two_directories_are_one_finding() -> None:
 
 
 def test_tables_have_unique_names() -> None:
-    findings = found("eu/overlays/prod/x.yaml", "ap/overlays/prod/x.yaml", "us/overlays/prod/x.yaml")
+    findings = list_findings("eu/overlays/prod/x.yaml", "ap/overlays/prod/x.yaml", "us/overlays/prod/x.yaml")
     tables = [
         table for finding in findings for table in tomllib.loads((finding.help or "").partition("\n")[2])["cluster"]
     ]
@@ -62,7 +62,9 @@ def test_tables_have_unique_names() -> None:
 
 def test_nested_directories_have_no_tables() -> None:
     """A table for a region and a table for an environment of the region would contradict each other."""
-    findings = found(*(f"clusters/{region}/{name}/x.yaml" for region in ("eu", "us") for name in ("dev", "prod")))
+    findings = list_findings(
+        *(f"clusters/{region}/{name}/x.yaml" for region in ("eu", "us") for name in ("dev", "prod"))
+    )
     assert len(findings) == 2
     for finding in findings:
         assert finding.help is not None
@@ -89,7 +91,7 @@ def test_one_object_is_named() -> None:
     ],
 )
 def test_pairs_of_directories(names: tuple[str, ...], pairs: list[str]) -> None:
-    assert [finding.message.partition(" define")[0] for finding in found(*names)] == pairs
+    assert [finding.message.partition(" define")[0] for finding in list_findings(*names)] == pairs
 
 
 @pytest.mark.parametrize(
@@ -104,14 +106,14 @@ def test_pairs_of_directories(names: tuple[str, ...], pairs: list[str]) -> None:
 )
 def test_one_configuration_has_a_finding_for_each_object(names: tuple[str, str]) -> None:
     for order in (names, names[::-1]):
-        assert [(finding.message, finding.file) for finding in found(*order)] == [
+        assert [(finding.message, finding.file) for finding in list_findings(*order)] == [
             ('FlowSchema "a" is already defined', order[1]),
             ('PriorityLevelConfiguration "b" is already defined', order[1]),
         ]
 
 
 def test_duplicates_within_the_second_directory_are_reported_there() -> None:
-    findings = found("a/x.yaml", "b/x.yaml", "b/deep/y.yaml")
+    findings = list_findings("a/x.yaml", "b/x.yaml", "b/deep/y.yaml")
     assert [(finding.file, [place.file for place in finding.related]) for finding in findings] == [
         ("b/deep/y.yaml", ["b/x.yaml"]),
         ("b/deep/y.yaml", ["b/x.yaml"]),
@@ -134,7 +136,7 @@ def test_output_of_helm_is_one_configuration() -> None:
 
 def test_many_directories_have_few_findings() -> None:
     names = [f"clusters/c{number:03}/x.yaml" for number in range(200)]
-    findings = found(*names)
+    findings = list_findings(*names)
     assert len(findings) == MAX_DIRECTORY_PAIRS
     assert findings[-1].notes[-1] == "189 more pairs of directories define the same objects."
     for finding in findings:
@@ -142,7 +144,7 @@ def test_many_directories_have_few_findings() -> None:
             "do they configure different clusters?"
             " Then add the output of `apflint config --suggest-clusters` to apflint.toml"
         )
-    all_help = [finding.help or "" for finding in found(*names[: MAX_DIRECTORY_PAIRS + 1])]
+    all_help = [finding.help or "" for finding in list_findings(*names[: MAX_DIRECTORY_PAIRS + 1])]
     assert [len(tomllib.loads(text.partition("\n")[2])["cluster"]) for text in all_help] == [2] * MAX_DIRECTORY_PAIRS
 
 
@@ -160,7 +162,7 @@ def test_other_formats_show_no_tables(name: str) -> None:
 
 
 def test_names_of_directories_cannot_add_lines() -> None:
-    (finding,) = found("a\n::add-mask::x/x.yaml", "b/x.yaml")
+    (finding,) = list_findings("a\n::add-mask::x/x.yaml", "b/x.yaml")
     text = render(report(dict.fromkeys(("a\n::add-mask::x/x.yaml", "b/x.yaml"), TWO)), "text", Style())
     assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
     assert tomllib.loads((finding.help or "").partition("\n")[2])["cluster"][0] == {

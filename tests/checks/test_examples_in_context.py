@@ -8,7 +8,6 @@ from support.rule_examples import Example, parse_examples
 from apflint import catalogue
 from apflint.checks import CHECKS, SINGLE_VALUE, rules_of, rules_with
 from apflint.engine import Options, check
-from apflint.releases import parse_release
 
 OTHERS = """\
 apiVersion: flowcontrol.apiserver.k8s.io/{version}
@@ -92,8 +91,7 @@ def list_bad_examples(*rules: str) -> list[object]:
 
 def options_of(example: Example) -> Options:
     """Return options for all rules and the release of an example."""
-    options = Options(rules=tuple(CHECKS))
-    return options._replace(kubernetes=parse_release(example.kubernetes)) if example.kubernetes else options
+    return example.adapt(Options(rules=tuple(CHECKS)))
 
 
 def build_others(version: str, end: str, precedence: int) -> bytes:

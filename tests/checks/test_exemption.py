@@ -1,11 +1,11 @@
-"""APF601: clients that list the whole cluster without a limit."""
+"""APF601: outsiders at the level `exempt`, among them clients that list the whole cluster."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from support.builders import ALL, findings, flow_schema, group, service_account, user
+from support.builders import ALL, PATHS, READ_PODS, findings, flow_schema, group, service_account, user
 
 LISTS = {**ALL, "verbs": ["list"]}
 
@@ -25,8 +25,6 @@ def exempt(*subjects: dict[str, Any], **rule: Any) -> dict[str, Any]:
         (service_account("kube-system", "kwok-controller"), None),
         (service_account("openshift-oauth-apiserver", "oauth-apiserver-sa"), None),
         (group("system:serviceaccounts:openshift-apiserver"), None),
-        (user("oidc:admin-on-duty"), None),
-        (group("sso:admins"), None),
     ],
 )
 def test_exempt_clients_that_list_the_cluster_are_reported(subject: dict[str, Any], client: str | None) -> None:
@@ -47,8 +45,57 @@ def test_exempt_clients_that_list_the_cluster_are_reported(subject: dict[str, An
         ({"apiGroups": ["authorization.k8s.io"]}, False),
     ],
 )
-def test_only_lists_of_all_resources_are_reported(rule: dict[str, Any], reported: bool) -> None:
-    assert bool(findings(exempt(service_account("dash", "console"), **rule), only="APF601")) is reported
+def test_only_lists_of_all_resources_are_reported_as_such(rule: dict[str, Any], reported: bool) -> None:
+    (finding,) = findings(exempt(service_account("dash", "console"), **rule), only="APF601")
+    assert finding.severity == "info"
+    assert ("cluster-wide list" in finding.message) is reported
+
+
+@pytest.mark.parametrize(
+    ("subject", "client"),
+    [
+        (user("oidc:admin-on-duty"), 'the user "oidc:admin-on-duty"'),
+        (group("sso:admins"), 'the group "sso:admins"'),
+        (service_account("ci", "*"), 'the service accounts of namespace "ci"'),
+        (group("system:nodes"), "all nodes"),
+        (user("system:kube-proxy"), None),
+        (user("eks:vpc-resource-controller"), None),
+        (user("system:gke-common-webhooks"), None),
+        (group("system:masters"), None),
+    ],
+)
+def test_named_clients_are_reported(subject: dict[str, Any], client: str | None) -> None:
+    everything = flow_schema("a", "exempt", 450, subjects=[subject], resources=[ALL], paths=[PATHS])
+    assert [finding.severity for finding in findings(everything, only="APF601")] == (["info"] if client else [])
+    updates = flow_schema("a", "exempt", 450, subjects=[subject], resources=[{**ALL, "verbs": ["update"]}])
+    reported = findings(updates, only="APF601")
+    assert [finding.severity for finding in reported] == (["info"] if client else [])
+    name = 'the group "system:nodes"' if client == "all nodes" else client
+    assert all(finding.message == f"FlowSchema exempts requests of {name} from all limits" for finding in reported)
+
+
+def test_everything_is_named_as_such() -> None:
+    (finding,) = findings(
+        flow_schema("a", "exempt", subjects=[group("sso:admins")], resources=[ALL], paths=[PATHS]), only="APF601"
+    )
+    assert finding.message == 'FlowSchema exempts all requests of the group "sso:admins" from all limits'
+    assert finding.example == "apflint explain list pods --as alice --as-group sso:admins"
+
+
+@pytest.mark.parametrize("subject", [group("sso:admins"), group("system:authenticated"), service_account("ci", "x")])
+def test_health_checks_are_not_reported(subject: dict[str, Any]) -> None:
+    health = {"verbs": ["*"], "nonResourceURLs": ["/healthz", "/livez/*", "/readyz/ping", "/version"]}
+    assert not findings(flow_schema("a", "exempt", subjects=[subject], paths=[health]), only="APF601")
+
+
+def test_requests_that_are_captured_earlier_are_not_reported() -> None:
+    everybody = [group("system:authenticated")]
+    early = flow_schema("early", "workload-low", 1500, subjects=everybody, resources=[ALL])
+    late = flow_schema("late", "exempt", 2000, subjects=everybody, resources=[READ_PODS], paths=[PATHS])
+    (finding,) = findings(early, late, only="APF601")
+    assert finding.example == "apflint explain get /metrics --as alice"
+    only_pods = flow_schema("late", "exempt", 2000, subjects=everybody)
+    assert not findings(early, only_pods, only="APF601")
 
 
 def test_lists_at_limited_levels_are_not_reported() -> None:
@@ -97,12 +144,13 @@ def test_broad_exemption_has_a_help() -> None:
     ],
 )
 def test_broad_exemptions(subject: dict[str, Any], broad: bool) -> None:
-    told = findings(flow_schema("a", "exempt", subjects=[subject]), only="APF601")
+    reported = findings(flow_schema("a", "exempt", subjects=[subject]), only="APF601")
+    assert [finding.severity for finding in reported] == ["warning" if broad else "info"]
     named = subject.get("group", {}).get("name", "*")
     who = "all users" if named == "*" else f'the group "{named}"'
-    assert [found.message.partition(" from all limits")[0] for found in told] == [f"FlowSchema exempts {who}"] * broad
+    assert not broad or reported[0].message == f"FlowSchema exempts {who} from all limits"
     assert not findings(flow_schema("a", "workload-low", subjects=[subject]), only="APF601")
     health = {"verbs": ["get"], "nonResourceURLs": ["/healthz/*", "/livez", "/version"]}
     assert not findings(flow_schema("a", "exempt", subjects=[subject], paths=[health]), only="APF601")
     more = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/healthzy"]}
-    assert bool(findings(flow_schema("a", "exempt", subjects=[subject], paths=[more]), only="APF601")) == broad
+    assert findings(flow_schema("a", "exempt", subjects=[subject], paths=[more]), only="APF601")

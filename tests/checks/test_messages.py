@@ -15,7 +15,6 @@ from apflint import catalogue
 from apflint.checks import CHECKS, rules_of
 from apflint.engine import Options, check
 from apflint.location import field_path
-from apflint.releases import parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,18 +25,16 @@ if TYPE_CHECKING:
 
 RULES = [rule_id for rule_id in CHECKS if rule_id not in rules_of("runtime")]
 MAX_MESSAGE_LENGTH = 110
-"""Characters of a message, quoted values and field paths not counted."""
+"""Maximum number of characters of a message, without quoted values and field paths."""
 NAMES = ("API ", "JSON", "FlowSchema", "Kubernetes", "PriorityLevelConfiguration", "YAML")
-"""Names that begin with a capital letter wherever they are."""
+"""Names that begin with a capital letter anywhere in a sentence."""
 
 
 def findings_of_examples(rule_id: str) -> Iterator[tuple[int, list[Finding]]]:
     """Yield the number of each bad example on the page of a rule, and the findings of the rule."""
     for number, example in enumerate(parse_examples(catalogue.read_rule(rule_id)), 1):
         if example.kind == "bad":
-            options = Options(rules=tuple(CHECKS))
-            if example.kubernetes is not None:
-                options = options._replace(kubernetes=parse_release(example.kubernetes))
+            options = example.adapt(Options(rules=tuple(CHECKS)))
             found = check([(example.file, example.text.encode())], options).findings
             yield number, [finding for finding in found if finding.rule == rule_id]
 

@@ -36,7 +36,7 @@ def test_prefix_is_checked_as_the_server_masks_it(prefix: str, is_accepted: bool
 
 
 def test_long_prefix_is_cut_where_the_server_cuts_it() -> None:
-    """The server counts bytes, and drops a character that it cut."""
+    """The server counts bytes, and drops a character that it would cut in the middle."""
     assert findings(with_metadata(name="", generateName="a" + "\u00e9" * 40), only="APF103")
     assert not findings(with_metadata(name="", generateName="a" * 253), only="APF103")
 
@@ -114,6 +114,7 @@ def test_duplicate_list_entry_is_removed(name: str) -> None:
     assert [related.message for related in finding.related] == ["the first one"]
     assert finding.fix is not None
     assert finding.fix.title == 'remove the second "get"'
+    assert finding.fix.safe
 
 
 def test_duplicate_entries_of_non_resource_rules_and_finalizers() -> None:
@@ -140,3 +141,22 @@ def test_status_with_a_condition_is_reported() -> None:
     status = {"conditions": [{"type": "Dangling", "status": "False"}]}
     (finding,) = findings({**flow_schema("x"), "status": status}, only="APF105")
     assert finding.field == "status"
+
+
+@pytest.mark.parametrize("absent", ["kind", "name", "uid"])
+def test_missing_field_of_an_owner(absent: str) -> None:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "y", absent: ""}
+    (finding,) = findings(with_metadata(ownerReferences=[owner]), only="APF103")
+    assert finding.message == f"owner reference has no {absent}"
+    assert finding.field == f"metadata.ownerReferences[0].{absent}"
+    assert finding.help == f"add the {absent}, or remove the reference"
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "reported"),
+    [("v1", "Event", True), ("events.k8s.io/v1", "Event", False), ("v1", "ConfigMap", False)],
+)
+def test_event_of_the_core_group_cannot_be_an_owner(version: str, kind: str, reported: bool) -> None:
+    owner = {"apiVersion": version, "kind": kind, "name": "x", "uid": "y"}
+    found = findings(with_metadata(ownerReferences=[owner]), only="APF103")
+    assert [finding.message for finding in found] == ["an Event cannot own another object"] * reported

@@ -1,4 +1,5 @@
-"""What an entry seems to be for and does not match: only if a request proves that another priority level gets it."""
+"""APF508 and related rules: requests that an entry is apparently intended for but does not match, proven by a request
+at another level."""
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ FIRST = "spec.rules[0].resourceRules[0]"
 
 
 def fields(rule: str, *objects: dict[str, Any]) -> list[str]:
-    return [found.field for found in findings(*objects, only=rule)]
+    return [finding.field for finding in findings(*objects, only=rule)]
 
 
 def with_rules(schema: dict[str, Any], *others: dict[str, Any]) -> dict[str, Any]:
-    """The FlowSchema with the rules of others as well."""
+    """Return the FlowSchema with the rules of other FlowSchemas added."""
     rules = [rule for each in (schema, *others) for rule in each["spec"]["rules"]]
     return {**schema, "spec": {**schema["spec"], "rules": rules}}
 
@@ -64,7 +65,8 @@ def test_rules_of_other_subjects_do_not_complement_each_other() -> None:
     ],
 )
 def test_only_requests_of_later_flow_schemas_are_missed(taker: str, precedence: int, reported: bool) -> None:
-    """Only what a later FlowSchema takes to another level is missed: before an earlier one, the advice would change nothing."""
+    """Only requests of later FlowSchemas of another level are missed. If an earlier FlowSchema captures them, the
+    advice would have no effect."""
     mine = flow_schema("mine", "global-default", 2000, resources=[NAMESPACED])
     other = flow_schema("other", taker, precedence, subjects=[group("system:serviceaccounts")], resources=[CLUSTER])
     assert fields("APF505", mine, other) == [f"{FIRST}.namespaces"] * reported
@@ -91,7 +93,7 @@ def test_requests_that_reach_the_same_level_are_not_missed() -> None:
 
 
 def test_service_accounts_are_tried_for_all_users() -> None:
-    """Others go to global-default anyway."""
+    """Requests of other users go to global-default anyway."""
     everybody = flow_schema(
         "all", "global-default", resources=[NAMESPACED], subjects=[group("system:authenticated")], by="ByUser"
     )
@@ -113,7 +115,7 @@ def test_missed_cluster_scope_is_one_finding_with_one_fix() -> None:
     assert found.message == "2 rules do not match list and watch requests across all namespaces"
     assert len(found.related) == 1
     assert found.fix is not None
-    assert [(type(each), each.path[4]) for each in found.fix.operations] == [(Insert, 1), (Insert, 3)]
+    assert [(type(operation), operation.path[4]) for operation in found.fix.operations] == [(Insert, 1), (Insert, 3)]
 
 
 def test_missed_namespaces_are_one_finding_with_one_fix() -> None:
@@ -127,7 +129,7 @@ def test_missed_namespaces_are_one_finding_with_one_fix() -> None:
     (found,) = findings(flow_schema("mine", "global-default", resources=entries), only="APF513")
     assert found.field == "spec.rules[0].resourceRules[0].clusterScope"
     assert found.fix is not None
-    assert [(each.path[4], each[-1]) for each in found.fix.operations] == [(0, ("*",)), (4, ("*",))]
+    assert [(operation.path[4], operation[-1]) for operation in found.fix.operations] == [(0, ("*",)), (4, ("*",))]
 
 
 @pytest.mark.parametrize(
@@ -218,8 +220,8 @@ def test_controller_that_lists_without_cluster_scope_is_reported() -> None:
     reports = flow_schema(
         "reports", "workload-high", subjects=[service_account("policy", "reports")], resources=[lists, writes]
     )
-    (found,) = findings(reports)
-    assert (found.rule, found.field) == ("APF505", "spec.rules[0].resourceRules[0].namespaces")
+    (found,) = findings(reports, only="APF505")
+    assert found.field == "spec.rules[0].resourceRules[0].namespaces"
 
 
 def test_only_listing_and_creating_namespaces_has_no_namespace() -> None:
@@ -231,4 +233,55 @@ def test_only_listing_and_creating_namespaces_has_no_namespace() -> None:
         "rule does not match list requests across all namespaces"
     ]
     assert [finding.field for finding in missed("create")] == ["spec.rules[0].resourceRules[0].namespaces"]
-    assert not missed("get")  # a namespace is in the namespace of its own name
+    assert not missed("get")  # the namespace of a Namespace object is its own name
+
+
+@pytest.mark.parametrize(
+    ("resources", "verbs", "example"),
+    [
+        (["pods", "nodes/status"], ["get", "patch"], "get nodes/status example"),
+        (["pods", "nodes/status", "nodes"], ["update"], "update nodes/status example"),
+        (["pods", "nodes/status"], ["*"], "list pods"),
+        (["pods/status", "nodes/status"], ["list", "patch"], "list nodes/status example"),
+        (["pods", "namespaces/status"], ["create", "patch"], None),
+        (["pods", "namespaces"], ["create"], "create namespaces"),
+        (["pods/status"], ["list", "patch"], None),
+        (["pods/log"], ["*"], None),
+    ],
+)
+def test_rule_matches_the_example_with_cluster_scope(
+    resources: list[str],
+    verbs: list[str],
+    example: str | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A request for a subresource matches neither the resource nor clusterScope."""
+    entry = {"verbs": verbs, "apiGroups": [""], "resources": resources, "namespaces": ["*"]}
+    found = findings(
+        flow_schema("mine", "workload-high", 700, subjects=[group("dev")], resources=[entry]), only="APF505"
+    )
+    assert [each.example for each in found] == (
+        [f"apflint explain {example} --as alice --as-group dev"] if example else []
+    )
+    fixed = flow_schema(
+        "mine", "workload-high", 700, subjects=[group("dev")], resources=[{**entry, "clusterScope": True}]
+    )
+    for each in found:
+        assert explain(each.example, tmp_path, capsys, fixed)["flowSchema"] == "mine"
+
+
+def test_examples_are_by_users_in_their_usual_groups() -> None:
+    mine = flow_schema(
+        "mine", "workload-high", 700, subjects=[user("system:node:node-7")], resources=[NAMESPACED | CLUSTER]
+    )
+    assert not fields("APF508", mine)  # system-nodes captures all requests of nodes
+    (found,) = findings({**mine, "spec": {**mine["spec"], "matchingPrecedence": 450}}, only="APF508")
+    assert str(found.example).endswith("--as system:node:node-7")
+
+
+def test_examples_for_all_nodes_are_by_a_node_that_no_flow_schema_names() -> None:
+    named = flow_schema("named", "workload-low", 300, subjects=[user("system:node:node-1")], paths=[PATHS])
+    mine = flow_schema("mine", "workload-high", 450, subjects=[group("system:nodes")], resources=[NAMESPACED | CLUSTER])
+    (found,) = findings(named, mine, only="APF508")
+    assert str(found.example).endswith("--as system:node:node-2")

@@ -23,7 +23,7 @@ def test_server_deletes_objects_with_unknown_names() -> None:
     for value in (priority_level("workload-low"), flow_schema("service-accounts")):
         same = {**value, "metadata": {**value["metadata"], **autoupdate}}
         assert not findings(same, only="APF405")
-    # A name of the other kind is none.
+    # The name of a built-in object of the other kind is not a built-in name.
     other = flow_schema("workload-low")
     (found,) = findings({**other, "metadata": {**other["metadata"], **autoupdate}}, only="APF405")
     assert "FlowSchema" in found.message
@@ -77,3 +77,16 @@ def test_changed_mandatory_object_is_reported_at_the_key_spec(build: Callable[[s
     text = json.dumps(build("catch-all"))
     found = [finding for finding in findings_in_text(text) if finding.rule in ("APF215", "APF311")]
     assert [text[finding.span.column - 1 : finding.span.end_column - 1] for finding in found] == ['"spec"']
+
+
+@pytest.mark.parametrize(
+    ("version", "kubernetes", "field"),
+    [("v1beta2", "1.28", "assuredConcurrencyShares"), ("v1beta3", "1.28", "nominalConcurrencyShares")],
+)
+def test_changed_shares_of_a_mandatory_level_are_named_as_in_their_version(
+    version: str, kubernetes: str, field: str
+) -> None:
+    level = priority_level("catch-all", version=version)
+    level["spec"]["limited"] = {field: 50, "limitResponse": {"type": "Reject"}}
+    (finding,) = findings(level, only="APF311", kubernetes=kubernetes)
+    assert finding.notes[0] == f"Different from the built-in object: limited.{field} (50 instead of 5)."

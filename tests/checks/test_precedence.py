@@ -1,4 +1,4 @@
-"""APF201, APF503: rejected precedences, which ties are reported, and whose request shows them."""
+"""APF201, APF503: rejected precedences, reported ties, and the example requests of ties."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from support.builders import (
     flow_schema,
     full_text,
     group,
+    priority_level,
     rule_ids,
     service_account,
     user,
@@ -68,7 +69,7 @@ def test_tie_with_a_system_user_among_subjects_is_reported() -> None:
 
 
 def crowd(count: int, *, apart: bool = False, level: str = "") -> list[dict[str, Any]]:
-    """FlowSchemas of one precedence, each for a group of its own; `apart` if each is also for a resource of its own."""
+    """Return FlowSchemas of equal precedence, each for its own group. With `apart`, each is also for its own resource."""
     return [
         flow_schema(
             f"crowd-{at:04}",
@@ -95,11 +96,11 @@ def test_ties_of_one_precedence_are_one_finding(count: int) -> None:
 
 
 def test_each_precedence_has_a_finding() -> None:
-    others = [{**each, "metadata": {"name": f"other-{at}"}} for at, each in enumerate(crowd(3))]
-    for each in others:
-        each["spec"]["matchingPrecedence"] = 3000
-        each["spec"]["rules"][0]["resourceRules"] = [{**SECRETS, "namespaces": ["stock"]}]
-    assert [re.findall(r"matchingPrecedence (\d+)", found.message) for found in ties(*crowd(3), *others)] == [
+    others = [{**other, "metadata": {"name": f"other-{at}"}} for at, other in enumerate(crowd(3))]
+    for other in others:
+        other["spec"]["matchingPrecedence"] = 3000
+        other["spec"]["rules"][0]["resourceRules"] = [{**SECRETS, "namespaces": ["stock"]}]
+    assert [re.findall(r"matchingPrecedence (\d+)", tie.message) for tie in ties(*crowd(3), *others)] == [
         ["2000"],
         ["3000"],
     ]
@@ -113,7 +114,7 @@ def test_only_tied_flow_schemas_are_in_a_finding() -> None:
 
 
 def test_all_flow_schemas_tied_with_one_are_in_the_finding() -> None:
-    """No request matches two of the narrow ones; the wide one comes after them."""
+    """No request matches two of the narrow FlowSchemas. The wide FlowSchema comes after them."""
     narrow = [flow_schema(f"a-{name}", subjects=[user(name)], resources=[SECRETS]) for name in ("bob", "carol", "eve")]
     wide = flow_schema("wide", "workload-high", subjects=[user(each) for each in ("bob", "carol", "eve", "alice")])
     wide["spec"]["rules"][0]["resourceRules"] = [SECRETS]
@@ -231,7 +232,8 @@ def test_flow_schemas_without_common_requests_are_not_tied() -> None:
 
 
 def test_tie_with_system_traffic_is_reported_for_every_witness() -> None:
-    """The solver's request may be of a node that asks for a path as nobody does; others are such as the system makes."""
+    """The solver may find an unusual request, such as a node's request for an unknown path. Other witnesses are typical
+    system requests."""
     node = flow_schema("ops", precedence=500, subjects=[user("system:node:n")], resources=[ALL])
     (found,) = findings(node, only="APF503")
     assert '"system-nodes"' in found.message
@@ -243,9 +245,9 @@ def test_tie_with_system_traffic_is_reported_for_every_witness() -> None:
     last = flow_schema(
         "fs-6", precedence=9900, subjects=[group("*")], resources=[{**ALL, "namespaces": ["ops", "dev"]}]
     )
-    told = [full_text(found) for found in findings(both, last, only="APF503")]
-    assert any('"system-nodes"' in message and "--as system:node:node-1" in message for message in told)
-    assert any('"system-nodes"' in found.message for found in findings(both, only="APF503"))
+    actual = [full_text(finding) for finding in findings(both, last, only="APF503")]
+    assert any('"system-nodes"' in message and "--as system:node:node-1" in message for message in actual)
+    assert any('"system-nodes"' in finding.message for finding in findings(both, only="APF503"))
 
 
 def test_example_of_a_tie_goes_to_the_first_flow_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,9 +269,9 @@ def test_precedence_of_service_accounts_is_tied(name: str, first: str) -> None:
         by="ByUser",
     )
     mine["metadata"]["namespace"] = "queueing-system"
-    told = findings(mine)
-    assert sorted(rule_ids(told)) == ["APF104", "APF503"]
-    tie = next(found for found in told if found.rule == "APF503")
+    actual = findings(mine)
+    assert sorted(rule_ids(actual)) == ["APF104", "APF503"]
+    tie = next(found for found in actual if found.rule == "APF503")
     assert '"service-accounts"' in tie.message
     assert f'"{first}" captures requests' in full_text(tie)
 
@@ -306,3 +308,12 @@ def test_precedence_is_between_1_and_10000(precedence: int, is_rejected: bool) -
     found = findings(flow_schema("x", precedence=precedence), only="APF201")
     help_text = 'set matchingPrecedence to a value from 2 to 10000 (1 is reserved for the FlowSchema "exempt")'
     assert [finding.help for finding in found] == [help_text] * is_rejected
+
+
+def test_flow_schema_that_the_server_skips_is_not_tied() -> None:
+    """Its level is unknown, which APF401 reports. FlowSchemas whose levels exist are tied."""
+    one = flow_schema("a", "nowhere", 700, resources=[{**ALL, "verbs": ["list"]}])
+    other = flow_schema("b", "workload-high", 700)
+    level = priority_level("nowhere", 5)
+    assert [finding.rule for finding in findings(one, other) if finding.rule in ("APF401", "APF503")] == ["APF401"]
+    assert len(ties(one, other, level)) == 1

@@ -27,6 +27,29 @@ def test_help_for_an_unknown_type_depends_on_the_name(name: str, level_type: str
     assert str(finding.help).startswith(f"use type {required}")
 
 
+NOT_CHECKED = "The API server checks limited only if the type is valid."
+
+
+@pytest.mark.parametrize("level_type", ["limited", "", "Unlimited"])
+def test_fields_of_a_level_of_unknown_type_are_not_checked(level_type: str) -> None:
+    """As recorded from kube-apiserver: `{type: limited, limited: {}}` is rejected for spec.type alone."""
+    limited = {"nominalConcurrencyShares": -5, "limitResponse": {"type": "Queue"}}
+    (finding,) = findings(manifest(KIND, {"type": level_type, "limited": limited}), only="APF30")
+    assert finding.rule == "APF302"
+    assert NOT_CHECKED in finding.notes
+    (other,) = findings(manifest(KIND, {"type": level_type}), only="APF30")
+    assert NOT_CHECKED not in other.notes
+    rules = rule_ids(findings(manifest(KIND, {"type": "Limited", "limited": limited}), only="APF30"))
+    assert sorted(rules) == ["APF303", "APF304"]
+
+
+def test_queues_of_an_unknown_response_are_not_checked() -> None:
+    response = {"type": "queue", "queuing": {"queues": -1}}
+    (finding,) = findings(manifest(KIND, {"type": "Limited", "limited": {"limitResponse": response}}), only="APF30")
+    assert finding.rule == "APF303"
+    assert finding.notes == ("The API server checks queuing only if the type is valid.",)
+
+
 @pytest.mark.parametrize(("level_type", "has_fix"), [("Exe", False), ("Exem", True), ("empt", True), ("Limit", False)])
 def test_misspelled_type_is_corrected_if_the_name_allows_it(level_type: str, has_fix: bool) -> None:
     (finding,) = findings(manifest(KIND, {"type": level_type}, name="exempt"), only="APF302")

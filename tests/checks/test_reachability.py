@@ -1,4 +1,5 @@
-"""APF501 and APF502: which parts are reported, what captures their requests, and what other rules leave to these."""
+"""APF501 and APF502: the reported parts, the FlowSchemas that capture their requests, and findings that other rules
+report instead."""
 
 from __future__ import annotations
 
@@ -65,19 +66,17 @@ def test_captors_are_named_in_the_first_hundred_findings() -> None:
     assert messages.count(unnamed) == len(messages) - MAX_EXPLAINED_SHADOWS == 3
 
 
-@pytest.mark.parametrize(("assumptions", "severity"), [(OPEN, "warning"), (COMPLETE, "error")])
-def test_impossible_value_hides_no_unreachable_flow_schema_beyond_the_bound(
-    assumptions: Assumptions, severity: str
-) -> None:
+@pytest.mark.parametrize("assumptions", [OPEN, COMPLETE])
+def test_impossible_value_hides_no_unreachable_flow_schema_beyond_the_bound(assumptions: Assumptions) -> None:
     first = flow_schema("first", "workload-high", 1000, subjects=[user("*")], resources=[ALL])
     last = flow_schema("last", precedence=5000, subjects=[user("alice")], resources=[NOT_A_GROUP])
     nothing = flow_schema("nothing", precedence=5001, subjects=[user("bob")], resources=[NOTHING])
     found = findings(first, *shadowed(MAX_EXPLAINED_SHADOWS + 1), last, nothing, only="APF50", assumptions=assumptions)
     assert [(each.rule, each.severity) for each in about(found, "last") if each.rule == "APF501"] == [
-        ("APF501", severity)
+        ("APF501", "error")
     ]
     assert "APF504" in rule_ids(about(found, "last"))
-    # Nothing that it asks for exists, and APF504 says so: this is the whole reason.
+    # No requested resource exists, which APF504 reports. Nothing else makes the part unreachable.
     assert rule_ids(about(found, "nothing")) == ["APF504"]
 
 
@@ -172,7 +171,7 @@ EXPLAINED = {"APF503", "APF505", "APF508", "APF509", "APF510", "APF511"}
 
 def test_unreachable_flow_schema_has_no_findings_about_its_requests() -> None:
     assert rule_ids(findings(POOR_STYLE)) == ["APF501"]
-    assert {*rule_ids(findings(EARLY))} & EXPLAINED  # a reachable one has
+    assert {*rule_ids(findings(EARLY))} & EXPLAINED  # a reachable FlowSchema has such findings
 
 
 def test_unreachable_flow_schema_is_not_tied() -> None:
@@ -267,8 +266,8 @@ def test_all_users_are_more_than_authenticated_users() -> None:
     known_to_all = flow_schema("first", "exempt", 50, subjects=[group("system:authenticated")], resources=[ALL])
     for subject, rules in ((group("*"), []), (user("*"), []), (user("alice"), ["APF501"])):
         rest = flow_schema("rest", "exempt", 60, subjects=[subject], resources=[ALL])
-        told = findings(known_to_all, rest, only="APF501")
-        assert [found.rule for found in told if found.object and found.object.name == "rest"] == rules
+        actual = findings(known_to_all, rest, only="APF501")
+        assert [found.rule for found in actual if found.object and found.object.name == "rest"] == rules
 
 
 def test_two_flow_schemas_can_capture_a_path_together() -> None:
@@ -286,7 +285,7 @@ def test_only_earlier_resource_rules_make_one_unreachable() -> None:
     def read(resource: str, *verbs: str) -> dict[str, Any]:
         return {**READ_PODS, "resources": [resource], "verbs": [*verbs]}
 
-    # Of the last entry only `list` is left: neither the first of its verbs nor the last.
+    # Earlier rules leave only `list` to the last entry: neither its first verb nor its last one.
     first = flow_schema("first", "exempt", 50, subjects=[user("alice")], resources=[read("configmaps", "get", "watch")])
     entries = [
         read("pods", "get"),
@@ -295,7 +294,7 @@ def test_only_earlier_resource_rules_make_one_unreachable() -> None:
         read("configmaps", "get", "list", "watch"),
     ]
     mine = flow_schema("mine", "exempt", 60, subjects=[user("alice")], resources=entries)
-    assert [found.field for found in findings(first, mine, only="APF50")] == ["spec.rules[0].resourceRules[1]"]
+    assert [finding.field for finding in findings(first, mine, only="APF50")] == ["spec.rules[0].resourceRules[1]"]
 
 
 def test_captors_that_are_not_needed_are_not_named() -> None:
@@ -304,7 +303,7 @@ def test_captors_that_are_not_needed_are_not_named() -> None:
         return flow_schema(name, "exempt", at, subjects=[*map(user, users)], resources=[part])
 
     everything = "get list create watch update"
-    told = findings(
+    actual = findings(
         taking("pods-in-c", 51, everything, "pods", "c", "alice"),
         taking("configmaps", 52, "create get watch update", "configmaps", "acb", "alice", "bob"),
         taking("in-a-and-b", 53, "list watch update", "pods configmaps secrets", "ab", "bob", "alice"),
@@ -312,7 +311,7 @@ def test_captors_that_are_not_needed_are_not_named() -> None:
         taking("dead", 99, "update watch", "pods configmaps", "ca", "alice"),
         only="APF501",
     )
-    takers = {found.object.name: re.findall('"(.*?)"', full_text(found)) for found in told if found.object}
+    takers = {found.object.name: re.findall('"(.*?)"', full_text(found)) for found in actual if found.object}
     assert takers == {"spare": ["configmaps", "in-a-and-b"], "dead": ["pods-in-c", "configmaps", "in-a-and-b"]}
 
 
@@ -324,13 +323,21 @@ def test_dangling_flow_schema_captures_nothing_and_is_not_unreachable() -> None:
     assert not findings(everything, DANGLING, only="APF50", assumptions=COMPLETE)
 
 
-@pytest.mark.parametrize(("level", "told"), [("elsewhere", True), ("workload-high", False)])
-def test_note_states_the_assumed_level_of_a_captor(level: str, told: bool) -> None:
+@pytest.mark.parametrize(("level", "is_reported"), [("elsewhere", True), ("workload-high", False)])
+def test_note_states_the_assumed_level_of_a_captor(level: str, is_reported: bool) -> None:
     first = flow_schema("first", level, 840, subjects=[user("alice")])
     mine = flow_schema("mine", precedence=850)
     rules = [{"subjects": [user(name)], "resourceRules": [READ_PODS]} for name in ("alice", "bob")]
     (found,) = findings(first, {**mine, "spec": {**mine["spec"], "rules": rules}}, only="APF502")
-    assert ('No file defines the priority level "elsewhere"' in full_text(found)) == told
+    assert ('No file defines the priority level "elsewhere"' in full_text(found)) == is_reported
+
+
+@pytest.mark.parametrize(("level", "severity"), [("elsewhere", "warning"), ("workload-high", "error")])
+def test_proof_with_an_assumed_level_is_no_error(level: str, severity: str) -> None:
+    first = flow_schema("first", level, 840, subjects=[user("alice")])
+    mine = flow_schema("mine", "workload-low", 850, subjects=[user("alice")])
+    found = findings(first, mine, only="APF501")
+    assert [(finding.object.name, finding.severity) for finding in found if finding.object] == [("mine", severity)]
 
 
 def test_earlier_parts_are_named_in_the_first_hundred_findings() -> None:
@@ -407,12 +414,12 @@ def test_health_checks_with_other_methods_are_not_captured_by_probes(
 
 
 def test_parts_reported_by_apf504_are_not_reported_again() -> None:
-    """APF504 tells why the first entry matches nothing; the second is told by APF502."""
+    """APF504 reports why the first entry matches nothing. APF502 reports the second entry."""
     never = {**READ_PODS, "verbs": ["get"], "resources": ["pods/exec"], "apiGroups": ["apps/v1"]}
     mine = flow_schema("mine", resources=[READ_PODS, never, READ_PODS])
-    told = [found.field for found in findings(mine, only="APF502")]
-    assert "spec.rules[0].resourceRules[2]" in told
-    assert "spec.rules[0].resourceRules[1]" not in told
+    actual = [finding.field for finding in findings(mine, only="APF502")]
+    assert "spec.rules[0].resourceRules[2]" in actual
+    assert "spec.rules[0].resourceRules[1]" not in actual
 
 
 def test_rule_with_a_part_that_matches_nothing_is_reported_if_captured() -> None:
@@ -421,12 +428,12 @@ def test_rule_with_a_part_that_matches_nothing_is_reported_if_captured() -> None
     rules = [
         {"subjects": [user("alice")], "resourceRules": each} for each in ([READ_PODS], [never, READ_PODS], [never])
     ]
-    told = {
-        found.field: found.message
-        for found in findings({**mine, "spec": {**mine["spec"], "rules": rules}}, only="APF502")
+    actual = {
+        finding.field: finding.message
+        for finding in findings({**mine, "spec": {**mine["spec"], "rules": rules}}, only="APF502")
     }
-    assert "spec.rules[0]" in told["spec.rules[1]"]
-    assert "spec.rules[2]" not in told
+    assert "spec.rules[0]" in actual["spec.rules[1]"]
+    assert "spec.rules[2]" not in actual
 
 
 LONG_RUNNING = 'the server does not classify long-running requests, such as those for "pods/exec"'
@@ -470,7 +477,7 @@ def getting(*urls: str) -> dict[str, Any]:
             {"subjects": [group("system:serviceaccounts:CI"), user("system:serviceaccount:ci")]},
             [NO_NAMESPACE, NO_ACCOUNT],
         ),
-        # A resource without a name cannot be listed: there is no path for that.
+        # A resource with an empty name cannot be listed, because no path lists it.
         ({"resourceRules": [{**reading(""), "verbs": ["list"]}]}, [NO_REASON]),
         ({"resourceRules": [reading("pods/exec"), {**reading(""), "verbs": ["list"]}]}, [NO_REASON]),
     ],
@@ -497,8 +504,8 @@ def test_parts_have_separate_reasons() -> None:
         "nonResourceRules": [getting("/version/x"), getting("/api/v1/pods")],
     }
     mine = flow_schema("mine", "workload-low", 100)
-    told = findings({**mine, "spec": {**mine["spec"], "rules": [rules]}}, only="APF502")
-    assert [(found.field, found.message.partition(": ")[2][:30]) for found in told] == [
+    actual = findings({**mine, "spec": {**mine["spec"], "rules": [rules]}}, only="APF502")
+    assert [(found.field, found.message.partition(": ")[2][:30]) for found in actual] == [
         ("spec.rules[0].subjects[1]", NO_ACCOUNT[:30]),
         ("spec.rules[0].resourceRules[1]", LONG_RUNNING[:30]),
         ("spec.rules[0].nonResourceRules[1]", '"/api/v1/pods" is a path of re'),

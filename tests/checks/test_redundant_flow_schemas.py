@@ -1,4 +1,5 @@
-"""FlowSchemas and entries whose requests go to the same place anyway: only what is proven, and nothing that has an effect."""
+"""FlowSchemas and entries without an effect, because their requests are treated the same without them. Only proven
+cases are reported."""
 
 from __future__ import annotations
 
@@ -61,9 +62,9 @@ def health(verbs: list[str], urls: list[str], precedence: int = 1000, **others: 
     ],
 )
 def test_methods_that_probes_captures(verbs: list[str], urls: list[str], found: bool) -> None:
-    told = findings(health(verbs, urls), only="APF514")
-    assert [each.field for each in told] == ["spec.rules[0].nonResourceRules[0].verbs"] * found
-    for each in told:
+    actual = findings(health(verbs, urls), only="APF514")
+    assert [each.field for each in actual] == ["spec.rules[0].nonResourceRules[0].verbs"] * found
+    for each in actual:
         assert "all GET requests" in each.message
         assert '"probes" (precedence 2)' in each.message
 
@@ -81,18 +82,33 @@ def test_redefined_probes_are_not_built_in() -> None:
     assert not findings(narrow, health(["*"], HEALTH), only="APF514")
 
 
-@pytest.mark.parametrize("target", [each.name for each in RELEASES])
+@pytest.mark.parametrize("target", [release.name for release in RELEASES])
 def test_every_release_has_probes(target: str) -> None:
     assert findings(health(["*"], HEALTH, version="v1beta1"), only="APF514", kubernetes=target)
 
 
+def test_requests_that_are_not_classified_do_not_matter() -> None:
+    (found,) = findings(health(["*"], ["/livez", "/debug/pprof/*", "/api/v1/pods"]), only="APF514")
+    assert "all GET requests" in found.message
+    assert not findings(health(["*"], ["/livez", "/api/v1/*"]), only="APF514")  # /api/v1/ is not a resource path
+    assert not findings(health(["*"], ["/debug/pprof/*"]), only="APF514")
+
+
+def test_unreachable_rule_has_one_finding() -> None:
+    dead = health(["*"], ["/livez"])
+    dead["spec"]["rules"][0]["subjects"] = [user("system:serviceaccount:ci")]
+    dead["spec"]["rules"] += health(["*"], ["/metrics"])["spec"]["rules"]
+    found = findings(dead, only="APF5")
+    assert [each.rule for each in found if each.rule in ("APF502", "APF514")] == ["APF502"]
+
+
 def everything(name: str, level_name: str = "workload-low", precedence: int = 2000, **others: Any) -> dict[str, Any]:
-    """A FlowSchema for all requests of its subjects; by default one that has no effect."""
+    """Return a FlowSchema for all requests of its subjects, by default without an effect."""
     return flow_schema(name, level_name, precedence, resources=[ALL], paths=[PATHS], **({"by": "ByUser"} | others))
 
 
 def redundant(*objects: dict[str, Any]) -> list[str]:
-    return [found.object.name for found in findings(*objects, only="APF516") if found.object is not None]
+    return [finding.object.name for finding in findings(*objects, only="APF516") if finding.object is not None]
 
 
 @pytest.mark.parametrize(
@@ -105,9 +121,9 @@ def redundant(*objects: dict[str, Any]) -> list[str]:
         (everything("mine", "workload-high"), False),
         (everything("mine", by="ByNamespace"), False),
         (everything("mine", by=None), False),
-        # Service accounts go to workload-low and users do not.
+        # Requests of service accounts go to workload-low, and requests of users do not.
         (everything("mine", subjects=[service_account("ci", "*"), user("alice")]), False),
-        # Other requests of the same clients stay behind, so that clients have two flows.
+        # Other requests of the same clients stay in the other FlowSchema, so the clients have two flows.
         (flow_schema("mine", by="ByUser"), False),
         (flow_schema("mine", by="ByUser", resources=[ALL]), False),
         (flow_schema("mine", by="ByUser", resources=[{**ALL, "clusterScope": False}], paths=[PATHS]), False),
@@ -142,17 +158,27 @@ def test_without_several_queues_flows_do_not_matter(queuing: dict[str, int] | No
 
 
 def test_flow_schema_that_protects_requests_from_a_third_has_an_effect() -> None:
-    """Without it the third captures them."""
+    """Without the FlowSchema, the third FlowSchema captures these requests."""
     mine = everything("mine", subjects=[service_account("ci", "*")])
     third = flow_schema("third", "workload-high", 3000, subjects=[service_account("ci", "deployer")])
     assert redundant(mine) == ["mine"]
     assert redundant(mine, third) == []
-    # Before it, the third has captured its requests already.
+    # If the third FlowSchema comes earlier, it has already captured the requests.
     assert redundant(mine, {**third, "spec": {**third["spec"], "matchingPrecedence": 1000}}) == ["mine"]
 
 
+def test_redundancy_is_found_if_the_first_and_the_last_values_of_all_lists_are_captured_earlier() -> None:
+    small = priority_level("small", 5)
+    late = everything("late", "small", 3000, subjects=[group("system:authenticated")], by=None)
+    part = flow_schema("part", "small", 2000)  # get, list, watch
+    earlier = flow_schema("earlier", "workload-high", 1000, resources=[{**ALL, "verbs": ["get", "watch"]}])
+    assert redundant(small, earlier, part, late) == ["part"]
+    lists = flow_schema("earlier", "workload-high", 1000, resources=[{**ALL, "verbs": ["get", "list", "watch"]}])
+    assert redundant(small, lists, part, late) == []  # APF501
+
+
 def test_gap_that_few_requests_show_is_found() -> None:
-    """No request that is tried finds the one resource that goes elsewhere: the solver does."""
+    """No typical request shows the only resource that goes elsewhere. The solver finds this resource."""
     mine = everything("mine", subjects=[service_account("ci", "*")])
     hole = {"verbs": ["patch"], "apiGroups": ["x.io"], "resources": ["ys/status"], "namespaces": ["z"]}
     third = flow_schema("third", "workload-high", 3000, subjects=[service_account("ci", "deployer")], resources=[hole])
@@ -167,16 +193,16 @@ def test_remainder_that_few_requests_show_is_found() -> None:
 
 
 def test_redundant_flow_schemas_can_be_removed_together() -> None:
-    """Each of the two would take the requests of the other, and both together no one's."""
+    """Each of the two FlowSchemas would capture the requests of the other. Removing both has no effect."""
     first, second = (
         everything(name, at_level, number)
         for name, at_level, number in (("first", "workload-low", 2000), ("second", "workload-low", 2001))
     )
-    told = findings(first, second, only="APF5")
-    assert [(found.rule, found.object.name) for found in told if found.object] == [("APF501", "second")]
+    actual = findings(first, second, only="APF5")
+    assert [(found.rule, found.object.name) for found in actual if found.object] == [("APF501", "second")]
     wide = everything("wide", precedence=2001, subjects=[service_account("ci", "*")])
     assert redundant(first, wide) == ["first", "wide"]
-    # Without the first, the second gets its requests; without both, the third does.
+    # Without the first FlowSchema, the second captures its requests. Without both, the third does.
     jail = priority_level("jail", 5)
     alone = everything("alone", "jail", 2000)
     more = everything("more", "jail", 2001, subjects=[service_account("ci", "*")])
@@ -184,7 +210,7 @@ def test_redundant_flow_schemas_can_be_removed_together() -> None:
 
 
 def test_flow_schema_with_a_built_in_name_is_not_redundant() -> None:
-    """Without the user's, the server has its own again."""
+    """Without the FlowSchema of the user, the server restores the built-in one."""
     assert redundant(everything("service-accounts", precedence=8000)) == []
 
 
@@ -240,7 +266,7 @@ def test_candidates_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch
 
 
 def test_large_flow_schema_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proof about the user of the first has too many rules, that about the second has few."""
+    """The proof for the user of the first FlowSchema has too many rules. The proof for the user of the second has few."""
     monkeypatch.setattr(redundant_flow_schemas, "MAX_REDUNDANCY_PROOF_PARTS", 200)
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS], "nonResourceRules": [PATHS]}
     large = flow_schema("large", "workload-high", 3000, subjects=[user("alice")])
@@ -260,7 +286,7 @@ USERS = [
     ("system:anonymous", ()),
     ("system:node:node-1", ()),
 ]
-"""A user is in the same groups in all requests."""
+"""Users, each with the same groups in all requests."""
 ASKED = [
     RequestInfo(True, verb, "", api_group, "", namespace, resource, "", "", "")
     for verb in ("get", "list", "create")
@@ -276,7 +302,7 @@ DIGESTS = [
 
 
 def random_schema(chance: random.Random, name: str) -> dict[str, Any]:
-    """A FlowSchema that may well be redundant."""
+    """Return a random FlowSchema that is often redundant."""
     subjects = [
         service_account("ci", "runner"),
         service_account("ci", "*"),
@@ -298,7 +324,7 @@ def random_schema(chance: random.Random, name: str) -> dict[str, Any]:
 
 
 def treatment(*objects: dict[str, Any]) -> list[tuple[str, object]]:
-    """The priority level and the flow of each request; without queues there are no flows."""
+    """Return the priority level and the flow of each request. Without queues, there are no flows."""
     classify = Classifier(effective(*objects).configuration)
     answers: list[tuple[str, object]] = []
     for digest in DIGESTS:

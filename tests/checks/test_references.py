@@ -6,8 +6,19 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.builders import COMPLETE, OPEN, effective, findings, flow_schema, priority_level
+from support.builders import (
+    ALL,
+    COMPLETE,
+    OPEN,
+    PATHS,
+    effective,
+    findings,
+    flow_schema,
+    priority_level,
+    rule_ids,
+)
 
+from apflint.checks import CHECKS
 from apflint.checks.references import MAX_COMPARISONS
 from apflint.engine import Options, check
 from apflint.releases import NEWEST
@@ -20,7 +31,7 @@ SOURCE = "# Source: chart/templates/apf.yaml\n"
 
 
 def in_order(*objects: dict[str, Any], name: str = "apf.yaml", comment: str = "") -> list[Finding]:
-    """What APF406 reports on documents of one file, each below a comment."""
+    """Return what APF406 reports about documents in one file. Each document follows a comment."""
     text = "".join(f"---\n{comment}{json.dumps(value)}\n" for value in objects)
     return [finding for finding in check([(name, text.encode())], Options()).findings if finding.rule == "APF406"]
 
@@ -30,7 +41,7 @@ def test_level_after_its_flow_schema_is_reported_with_the_place_of_the_level() -
     assert finding.field == "spec.priorityLevelConfiguration.name"
     assert [related.message for related in finding.related] == ["the priority level"]
     assert not in_order(UNUSED, DANGLING)
-    assert not findings(DANGLING, UNUSED, only="APF406")  # in two files the order is not that of the names
+    assert not findings(DANGLING, UNUSED, only="APF406")  # documents in several files have no order
 
 
 @pytest.mark.parametrize(("name", "reported"), [("workload-low", False), ("x", True)])
@@ -63,6 +74,23 @@ def test_leftover_of_an_earlier_release_has_one_finding(annotation: str | None, 
         leftover["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": annotation}
     found = findings(leftover, kubernetes="1.36")
     assert [finding.rule for finding in found if finding.rule in ("APF405", "APF705")] == [rule]
+
+
+def test_unreachable_leftover_has_one_finding() -> None:
+    leftover = flow_schema("endpoint-controller", "workload-high", 9950)
+    leftover["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": "false"}
+    (found,) = findings(leftover, kubernetes="1.36")
+    assert found.rule == "APF501"
+    assert '"endpoint-controller" is built in only up to Kubernetes 1.33.' in found.notes
+    rules = tuple(rule for rule in CHECKS if rule != "APF501")
+    inputs = [("a.json", json.dumps(leftover).encode())]
+    assert [finding.rule for finding in check(inputs, Options(rules=rules)).findings] == ["APF705"]
+
+
+def test_redundant_leftover_has_one_finding() -> None:
+    leftover = flow_schema("endpoint-controller", "workload-low", resources=[ALL], paths=[PATHS], by="ByUser")
+    assert "APF516" in rule_ids(findings({**leftover, "metadata": {"name": "other"}}))
+    assert rule_ids(findings(leftover)) == ["APF705"]
 
 
 DANGLING = flow_schema("ci", "batch")
@@ -104,6 +132,14 @@ def test_seats_of_an_unused_level_are_counted() -> None:
     assert finding.notes == ("The priority level still takes 66 of 600 seats from the other priority levels.",)
     (finding,) = findings(priority_level("batch", 0), only="APF403")
     assert not finding.notes
+
+
+def test_rejected_shares_take_no_seats() -> None:
+    (unused,) = findings(priority_level("broken", -5), only="APF403")
+    assert not unused.notes
+    # The shares of a rejected level do not change the seats of others, either.
+    _, unused = findings(priority_level("broken", -100), priority_level("batch", 10), only="APF403")
+    assert unused.notes == ("The priority level still takes 24 of 600 seats from the other priority levels.",)
 
 
 def test_rejected_level_is_not_missing() -> None:
@@ -158,6 +194,7 @@ def test_typos_are_searched_word_by_word() -> None:
         ("global-dexxault", False),
         ("globel-defaulx", False),
         ("global-default1", False),
+        ("global-d3fault", False),
     ],
 )
 def test_typos_of_one_letter_are_fixed(written: str, fixed: bool) -> None:
@@ -203,3 +240,38 @@ def test_help_for_an_invalid_priority_level_name(name: str, help_text: str | Non
     (finding,) = findings(priority_level("mine"), flow_schema("x", name), only="APF204")
     assert finding.help == help_text
     assert (finding.fix is not None) is has_fix
+
+
+@pytest.mark.parametrize(
+    ("shares", "assumptions", "severity"), [(20, OPEN, "info"), (300, OPEN, "warning"), (20, COMPLETE, "warning")]
+)
+def test_unused_level_has_one_finding(shares: int, assumptions: Assumptions, severity: str) -> None:
+    level = priority_level("batch", shares)
+    (found,) = findings(level, assumptions=assumptions)
+    assert (found.rule, found.severity) == ("APF403", severity)
+    assert "still takes" in found.notes[0]
+    assert rule_ids(findings(level, flow_schema("builds", "batch"), only="APF603")) == ["APF603"]
+
+
+def test_seats_are_reported_if_the_rule_for_unused_levels_is_not_selected() -> None:
+    rules = tuple(rule for rule in CHECKS if rule != "APF403")
+    inputs = [("a.json", json.dumps(priority_level("batch", 300)).encode())]
+    assert [finding.rule for finding in check(inputs, Options(rules=rules)).findings] == ["APF603"]
+
+
+def test_level_with_a_misspelled_reference_is_not_unused() -> None:
+    """APF401 already reports the misspelled reference, so APF403 does not report the level."""
+    found = findings(priority_level("batch", 5), flow_schema("builds", "bacth"), only="APF4")
+    assert rule_ids(found) == ["APF401"]
+    assert found[0].fix is not None
+    other = findings(priority_level("reports", 5), flow_schema("builds", "bacth"), only="APF4")
+    assert sorted(rule_ids(other)) == ["APF401", "APF403"]
+
+
+def test_the_first_advice_about_catch_all_keeps_requests_isolated() -> None:
+    """The documentation of Kubernetes isolates a client in `catch-all`. The shared levels with queues would undo that."""
+    (finding,) = findings(flow_schema("lists", "catch-all", 8000), only="APF407")
+    assert finding.help is not None
+    first, _, rest = finding.help.partition("; ")
+    assert first == "to isolate these requests, define a small priority level for them"
+    assert "workload-low" in rest

@@ -185,3 +185,24 @@ def test_each_rule_of_the_wrong_scope_is_reported() -> None:
         "spec.rules[0].resourceRules[1].clusterScope",
         "spec.rules[0].resourceRules[3].clusterScope",
     ]
+
+
+@pytest.mark.parametrize(
+    ("others", "severity"),
+    [
+        ([], "error"),
+        ([{"resources": ["secrets"]}], "error"),
+        ([{"namespaces": ["*"]}], "warning"),
+        ([{"resources": ["widgets"]}], "warning"),
+    ],
+)
+def test_wrong_scope_is_an_error_if_no_rule_matches_a_request(others: list[dict[str, Any]], severity: str) -> None:
+    pods = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "clusterScope": True}
+    found = findings(flow_schema("x", resources=[pods, *(pods | other for other in others)]), only="APF506")
+    assert {finding.severity for finding in found} == {severity}
+
+
+@pytest.mark.parametrize("scope", [{"namespaces": []}, {"namespaces": ["ci"]}])
+def test_rule_for_cluster_scoped_resources_with_cluster_scope_is_not_reported(scope: dict[str, Any]) -> None:
+    rule = {"apiGroups": [""], "resources": ["nodes"], "clusterScope": True, **scope}
+    assert not findings(matching(**rule), only="APF506")

@@ -15,7 +15,6 @@ from apflint import catalogue
 from apflint.checks import CHECKS, OFF, rules_of, rules_with
 from apflint.edit.fixing import apply_fixes
 from apflint.engine import Options, check
-from apflint.releases import parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 HEADINGS = ["Why", "Bad", "Good", "How to fix"]
 MAX_SENTENCE_WORDS = 25
 
-# Rules that have no example of a kind, each with the reason. The page says it too, under its heading.
+# Rules without a good or bad example, each with the reason. The page also states the reason below the heading.
 WITHOUT_BAD: dict[str, str] = {}
 WITHOUT_GOOD: dict[str, str] = {}
 RULES_ABOUT_MANIFESTS = [rule_id for rule_id in CHECKS if rule_id not in rules_of("runtime")]
@@ -34,7 +33,7 @@ RULES_ABOUT_MANIFESTS = [rule_id for rule_id in CHECKS if rule_id not in rules_o
 
 
 def _examples() -> Iterator[tuple[str, Example]]:
-    """Every example of every page. A page that cannot be read has none here; `test_page_can_be_read` names it."""
+    """Return every example of every page. Unreadable pages are left out, because `test_page_can_be_read` reports them."""
     for rule_id in catalogue.list_ids():
         try:
             found = parse_examples(catalogue.read_rule(rule_id))
@@ -44,9 +43,7 @@ def _examples() -> Iterator[tuple[str, Example]]:
 
 
 def _judge(example: Example) -> Callable[[Mapping[str, bytes]], Report]:
-    options = Options(rules=tuple(CHECKS))  # the examples of a rule that is off show it at work
-    if example.kubernetes is not None:
-        options = options._replace(kubernetes=parse_release(example.kubernetes))
+    options = example.adapt(Options(rules=tuple(CHECKS)))  # rules that are off by default have examples, too
     return lambda inputs: check(inputs.items(), options)
 
 
@@ -55,12 +52,13 @@ def _report(example: Example) -> Report:
 
 
 def _findings(example: Example) -> list[tuple[str, int, str]]:
-    """Rule, line and message of what the example yields, in the order of lines."""
+    """Return rule, line and message of the findings of an example, in the order of lines."""
     return [(finding.rule, finding.span.line, finding.message) for finding in _report(example).findings]
 
 
 def _differences(example: Example) -> list[str]:
-    """What the example yields and does not mark, and what it marks and does not yield; places are lines of the page."""
+    """Return the findings that an example does not mark, and the marks without findings. Line numbers are those of the
+    page."""
     found = _findings(example)
     yielded = Counter((rule, line) for rule, line, _ in found)
     marked = Counter(example.expected)
@@ -80,12 +78,12 @@ EXAMPLES = [
 
 
 def _is_fixable(rule_id: str, example: Example) -> bool:
-    """Whether a bad example shows a fix at work; a page that claims one has such an example."""
+    """Return whether a fix applies to a bad example. A page that announces a fix needs such an example."""
     if (
         example.kind != "bad" or catalogue.read_rule(rule_id).fix is None
-    ):  # a page that claims none has none: tested below
+    ):  # a page that does not announce a fix has none: tested below
         return False
-    return any(found.rule == rule_id and found.fix is not None for found in _report(example).findings)
+    return any(finding.rule == rule_id and finding.fix is not None for finding in _report(example).findings)
 
 
 FIXABLE = [
@@ -110,7 +108,7 @@ def test_example_is_about_its_rule(rule_id: str, example: Example) -> None:
     if example.kind == "bad":
         assert rule_id in {rule for rule, _ in example.expected}, f"fence at line {example.page_line}"
     else:
-        # A good example in which nothing is recognised would be free of findings for the wrong reason.
+        # A good example without any recognized object would have no findings for the wrong reason.
         assert _report(example).objects, f"fence at line {example.page_line}"
 
 
@@ -118,7 +116,9 @@ def test_example_is_about_its_rule(rule_id: str, example: Example) -> None:
 def test_fixes_are_as_the_page_says(rule_id: str) -> None:
     rule = catalogue.read_rule(rule_id)
     reports = [_report(example) for example in parse_examples(rule) if example.kind == "bad"]
-    fixes = [found.fix for report in reports for found in report.findings if found.rule == rule_id and found.fix]
+    fixes = [
+        finding.fix for report in reports for finding in report.findings if finding.rule == rule_id and finding.fix
+    ]
     best = None if not fixes else "safe" if any(fix.safe for fix in fixes) else "unsafe"
     assert rule.fix == best
 
@@ -127,11 +127,11 @@ def test_fixes_are_as_the_page_says(rule_id: str) -> None:
 def test_bad_example_is_fixed(rule_id: str, example: Example) -> None:
     judge = _judge(example)
     inputs = {example.file: example.text.encode()}
-    before = [found for found in judge(inputs).findings if found.rule == rule_id]
+    before = [finding for finding in judge(inputs).findings if finding.rule == rule_id]
     result = apply_fixes(inputs, judge, unsafe=True)
-    left = [found for found in result.report.findings if found.rule == rule_id]
+    left = [finding for finding in result.report.findings if finding.rule == rule_id]
     refused = [refusal for refusal in result.refused if refusal.finding.rule == rule_id]
-    # An unsafe fix may be at odds with what else there is, such as a FlowSchema that is shadowed as soon as it is right.
+    # An unsafe fix may conflict with other objects: for example, the fixed FlowSchema may be shadowed.
     assert all(
         not (one.finding.fix and one.finding.fix.safe) and one.reason.startswith("it would cause") for one in refused
     )
@@ -210,7 +210,7 @@ def test_front_matter_has_valid_values(rule_id: str) -> None:
 @pytest.mark.parametrize("rule_id", catalogue.list_ids())
 def test_summary_is_one_sentence(rule_id: str) -> None:
     rule = catalogue.read_rule(rule_id)
-    # `0.1`, `kubernetes.io` and `e.g` hold dots too: only one with a blank after it ends a sentence.
+    # `0.1`, `kubernetes.io` and `e.g` contain dots, too. Only a dot before a space ends a sentence.
     assert rule.summary.endswith(".")
     assert not re.search(r"[.!?] ", rule.summary)
     assert " " in rule.summary
@@ -224,7 +224,7 @@ def test_references_are_addresses_each_once(rule_id: str) -> None:
     assert all(re.fullmatch(r"https://[\w.-]+/\S+", reference) for reference in references)
 
 
-# Where the pages of both kinds and the definitions of the built-in objects used to be: nothing is there any more.
+# Former directories of the rule pages and of the built-in objects, which must not exist.
 MOVED = ("kubernetes-api/policy-resources/", "/blob/master/pkg/apis/flowcontrol/bootstrap/")
 
 
@@ -264,7 +264,7 @@ def test_exceptions_are_about_rules_that_exist() -> None:
 
 
 def _sections(body: str) -> tuple[list[str], list[str]]:
-    """The headings of a page, and the text below each; a `## ` inside a fence is none."""
+    """Return the headings of a page, each with the text below it. `## ` inside a fence is not a heading."""
     fenced = False
     starts: list[int] = []
     lines = body.split("\n")
@@ -276,7 +276,7 @@ def _sections(body: str) -> tuple[list[str], list[str]]:
     return [lines[start].removeprefix("## ") for start in starts], texts
 
 
-# The test of the examples is one itself: it must see each way in which a page can be wrong.
+# The comparison of examples is tested with each kind of mistake that a page can have.
 
 MISTAKE = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1

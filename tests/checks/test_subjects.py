@@ -172,7 +172,7 @@ def test_names_of_clients_are_not_reported(subject: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("subject", "told"),
+    ("subject", "reported"),
     [
         ({"kind": "Group", "group": {"name": "system:kube-scheduler"}}, True),
         ({"kind": "User", "user": {"name": "x"}, "group": {"name": "system:kube-scheduler"}}, False),
@@ -181,5 +181,20 @@ def test_names_of_clients_are_not_reported(subject: dict[str, Any]) -> None:
         ({"kind": "User", "serviceAccount": {"namespace": "kube-system", "name": "kube-scheduler"}}, False),
     ],
 )
-def test_only_the_member_of_the_kind_counts(subject: dict[str, Any], told: bool) -> None:
-    assert bool(findings(flow_schema("a", subjects=[subject]), only="APF512")) is told
+def test_only_the_member_of_the_kind_counts(subject: dict[str, Any], reported: bool) -> None:
+    assert bool(findings(flow_schema("a", subjects=[subject]), only="APF512")) is reported
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("system:mastrs", True),
+        ("system:mastr", False),  # two letters of a short word are missing
+        ("system:nodse", True),
+        ("system:authenticted", True),
+        ("system:authentictd", True),  # two letters of a long word are missing
+        ("system:authntictd", False),
+    ],
+)
+def test_short_words_have_one_wrong_letter_and_long_words_two(written: str, found: bool) -> None:
+    assert bool(findings(flow_schema("mine", subjects=[group(written)]), only="APF512")) is found

@@ -1,4 +1,4 @@
-"""APF507, APF515, APF517: every capture of system requests and of discovery, and what redefined FlowSchemas lose."""
+"""APF507, APF515, APF517: captures of system requests and of discovery, and requests that redefined FlowSchemas lose."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ from support.builders import (
 from support.explanations import explain
 
 from apflint import builtin
+from apflint.effective import Assumptions
 from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.match import RequestDigest, UserInfo
-from apflint.evaluate.requestinfo import RequestInfo
+from apflint.evaluate.requestinfo import RequestInfo, is_seen_by_apf
 from apflint.releases import NEWEST, RELEASES, parse_release
 
 if TYPE_CHECKING:
@@ -107,21 +108,27 @@ def requests() -> Iterator[RequestInfo]:
 
 
 def drawn(pick: random.Random) -> list[dict[str, Any]]:
-    """A few FlowSchemas that send parts of what is requested in the small world to levels that everybody uses."""
+    """Return random FlowSchemas that send some requests of the small world to shared levels."""
 
-    def some(values: tuple[str, ...], most: int = 2) -> list[str]:
+    def sample_items(values: tuple[str, ...], most: int = 2) -> list[str]:
         chosen = pick.sample(values, pick.randint(1, most))
         return ["*"] if pick.random() < 0.4 else [value for value in chosen if value] or ["*"]
 
     def rule() -> dict[str, Any]:
         made: dict[str, Any] = {"subjects": pick.sample(SUBJECTS, pick.randint(1, 2))}
         if pick.random() < 0.75:
-            entry = {"verbs": some(VERBS, 3), "apiGroups": some(API_GROUPS), "resources": some(RESOURCES, 3)}
+            entry = {
+                "verbs": sample_items(VERBS, 3),
+                "apiGroups": sample_items(API_GROUPS),
+                "resources": sample_items(RESOURCES, 3),
+            }
             if pick.random() < 0.6:
-                entry["namespaces"] = some(NAMESPACES)
+                entry["namespaces"] = sample_items(NAMESPACES)
             made["resourceRules"] = [{**entry, "clusterScope": "namespaces" not in entry or pick.random() < 0.5}]
         if "resourceRules" not in made or pick.random() < 0.3:
-            made["nonResourceRules"] = [{"verbs": some(("get", "delete")), "nonResourceURLs": some(URLS)}]
+            made["nonResourceRules"] = [
+                {"verbs": sample_items(("get", "delete")), "nonResourceURLs": sample_items(URLS)}
+            ]
         return made
 
     schemas = []
@@ -140,10 +147,15 @@ def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
     workspace = effective(*schemas, kubernetes=kubernetes)
     before, after = Classifier(workspace.without_own), Classifier(workspace.assumed)
     protected = builtin.list_protected_flow_schemas(parse_release(kubernetes))
+    watches = kubernetes != "1.20"
     expected = set()
     for name in USERS:
         asker = UserInfo(name, complete_groups(name, ())[0])
         for info in requests():
+            if not is_seen_by_apf(info, watches=watches) or (
+                info.resource == "nodes" and not info.api_group and info.namespace
+            ):
+                continue  # the server does not classify the request, or no client sends it
             old, new = (classify(RequestDigest(info, asker)) for classify in (before, after))
             if old.flow_schema.name in protected and old.priority_level.name != new.priority_level.name:
                 expected.add((old.flow_schema.name, new.flow_schema.name))
@@ -158,7 +170,7 @@ def test_every_capture_is_found(seed: int, kubernetes: str) -> None:
 
 @pytest.mark.parametrize("name", ["named", "default", "app-1"])
 def test_named_accounts_and_nodes_hide_no_capture(name: str) -> None:
-    """A FlowSchema that comes first and names the user that would stand for all changes nothing for the others."""
+    """An earlier FlowSchema that names the representative user does not hide captures of other users' requests."""
     for subject in (service_account("kube-system", name), user(f"system:node:{name}"), user("system:node:node-1")):
         first = flow_schema("first", "workload-high", 2, subjects=[subject], resources=[ALL], paths=[PATHS])
         found = findings(first, flow_schema("mine", "workload-low", 60, subjects=[EVERYBODY]), only="APF507")
@@ -207,7 +219,7 @@ def test_the_most_critical_requests_are_shown(subject: dict[str, Any], rule: dic
     assert "heartbeat" not in full_text(found)
 
 
-# What is protected.
+# Protected FlowSchemas.
 
 
 def test_service_accounts_of_kube_system_are_protected() -> None:
@@ -241,7 +253,7 @@ def test_built_in_objects_capture_nothing(each: Release) -> None:
     assert not findings(*manifests, only="APF5", kubernetes=each.name)
 
 
-# Levels that serve the requests as well, or as well as anybody meant.
+# Levels that serve the captured requests as well as the protected level does.
 
 LEASES_OF_NODES = flow_schema(
     "mine",
@@ -298,12 +310,12 @@ def test_shared_level_is_not_dedicated() -> None:
 @pytest.mark.parametrize("subject", [EVERYBODY, user("system:kube-scheduler"), service_account("kube-system", "*")])
 def test_capture_to_exempt_is_not_reported(subject: dict[str, Any]) -> None:
     exempt = flow_schema("mine", "exempt", 50, subjects=[subject], resources=[ALL], paths=[PATHS])
-    assert "APF507" not in {found.rule for found in findings(exempt)}
+    assert "APF507" not in {finding.rule for finding in findings(exempt)}
 
 
 def test_broad_exemption_of_system_traffic_is_reported() -> None:
     exempt = flow_schema("mine", "exempt", 50, subjects=[EVERYBODY], resources=[ALL], paths=[PATHS])
-    assert "APF601" in {found.rule for found in findings(exempt)}
+    assert "APF601" in {finding.rule for finding in findings(exempt)}
 
 
 @pytest.mark.parametrize(
@@ -340,11 +352,15 @@ def test_capture_of_a_protected_account_is_a_warning() -> None:
 
 def test_retired_flow_schema_is_reported_by_apf705() -> None:
     mine = flow_schema("endpoint-controller", "workload-low", 150, subjects=[service_account("kube-system", "*")])
-    assert {found.rule for found in findings(mine) if found.rule in ("APF507", "APF705")} == {"APF705"}
+    assert {finding.rule for finding in findings(mine) if finding.rule in ("APF507", "APF705")} == {"APF705"}
 
 
 def test_context_may_move_a_protected_flow_schema() -> None:
-    later = next(each for each in builtin.build_manifests(NEWEST, "v1") if each["metadata"]["name"] == "system-nodes")
+    later = next(
+        build_manifest
+        for build_manifest in builtin.build_manifests(NEWEST, "v1")
+        if build_manifest["metadata"]["name"] == "system-nodes"
+    )
     moved = {**later, "spec": {**later["spec"], "matchingPrecedence": 3000}}
     mine = flow_schema("mine", "workload-low", 2000, subjects=[group("system:nodes")])
     assert not findings(mine, only="APF507")
@@ -353,7 +369,7 @@ def test_context_may_move_a_protected_flow_schema() -> None:
 
 
 def test_users_of_a_redefined_flow_schema_are_not_system_users() -> None:
-    """A FlowSchema from elsewhere has the name of a protected one, and is for a service account of a team."""
+    """The redefined FlowSchema has the name of a protected one, but its subject is a service account of a team."""
     redefined = flow_schema("system-leader-election", "workload-high", 50, subjects=[service_account("ci", "runner")])
     subjects = [service_account("ci", "runner"), group("system:unauthenticated")]
     mine = flow_schema("builds", "global-default", 40, subjects=subjects)
@@ -396,11 +412,11 @@ def test_other_clients_in_a_system_group_are_not_captured(subject: dict[str, Any
     assert not findings(mine, only="APF507")
 
 
-@pytest.mark.parametrize(("level", "told"), [("elsewhere", True), ("workload-low", False)])
-def test_note_states_the_assumed_level(level: str, told: bool) -> None:
+@pytest.mark.parametrize(("level", "is_reported"), [("elsewhere", True), ("workload-low", False)])
+def test_note_states_the_assumed_level(level: str, is_reported: bool) -> None:
     mine = flow_schema("mine", level, 50, subjects=[user("system:kube-scheduler")], resources=[READ_PODS])
     (found,) = findings(mine, only="APF507")
-    assert ('No file defines the priority level "elsewhere"' in full_text(found)) == told
+    assert ('No file defines the priority level "elsewhere"' in full_text(found)) == is_reported
 
 
 def test_capture_to_the_same_level_is_not_reported() -> None:
@@ -409,7 +425,8 @@ def test_capture_to_the_same_level_is_not_reported() -> None:
 
 
 def test_redefined_protected_flow_schema_captures_nothing() -> None:
-    """An own object of that name is a change of it; what it lets go is taken by nobody of ours."""
+    """An object with the name of a protected FlowSchema redefines it. No FlowSchema of the user captures the requests
+    that it loses."""
     for name, subject in (("system-nodes", group("system:nodes")), ("probes", user("nobody"))):
         assert not findings(flow_schema(name, "workload-low", 500, subjects=[subject], paths=[PATHS]), only="APF507")
 
@@ -417,8 +434,8 @@ def test_redefined_protected_flow_schema_captures_nothing() -> None:
 def test_each_flow_schema_that_captures_system_traffic_is_reported() -> None:
     first = flow_schema("first", "workload-low", 50, subjects=[user("system:kube-scheduler")])
     second = flow_schema("second", "workload-low", 60, subjects=[group("system:nodes")])
-    told = findings(first, second, only="APF507")
-    assert [found.object.name for found in told if found.object] == ["first", "second"]
+    actual = findings(first, second, only="APF507")
+    assert [found.object.name for found in actual if found.object] == ["first", "second"]
 
 
 def test_flow_schema_for_all_users_captures_all_system_traffic() -> None:
@@ -437,13 +454,15 @@ def test_redefined_flow_schema_does_not_hide_a_capture(precedence: int) -> None:
     assert found.object.name == "mine"
 
 
-# APF517: what redefined built-in FlowSchemas lose.
+# APF517: requests that redefined built-in FlowSchemas lose.
 
 
 def built_in(name: str, release: Release = NEWEST) -> dict[str, Any]:
-    """A manifest of a built-in FlowSchema, to be changed."""
+    """Return a copy of the manifest of a built-in FlowSchema."""
     manifests = builtin.build_manifests(release, release.newest_version)
-    found = next(each for each in manifests if (each["kind"], each["metadata"]["name"]) == ("FlowSchema", name))
+    found = next(
+        manifest for manifest in manifests if (manifest["kind"], manifest["metadata"]["name"]) == ("FlowSchema", name)
+    )
     return copy.deepcopy({**found})
 
 
@@ -506,10 +525,87 @@ def test_other_ways_to_lose_requests() -> None:
     assert "--as system:kube-controller-manager" in full_text(found)
 
 
-def test_unreachable_redefinition_is_reported_by_apf501() -> None:
+def test_unreachable_redefinition_loses_all_its_requests() -> None:
     later = built_in("system-nodes")
     later["spec"]["matchingPrecedence"] = 9950
-    assert [found.rule for found in findings(later, only="APF5")] == ["APF501"]
+    unreachable, lost = findings(later, only="APF5")
+    assert (unreachable.rule, lost.rule, lost.severity) == ("APF501", "APF517", "warning")
+    assert 'loses requests to the FlowSchema "global-default"' in lost.message
+    assert lost.help == "use the matchingPrecedence of the built-in FlowSchema, 500, or a lower one"
+    empty = built_in("system-nodes")
+    empty["spec"]["rules"] = []
+    assert [finding.rule for finding in findings(empty, only="APF517")] == ["APF517"]
+
+
+def test_redefinition_is_not_blamed_for_captures_without_it() -> None:
+    """`first` comes before the original, too, so that it captures lists with and without the redefinition."""
+    changed = built_in("system-nodes")
+    changed["spec"]["matchingPrecedence"] = 100
+    changed["spec"]["rules"][0]["resourceRules"][0]["verbs"] = ["get", "watch", "create", "update", "patch", "delete"]
+    first = flow_schema("first", "workload-low", 200, subjects=[group("system:nodes")], resources=[LISTS])
+    for finding in findings(changed, first, only="APF517"):
+        assert "first" not in finding.message
+        assert " list " not in str(finding.example)
+    assert any('"system-nodes"' in finding.message for finding in findings(changed, first, only="APF507"))
+
+
+def test_flow_schema_between_the_original_and_the_redefined_one() -> None:
+    later = built_in("system-nodes")
+    later["spec"]["matchingPrecedence"] = 600
+    between = flow_schema("between", "workload-low", 550, subjects=[group("system:nodes")], resources=[ALL])
+    (found,) = findings(later, between, only="APF517")
+    assert 'loses requests to the FlowSchema "between"' in found.message
+    assert not findings(later, between, only="APF507")
+
+
+def test_live_redefinition_loses_requests() -> None:
+    """All objects are of the running cluster, which would create the original if the redefined FlowSchema were deleted."""
+    changed = without_cluster_scope("system-nodes")
+    others = [
+        build_manifest
+        for build_manifest in builtin.build_manifests(NEWEST, NEWEST.newest_version)
+        if (build_manifest["kind"], build_manifest["metadata"]["name"]) != ("FlowSchema", "system-nodes")
+    ]
+    live = Assumptions(complete=True, defaults=False)
+    (found,) = findings(changed, *others, only="APF517", assumptions=live)
+    (expected,) = findings(changed, only="APF517")
+    assert full_text(found) == full_text(expected)
+    (found,) = findings(changed, context=(*others, built_in("system-nodes")), only="APF517", assumptions=live)
+    assert full_text(found) == full_text(expected)
+
+
+def test_requests_for_nodes_in_a_namespace_are_no_capture() -> None:
+    """In the namespace, system-node-high matches only `nodes`, which no client requests there, and leases."""
+    everything = {
+        **ALL,
+        "resources": ["pods", "nodes", "nodes/status"],
+        "namespaces": ["team-a"],
+        "clusterScope": False,
+    }
+    mine = flow_schema("mine", "workload-low", 300, subjects=[group("system:nodes")], resources=[everything])
+    (found,) = findings(mine, only="APF507")
+    assert set(proofs(found)) == {"system-nodes"}
+    assert "nodes" not in str(found.example).partition(" --as ")[0]
+
+
+def test_ordinary_examples_come_first() -> None:
+    everything = {**ALL, "namespaces": ["team-a"], "clusterScope": False}
+    mine = flow_schema("mine", "workload-low", 300, subjects=[group("system:nodes")], resources=[everything])
+    (found,) = findings(mine, only="APF507")
+    assert [*proofs(found)] == ["system-nodes", "system-node-high"]
+    assert '"system-nodes" and "system-node-high"' in found.message
+    assert found.example == "apflint explain list pods -n team-a --as system:node:node-1"
+
+
+@pytest.mark.parametrize(("kubernetes", "rule"), [("1.18", "APF501"), ("1.21", "APF501"), ("1.22", "APF507")])
+def test_watches_are_captured_only_if_the_server_classifies_them(kubernetes: str, rule: str) -> None:
+    watches = {**ALL, "verbs": ["watch"]}
+    mine = flow_schema("mine", "workload-low", 450, subjects=[group("system:nodes")], resources=[watches])
+    mine["apiVersion"] = f"flowcontrol.apiserver.k8s.io/{parse_release(kubernetes).newest_version}"
+    (found,) = findings(mine, only="APF50", kubernetes=kubernetes)
+    assert found.rule == rule
+    reason = "API Priority and Fairness classifies watches only from Kubernetes 1.22 on"
+    assert (reason in found.message) is (rule == "APF501")
 
 
 def test_redefinition_that_keeps_its_requests_is_not_reported() -> None:
@@ -518,7 +614,7 @@ def test_redefinition_that_keeps_its_requests_is_not_reported() -> None:
     more = built_in("system-leader-election")
     more["spec"]["rules"][0]["subjects"].append(user("alice"))
     level = without_cluster_scope("kube-scheduler")
-    level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"  # where the others go as well
+    level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"  # the level of the other requests
     for changed in (built_in("system-nodes"), earlier, more, level):
         assert not findings(changed, only="APF517")
 

@@ -10,6 +10,7 @@ import yaml
 from support.api_server import recorded_answers, serve
 
 from apflint.cli.app import run
+from apflint.output.sanitize import find_commands
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +32,34 @@ def test_seats_and_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.chdir(tmp_path)
     text = str(print_alerts(capsys, "--kubernetes", "1.25", "--server-concurrency", "245"))
     assert 'request_concurrency_limit{priority_level="workload-low"} != 100' in text
+
+
+REJECTED_LEVEL = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1
+kind: PriorityLevelConfiguration
+metadata: {name: "NAME"}
+spec: {type: Limited, limited: {nominalConcurrencyShares: -3, limitResponse: {type: Reject}}}
+"""
+
+
+@pytest.mark.parametrize("name", ["bad", r"a\nalert: b", "##vso[x]", r"\e[2J\u202e"])
+def test_output_names_levels_that_the_server_rejects(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "level.yaml").write_text(REJECTED_LEVEL.replace("NAME", name), encoding="utf-8")
+    assert run(["alerts", "--isolated", "level.yaml"]) == 0
+    out, err = capsys.readouterr()
+    (comment,) = (line for line in out.splitlines() if "rejected by the API server, and not used here" in line)
+    assert comment.startswith("# PriorityLevelConfiguration ")
+    assert comment.isascii()
+    assert comment.isprintable()
+    assert f"apflint: {comment.removeprefix('# ')}\n" in err
+    assert not list(find_commands(out))
+    rules = yaml.safe_load(out)["spec"]["groups"][0]["rules"]
+    levels = {rule["labels"].get("priority_level") for rule in rules}
+    assert "workload-low" in levels
+    assert not any(level and level.startswith(("bad", "a\n", "##", "\x1b")) for level in levels)
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")

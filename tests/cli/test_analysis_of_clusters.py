@@ -142,7 +142,7 @@ def test_explain_answers_for_each_cluster(capsys: pytest.CaptureFixture[str]) ->
     assert (
         out
         == """\
-Asked  list pods in namespace "ci" as "runner"
+Request  list pods in namespace "ci" as "runner"
 
 CLUSTER  FLOWSCHEMA  PRIORITY LEVEL  NOMINAL  ATTAINABLE
 prod     fast        vendor              204         775
@@ -150,10 +150,11 @@ staging  slow        catch-all            15         416
 NOMINAL and ATTAINABLE are seats of one API server. For the reasons, add --cluster NAME.
 """
     )
-    answers = print_json(capsys, "explain", *REQUEST)["clusters"]
+    printed = print_json(capsys, "explain", *REQUEST)
+    answers = printed["clusters"]
     assert [answer["cluster"] for answer in answers] == ["prod", "staging"]
     assert run(["schema", "explain-output"]) == 0
-    Draft202012Validator(json.loads(capsys.readouterr().out)).validate({"clusters": answers})
+    Draft202012Validator(json.loads(capsys.readouterr().out)).validate(printed)
     for answer in answers:
         name = answer.pop("cluster")
         assert answer == print_json(capsys, "explain", *REQUEST, "--cluster", name)
@@ -183,9 +184,9 @@ def test_notes_about_shared_files_are_printed_once(project: Path, capsys: pytest
     [
         (("limits", "--cluster", "prd"), 'unknown cluster "prd". Did you mean "prod"? apflint.toml defines prod and staging.'),
         (("graph", "cluster:prd"), 'unknown cluster "prd"'),
-        (("diff", "cluster:prod", "cluster:"), 'unknown cluster ""'),
+        (("diff", "cluster:prod", "cluster:"), "cluster: needs a name, as in cluster:prod"),
         (("limits", "--cluster", "prod", "--isolated"), 'unknown cluster "prod": there is no settings file'),
-        (("graph", "--cluster", "prod", "cluster:staging"), "--cluster prod and cluster:staging cannot be combined"),
+        (("graph", "--cluster", "prod", "cluster:staging"), "cluster:staging and cluster:prod are 2 clusters: name one"),
         (("graph", "--cluster", "prod", "git:main:base"), "a cluster has its own paths, so name only the revision: git:main"),
         (("diff", "--cluster", "prod", "base", "clusters"), "--cluster requires . or git:REVISION as OLD or NEW"),
     ],
@@ -205,11 +206,9 @@ def test_missing_and_empty_paths_of_a_cluster(project: Path, capsys: pytest.Capt
     shutil.rmtree(project / "base")
     (project / "base").mkdir()
     (project / "clusters/staging").mkdir()
-    status, _, err = run_command(capsys, "limits", "--cluster", "staging")
-    assert (status, err) == (
-        0,
-        'apflint: cluster "staging": no FlowSchema and no PriorityLevelConfiguration found\n',
-    )
+    status, out, err = run_command(capsys, "limits", "--cluster", "staging")
+    assert (status, out) == (2, "")
+    assert err == "apflint: cluster:staging: no FlowSchema and no PriorityLevelConfiguration found\n"
 
 
 # Sides of diff
@@ -312,11 +311,15 @@ def test_suite_is_run_in_each_cluster_that_it_names(project: Path, capsys: pytes
     suite = write_suite(project, clusters=["prod", "staging"])
     status, out, err = run_command(capsys, "test", suite)
     assert status == 1
-    assert "suite.yaml: 2 passed (prod, Kubernetes 1.36)\npass: fast [prod]\npass: many seats [prod]\n" in out
+    line = "Configuration: cluster:{} ({} objects) and built-in objects of {}\n"
     assert (
-        "suite.yaml: 1 passed, 1 failed (staging, Kubernetes 1.30)\npass: fast [staging]\nFAIL: many seats [staging]\n"
-        in out
-    )
+        f"suite.yaml: 2 passed (prod, Kubernetes 1.36)\n{line.format('prod', 3, '1.36')}"
+        "pass: fast [prod]\npass: many seats [prod]\n"
+    ) in out
+    assert (
+        f"suite.yaml: 1 passed, 1 failed (staging, Kubernetes 1.30)\n{line.format('staging', 2, '1.30')}"
+        "pass: fast [staging]\nFAIL: many seats [staging]\n"
+    ) in out
     assert "apflint explain list pods -n ci --as runner --cluster staging --kubernetes 1.30" in out
     assert err == "4 expectations in 1 file and 2 clusters: 3 passed, 1 failed.\n"
     found = print_json(capsys, "test", suite)
@@ -405,4 +408,7 @@ def test_cluster_of_the_settings_is_no_other_cluster(
     command: str, option: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = run_command(capsys, *command.split(), *option.split(), "--cluster", "prod")
-    assert answer == (2, "", f"apflint: {name} and --cluster cannot be combined\n")
+    reason = f"{name} and --cluster cannot be combined"
+    if command == "check" and option == "-k vendor":
+        reason = "cluster:prod and kustomize:vendor cannot be combined: each names a cluster"
+    assert answer == (2, "", f"apflint: {reason}\n")

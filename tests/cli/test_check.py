@@ -107,8 +107,8 @@ def test_unreadable_path_is_reported_and_other_files_are_checked(
         (["check", "--kubernetes", "2.0"], '"2.0" is not a Kubernetes release'),
         (["check", "--kubernetes", "1.99"], f"apflint knows Kubernetes 1.18 to {NEWEST.name}"),
         (["check", "--fail-on", "fatal"], "fatal"),
-        (["check", "--formt", "json"], "No such option: --formt"),
-        (["chekc"], "No such command 'chekc'"),
+        (["check", "--formt", "json"], 'check has no option --formt. Did you mean "--format"?'),
+        (["chekc"], 'unknown command "chekc". Did you mean "check"?'),
         (["rule", "APF999"], 'Unknown rule "APF999"'),
         (["schema", "Flowscheme"], "is not one of 'FlowSchema', "),
         (["schema", "FlowSchema", "--api-version", "v2"], 'unknown API version "v2"'),
@@ -279,14 +279,14 @@ def test_context_files_have_no_findings(directory: Path, capsys: pytest.CaptureF
     assert report(capsys, "--context", "rest", "a.yaml")["findings"] == []
 
 
-def test_complete_raises_the_severity_of_missing_priority_levels(
-    directory: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_complete_makes_missing_priority_levels_certain(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(directory, a=GOOD.replace("workload-low", "nights"))
-    assert run(["check", "a.yaml"]) == 0
-    assert run(["check", "--complete", "a.yaml"]) == 1
-    capsys.readouterr()
-    assert [f["severity"] for f in report(capsys, "--complete", "a.yaml")["findings"]] == ["error"]
+    (found,) = report(capsys, "a.yaml")["findings"]
+    (certain,) = report(capsys, "--complete", "a.yaml")["findings"]
+    assert [found["severity"], certain["severity"]] == ["error", "error"]
+    assert found["message"] == 'unknown priority level "nights"'
+    assert certain["message"] == 'priority level "nights" does not exist'
+    assert run(["check", "a.yaml"]) == run(["check", "--complete", "a.yaml"]) == 1
 
 
 def test_findings_depend_on_the_server_concurrency(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,13 +13,13 @@ import pytest
 from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
-from apflint.inputs import reading
+from apflint.sources import reading
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.inputs.discovery import FoundFile
-    from apflint.inputs.reading import Unreadable
+    from apflint.sources.discovery import FoundFile
+    from apflint.sources.reading import Unreadable
 
 SETTINGS = """
 [[cluster]]
@@ -58,17 +58,17 @@ def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]
     return answer
 
 
-def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str, list[str] | None]]:
+def list_findings(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str, list[str] | None]]:
     """Return rule, file and clusters of each finding, except advice about LEVEL and SCHEMA."""
     findings = check(capsys, "--ignore", "APF505,APF603", *arguments)["findings"]
     return [(finding["rule"], finding["file"], finding.get("clusters")) for finding in findings]
 
 
 def test_objects_of_different_clusters_never_meet(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ("APF402", "clusters/staging/flow.yaml", None) in found(capsys, "--isolated")
-    assert found(capsys) == []
+    assert ("APF402", "clusters/staging/flow.yaml", None) in list_findings(capsys, "--isolated")
+    assert list_findings(capsys) == []
     write(project, "clusters/prod/again.yaml", SCHEMA)
-    assert found(capsys) == [("APF402", "clusters/prod/flow.yaml", ["prod"])]
+    assert list_findings(capsys) == [("APF402", "clusters/prod/flow.yaml", ["prod"])]
 
 
 def test_help_names_the_paths_of_the_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,25 +131,25 @@ def test_text_names_few_of_many_clusters(project: Path, capsys: pytest.CaptureFi
 
 def test_files_of_no_cluster_are_one_configuration(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, "other/flow.yaml", SCHEMA)
-    assert found(capsys) == [("APF401", "other/flow.yaml", None)]
+    assert list_findings(capsys) == [("APF401", "other/flow.yaml", None)]
     write(project, "more/level.yaml", LEVEL)
-    assert found(capsys) == []
+    assert list_findings(capsys) == []
     write(project, "apflint.toml", f'context = ["more"]\n{SETTINGS}')
-    assert found(capsys) == []
+    assert list_findings(capsys) == []
 
 
 def test_release_that_does_not_serve_a_shared_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, "apflint.toml", SETTINGS.replace("1.33", "1.28"))
-    assert found(capsys, "base") == [("APF701", "base/level.yaml", ["staging"])]
-    assert found(capsys, "base", "--kubernetes", "1.36") == []
+    assert list_findings(capsys, "base") == [("APF701", "base/level.yaml", ["staging"])]
+    assert list_findings(capsys, "base", "--kubernetes", "1.36") == []
 
 
 def test_cluster_selects(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for cluster in ("prod", "staging"):
         write(project, f"clusters/{cluster}/level.yaml", TOO_FEW_QUEUES.replace("name: batch", "name: bad"))
     rules = ("--select", "APF305")
-    assert found(capsys, *rules, "--cluster", "prod") == [("APF305", "clusters/prod/level.yaml", ["prod"])]
-    assert len(found(capsys, *rules, "--cluster", "prod", "--cluster", "staging")) == 2
+    assert list_findings(capsys, *rules, "--cluster", "prod") == [("APF305", "clusters/prod/level.yaml", ["prod"])]
+    assert len(list_findings(capsys, *rules, "--cluster", "prod", "--cluster", "staging")) == 2
     answer = check(capsys, "--cluster", "prod", "clusters")
     skipped = {"file": "clusters/staging/flow.yaml", "reason": "outside the selected clusters", "count": 1}
     assert skipped in answer["summary"]["skipped"]
@@ -161,8 +161,8 @@ def test_cluster_selects_from_another_directory(
 ) -> None:
     write(project, "base/level.yaml", TOO_FEW_QUEUES)
     monkeypatch.chdir(project / "clusters" / "prod")
-    assert found(capsys) == []
-    assert found(capsys, "--cluster", "staging") == [("APF305", "../../base/level.yaml", ["staging"])]
+    assert list_findings(capsys) == []
+    assert list_findings(capsys, "--cluster", "staging") == [("APF305", "../../base/level.yaml", ["staging"])]
 
 
 @pytest.mark.parametrize("command", ["check", "fix"])
@@ -205,11 +205,11 @@ def test_unreadable_file_of_a_cluster(project: Path, capsys: pytest.CaptureFixtu
 
 def test_path_restricts_what_is_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, "clusters/prod/level.yaml", TOO_FEW_QUEUES.replace("name: batch", "name: bad"))
-    assert found(capsys, "base") == []  # the priority level is in use in both clusters
+    assert list_findings(capsys, "base") == []  # the priority level is in use in both clusters
     answer = check(capsys, "base", "clusters/staging")
     assert (answer["summary"]["files"], answer["summary"]["objects"]) == (2, 2)
     write(project, "clusters/staging/flow.yaml", "")
-    assert found(capsys, "base") == [("APF403", "base/level.yaml", ["staging"])]
+    assert list_findings(capsys, "base") == [("APF403", "base/level.yaml", ["staging"])]
 
 
 @pytest.mark.usefixtures("project")
@@ -220,7 +220,7 @@ def test_each_file_is_read_once(capsys: pytest.CaptureFixture[str], monkeypatch:
         read.append(file.name)
         return reading.read_file(file)
 
-    monkeypatch.setattr("apflint.inputs.manifests.read_file", count)
+    monkeypatch.setattr("apflint.sources.files.read_file", count)
     check(capsys)
     assert sorted(read) == ["base/level.yaml", "clusters/prod/flow.yaml", "clusters/staging/flow.yaml"]
     read.clear()
@@ -232,12 +232,12 @@ def test_context_of_a_cluster(project: Path, capsys: pytest.CaptureFixture[str])
     write(project, "base/level.yaml", TOO_FEW_QUEUES)
     settings = SETTINGS.replace('paths = ["base", "clusters/prod"]', 'paths = ["clusters/prod"]\ncontext = ["base"]')
     write(project, "apflint.toml", settings)
-    assert found(capsys) == [("APF305", "base/level.yaml", ["staging"])]
+    assert list_findings(capsys) == [("APF305", "base/level.yaml", ["staging"])]
     write(project, "apflint.toml", settings.replace('["base", "clusters/staging"]', '["clusters/staging"]'))
-    assert found(capsys) == [("APF401", "clusters/staging/flow.yaml", ["staging"])]
+    assert list_findings(capsys) == [("APF401", "clusters/staging/flow.yaml", ["staging"])]
     skipped = {"file": "base/level.yaml", "reason": "context", "count": 1}
     assert check(capsys)["summary"]["skipped"] == [skipped]
-    assert found(capsys, "--context", "base") == []
+    assert list_findings(capsys, "--context", "base") == []
 
 
 def test_suppression_is_unused_only_if_no_cluster_needs_it(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,13 +247,13 @@ def test_suppression_is_unused_only_if_no_cluster_needs_it(project: Path, capsys
     write(project, "base/level.yaml", LEVEL.replace("\n", ignore, 1))
     rules = ("--select", "APF9,APF701,APF601", "base")
     unused = [("APF901", "base/level.yaml", ["prod", "staging"])]
-    assert found(capsys, *rules) == unused
+    assert list_findings(capsys, *rules) == unused
     assert [finding["message"] for finding in check(capsys, *rules)["findings"]] == [
         'unused suppression: "APF601" is not found here'
     ]
-    assert found(capsys, *rules, "--cluster", "prod") == []  # staging needs it
+    assert list_findings(capsys, *rules, "--cluster", "prod") == []  # staging uses the level
     write(project, "apflint.toml", SETTINGS)
-    assert found(capsys, *rules) == unused * 2
+    assert list_findings(capsys, *rules) == unused * 2
 
 
 def test_baseline_hides_a_finding_in_every_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -281,7 +281,7 @@ def test_live_is_a_cluster_of_its_own(capsys: pytest.CaptureFixture[str]) -> Non
 def test_settings_of_findings(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, "base/level.yaml", TOO_FEW_QUEUES)
     write(project, "apflint.toml", f'{SETTINGS}\n[per-file-ignores]\n"base" = ["APF305"]')
-    assert found(capsys, "--select", "APF3") == []
+    assert list_findings(capsys, "--select", "APF3") == []
     write(project, "apflint.toml", f'{SETTINGS}\n[severity]\nAPF305 = "info"')
     assert run(["check", "--select", "APF3", "--fail-on", "warning"]) == 0
 
@@ -290,7 +290,7 @@ def test_settings_of_findings(project: Path, capsys: pytest.CaptureFixture[str])
 def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def check_input(text: str, *arguments: str) -> list[tuple[str, str, list[str] | None]]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        return found(capsys, "-", *arguments)
+        return list_findings(capsys, "-", *arguments)
 
     schema = SCHEMA.replace("name: batch\nspec", "name: more\nspec").replace("870", "871").replace("runner", "other")
     assert check_input(schema) == [("APF401", "<stdin>", None)]
@@ -385,8 +385,8 @@ def test_cluster_whose_paths_are_excluded(
 def test_exclude_applies_to_paths_of_clusters_everywhere(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, "apflint.toml", f'exclude = ["base"]\n{SETTINGS}')
     missing = [("APF401", f"clusters/{name}/flow.yaml", [name]) for name in ("prod", "staging")]
-    assert found(capsys) == missing
-    assert found(capsys, "--cluster", "prod") == missing[:1]
+    assert list_findings(capsys) == missing
+    assert list_findings(capsys, "--cluster", "prod") == missing[:1]
     assert run(["limits", "--cluster", "prod", "--format", "json"]) == 0
     assert "batch" not in {level["name"] for level in json.loads(capsys.readouterr().out)["levels"]}
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.builders import flow_schema
 from support.hostile_manifests import ODD_DIRECTORIES
+from support.overlays import OVERLAYS as STORY_OVERLAYS
+from support.overlays import copy_story
 
 from apflint.cli.app import run
 from apflint.settings.resolution import resolve_settings
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+RENAMED = "resources: [a.yaml]\nnamePrefix: x-\n"
 PATCHED = "resources: [../../base]\npatches:\n- path: patch.yaml\n"
 OVERLAYS = {
     "base/a.yaml": json.dumps(flow_schema("a")),
@@ -57,21 +60,23 @@ def suggest(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, s
     return printed.out, printed.err
 
 
-def read_tables(text: str) -> dict[str, list[str]]:
-    return {table["name"]: table["paths"] for table in tomllib.loads(text)["cluster"]}
+def read_tables(text: str) -> dict[str, list[str] | str]:
+    """Return the paths, or the kustomization, of each cluster."""
+    return {table["name"]: table.get("kustomize") or table["paths"] for table in tomllib.loads(text)["cluster"]}
 
 
 def test_overlays_are_accepted_as_settings(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(work, OVERLAYS)
     out, err = suggest(capsys)
-    assert read_tables(out) == {"prod": ["base", "overlays/prod"], "staging": ["base", "overlays/staging"]}
-    assert out.count("apflint check -k overlays/staging\n") == 1
-    assert "check -k overlays/prod" not in out
+    assert read_tables(out) == {"prod": ["base", "overlays/prod"], "staging": "overlays/staging"}
     assert err == (
         "apflint: 2 clusters recognized in 2 files with APF objects: review the tables and append them to apflint.toml\n"
     )
     (work / "apflint.toml").write_text(f'[severity]\nAPF510 = "off"\n\n{out}', encoding="utf-8")
-    assert [cluster.name for cluster in resolve_settings().cluster] == ["prod", "staging"]
+    assert [(cluster.name, cluster.kustomize) for cluster in resolve_settings().cluster] == [
+        ("prod", None),
+        ("staging", "overlays/staging"),
+    ]
     out, err = suggest(capsys)
     assert out == ""
     assert err.splitlines() == [
@@ -160,6 +165,37 @@ def test_json(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_overlays_of_the_story(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """kustomize changes objects in each overlay, so each cluster is built."""
+    monkeypatch.chdir(copy_story(tmp_path / "story"))
+    expected = {overlay: f"overlays/{overlay}" for overlay in STORY_OVERLAYS}
+    assert read_tables(suggest(capsys)[0]) == expected
+    clusters = [{"name": name, "kustomize": directory} for name, directory in sorted(expected.items())]
+    assert json.loads(suggest(capsys, "--format", "json")[0])["clusters"] == clusters
+
+
+def test_known_kustomization_is_not_repeated(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(work, OVERLAYS)
+    (work / "apflint.toml").write_text('[[cluster]]\nname = "test"\nkustomize = "overlays/staging"\n', encoding="utf-8")
+    assert list(read_tables(suggest(capsys)[0])) == ["prod"]
+
+
+def test_cluster_of_several_kustomizations_has_no_table(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(work, CLUSTERS)
+    for app in ("one", "two"):
+        write(work, {f"{app}/a.yaml": json.dumps(flow_schema(app)), f"{app}/kustomization.yaml": "resources: [a.yaml]"})
+        text = f"resources: [../../../{app}]\nnamePrefix: x-\n"
+        write(work, {f"clusters/prod/{app}/kustomization.yaml": text})
+    out, err = suggest(capsys)
+    assert list(read_tables(out)) == ["staging"]
+    assert err.splitlines()[0] == (
+        'apflint: no table for cluster "prod", because several kustomizations build its objects: "clusters/prod/one" and'
+        ' "clusters/prod/two". Add a kustomization that lists them, and name its directory: kustomize = ...'
+    )
+
+
 def test_nothing_recognized(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = suggest(capsys)
     assert out == ""
@@ -200,23 +236,23 @@ def test_names_of_directories_cannot_add_lines(work: Path, capsys: pytest.Captur
     write(work, {"base/a.yaml": json.dumps(flow_schema("a")), "overlays/c/kustomization.yaml": PATCHED})
     out, _ = suggest(capsys)
     assert set(tomllib.loads(out)) == {"cluster"}
-    assert f"overlays/{name}" in next(iter(read_tables(out).values()))
+    assert f"overlays/{name}" in read_tables(out).values()
 
 
 @pytest.mark.parametrize("name", ODD_DIRECTORIES)
 def test_output_is_toml_for_every_name_of_a_directory(
     name: str, work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Check tables, and the comments on kustomizations and shared paths."""
+    """Check tables with kustomizations, and the comment on shared paths."""
     write(
         work, {"plain/a.yaml": json.dumps(flow_schema("a")), f"shared\x7f{name}/a.yaml": json.dumps(flow_schema("b"))}
     )
-    write(work, {f"{name}/a.yaml": json.dumps(flow_schema("a")), f"{name}/kustomization.yaml": PATCHED})
+    write(work, {f"{name}/a.yaml": json.dumps(flow_schema("a")), f"{name}/kustomization.yaml": RENAMED})
     out, err = suggest(capsys)
     assert "##[" not in out
     assert all(map(str.isprintable, out.split("\n")))
     utf8 = os.fsencode(name) == name.encode("utf-8", "replace")
-    assert sorted(path for paths in read_tables(out).values() for path in paths) == sorted(["plain", *[name] * utf8])
+    assert sorted(map(str, read_tables(out).values())) == sorted(["['plain']", *[name] * utf8])
     (work / "apflint.toml").write_text(out, encoding="utf-8")
     assert len(resolve_settings().cluster) == 1 + utf8
     assert ("because settings cannot contain a path that is not UTF-8" in err) is not utf8

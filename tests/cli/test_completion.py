@@ -70,7 +70,7 @@ RULES = {*list_ids(), *(rule.name for rule in read_rules())}
         ("apflint explain --method ", set(get_args(HttpMethod))),
         ("apflint help li", {"limits"}),
         # Without candidates, shells complete files.
-        ("apflint check ", set()),
+        ("apflint check ", {f"defaults:{release.name}" for release in RELEASES}),
         ("apflint check --baseline k", set()),
         ("apflint check --report sarif=o", set()),
         ("apflint test ", set()),

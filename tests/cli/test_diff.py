@@ -23,6 +23,7 @@ from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.limits import compute_limits
 from apflint.evaluate.requestinfo import is_seen_by_apf
 from apflint.output import diff as output
+from apflint.output.configuration import Sides
 from apflint.output.console import Style
 from apflint.output.markdown import format_code
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.match import RequestDigest
 
 STORY = "fixtures/stories/move-ci"
-BOTH = output.Sides("old", "new")
+BOTH = Sides("old", "new")
 
 
 QUEUING = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
@@ -113,7 +114,10 @@ def test_json_fields(story: tuple[str, str], capsys: pytest.CaptureFixture[str])
     status, out, _ = run_diff(capsys, *story, "--kubernetes", "1.36", "--format", "json", "--server-concurrency", "100")
     found = json.loads(out)
     assert status == 1
-    assert list(found) == ["schema", "changed", "complete", "old", "new", "changes", "levels", "objects", "drift"]
+    first_fields = ["schema", "configuration", "changed", "complete", "old", "new"]
+    assert list(found) == [*first_fields, "changes", "levels", "objects", "drift"]
+    built_in = "and built-in objects of 1.36"
+    assert found["configuration"] == f"before (4 objects) {built_in} -> after (5 objects) {built_in}"
     assert found["old"] == {"name": "before", "kubernetes": "1.36", "serverConcurrency": 100}
     assert (found["schema"], found["changed"], found["complete"]) == (1, True, True)
     first = found["changes"][0]
@@ -122,7 +126,7 @@ def test_json_fields(story: tuple[str, str], capsys: pytest.CaptureFixture[str])
         "reporting",
         "ci",
     )
-    assert [fate["outcome"] for fate in first["to"]["fates"]] == ["dispatched", "rejected"]
+    assert [outcome["outcome"] for outcome in first["to"]["outcomes"]] == ["dispatched", "rejected"]
     (request,) = first["requests"]
     assert request["from"]["flowSchema"] == request["to"]["flowSchema"] == "ci-runner"
     assert (request["from"]["file"], request["from"]["line"]) == ("before/ci.yaml", 5)
@@ -197,10 +201,11 @@ def test_wrong_usage(
     assert "internal error" not in err
 
 
-def test_side_without_objects_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run_diff(capsys, str(tmp_path), "defaults:1.36", "--kubernetes", "1.36")
-    assert status == 0
-    assert "No request changes" in out
+@pytest.mark.parametrize("is_old", [True, False])
+def test_side_without_objects_is_an_error(is_old: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sides = (str(tmp_path), "defaults:1.36") if is_old else ("defaults:1.36", str(tmp_path))
+    status, out, err = run_diff(capsys, *sides, "--kubernetes", "1.36")
+    assert (status, out) == (2, "")
     assert err == f"apflint: {tmp_path}: no FlowSchema and no PriorityLevelConfiguration found\n"
 
 
@@ -218,9 +223,12 @@ def test_manifests_on_both_sides(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert [row["name"] for row in found["objects"]] == ["endpoint-controller", "workload-leader-election"]
 
 
-def test_directory_without_objects_on_both_sides_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, err = run_diff(capsys, "defaults:1.36", "defaults:1.36", "-f", str(tmp_path))
-    assert err == 2 * f"apflint: {tmp_path}: no FlowSchema and no PriorityLevelConfiguration found\n"
+def test_directory_without_objects_on_both_sides_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = run_diff(capsys, "defaults:1.36", "defaults:1.36", "-f", str(tmp_path))
+    assert (status, out) == (2, "")
+    assert err == f"apflint: {tmp_path}: no FlowSchema and no PriorityLevelConfiguration found\n"
 
 
 def test_without_the_built_in_objects(story: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,10 +250,17 @@ def test_git_revision_equals_the_directory_at_that_time(
     shutil.copytree(root / STORY / "after", "manifests")
     status, expected, _ = run_diff(capsys, "../before", "manifests")
     assert status == 1
-    for sides in (("git:main", "."), ("git:main:manifests", "manifests"), ("git:HEAD", "../work/manifests")):
-        status, out, err = run_diff(capsys, *sides)
+    built_in = "and built-in objects of 1.37"
+    for old, new, shown in (
+        ("git:main", ".", "the current directory"),
+        ("git:main:manifests", "manifests", "manifests"),
+        ("git:HEAD", "../work/manifests", "../work/manifests"),
+    ):
+        status, out, err = run_diff(capsys, old, new)
         assert (status, err) == (1, "")
-        assert out.replace(" -> ".join(sides), "../before -> manifests") == expected
+        line = f"Configuration: {old} (4 objects) {built_in} -> {shown} (5 objects) {built_in}"
+        expected_line = f"Configuration: ../before (4 objects) {built_in} -> manifests (5 objects) {built_in}"
+        assert out.replace(line, expected_line).replace(f"{old} -> {new}", "../before -> manifests") == expected
     assert json.loads(run_diff(capsys, "git:main", ".", "--format", "json")[1])["changes"][0]["requests"][0]["from"][
         "file"
     ] == "git:main:manifests/ci.yaml"  # fmt: skip
@@ -475,7 +490,7 @@ def test_incomplete_search_is_reported(
     found = json.loads(run_diff(capsys, *paths, "--format", "json")[1])
     assert found["complete"] is False
     moves = [one for group in found["changes"] if group["change"] != "limits" for one in group["requests"]]
-    assert sum(len(one["witnesses"]) for one in moves) == 3
+    assert sum(len(move["witnesses"]) for move in moves) == 3
 
 
 def test_search_that_needs_too_many_proofs_is_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -527,7 +542,7 @@ def test_code_span_contains_no_closing_fence(text: str) -> None:
 
 def test_text_shows_no_control_characters() -> None:
     found = compare_configurations(side(level(HOSTILE_NAME), schema(HOSTILE_NAME, HOSTILE_NAME, HOSTILE_NAME)), side())
-    text = output.render_text(found, output.Sides("a\x1b", "b"), Style(width=60))
+    text = output.render_text(found, Sides("a\x1b", "b"), Style(width=60))
     assert all(line.isprintable() for line in text.splitlines())
 
 
@@ -586,7 +601,7 @@ def test_other_flow_schema_of_the_same_level() -> None:
     found = compare_configurations(side(schema("a", "workload-low")), side(schema("b", "workload-low")))
     assert list_changes(found) == {("flowSchema", "a", "b")}
     text = output.render_text(found, BOTH, Style())
-    assert text.startswith("Requests of 1 kind move to another FlowSchema of the same priority level.")
+    assert text.startswith("1 group of requests moves to another FlowSchema of the same priority level.")
 
 
 @pytest.mark.parametrize(
@@ -639,12 +654,12 @@ def test_every_bound_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     left = sum(len(group.changes) for group in moved[2:])
     assert left >= 2
     text = output.render_text(found, BOTH, Style())
-    assert f"And {left} more kinds of requests: see --format json." in text
+    assert f"And {left} more groups of requests: see --format json." in text
     shown = moved[0].changes[0]
     assert f"    and {len(shown.examples) - 1} more like these: see --format json" in text
     assert f"  and {len(found.objects) - 3} more: see --format json" in text
     page = output.render_markdown(found, BOTH)
-    assert f"And {left} more kinds of requests, not shown here." in page
+    assert f"And {left} more groups of requests, not shown here." in page
     assert f"and {len(shown.examples) - 1} more like these" in page
     assert f"- and {len(found.objects) - 3} more" in page
     rows = len([row for row in found.levels if row.is_changed])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -44,7 +45,9 @@ def fail(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(capsys, "--metrics", BUSY, "--dump", str(LIVE / "2-slow-a.requests.txt"))
-    assert set(found) == {"schema", "kubernetes", "servers", "findings", "summary"}
+    assert list(found)[:3] == ["schema", "configuration", "servers"]
+    assert set(found) == {"schema", "configuration", "kubernetes", "servers", "findings", "summary"}
+    assert found["configuration"] is None
     (server,) = found["servers"]
     assert server["serverConcurrency"] == 30
     assert server["missing"] == []
@@ -253,3 +256,31 @@ def test_inputs_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixtur
         capsys, "--metrics", BUSY, "--dump", dumps[1], "--dump", dumps[1]
     )
     assert "unknown cluster" in fail(capsys, "--metrics", BUSY, "--cluster", "prod")
+
+
+def test_files_are_arguments_and_recognized_by_content(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics = gzip.decompress((LIVE / "2-slow-a.metrics.txt.gz").read_bytes())
+    (tmp_path / "first").write_bytes((LIVE / "2-slow-a.requests.txt").read_bytes())
+    (tmp_path / "second").write_bytes(metrics)
+    monkeypatch.chdir(tmp_path)
+    outputs = []
+    for arguments in (["first", "second"], ["second", "--dump", "first"], ["--metrics", "second", "--dump", "first"]):
+        assert run(["doctor", "--isolated", *arguments]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert "slow-writes" in outputs[0]
+
+
+def test_manifest_as_argument_is_an_error_with_advice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "level.yaml").write_text("kind: PriorityLevelConfiguration\n")
+    monkeypatch.chdir(tmp_path)
+    assert run(["doctor", "level.yaml"]) == 2
+    assert "For manifests, use -f level.yaml" in capsys.readouterr().err
+    assert run(["doctor", "."]) == 2
+    assert "For manifests, use -f ." in capsys.readouterr().err
+    assert run(["doctor", "--live", "level.yaml"]) == 2
+    assert "--live and FILE cannot be combined" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from support.api_server import GROUP, recorded_answers, serve, status
 from support.recordings import ROOT, read_text
 
 from apflint.cli.app import run
-from apflint.inputs import live_server
+from apflint.sources import live_server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,4 +190,6 @@ def test_wrong_usage(words: tuple[str, ...], message: str, capsys: pytest.Captur
 
 def test_watch_requires_live(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", "--metrics", "m", "--watch", "1s"]) == 2
+    assert "--watch requires --live" in capsys.readouterr().err
+    assert run(["doctor", "--watch", "1s"]) == 2
     assert "--watch requires --live" in capsys.readouterr().err

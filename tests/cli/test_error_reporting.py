@@ -18,7 +18,7 @@ from apflint.errors import UserError
     [
         (UserError("a\x1b mistake"), ExitCode.ERROR, "apflint: a\\x1b mistake\n"),
         (UserError("x" * 20_000), ExitCode.ERROR, f"apflint: {'x' * 10_000}...\n"),
-        (KeyboardInterrupt(), ExitCode.INTERRUPTED, ""),
+        (KeyboardInterrupt(), ExitCode.INTERRUPTED, "apflint: interrupted\n"),
         (OSError(13, "Permission denied", "x.yaml"), ExitCode.ERROR, "apflint: x.yaml: Permission denied\n"),
         (
             OSError(28, "No space left on device"),

@@ -6,30 +6,30 @@ import io
 import json
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
+from support.reading import read_effective
 
 from apflint.cli.app import run
 from apflint.errors import UserError
 from apflint.explainer import Explainer
-from apflint.inputs import reading
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
-from apflint.inputs.reading import split_lines
 from apflint.output import explain_lines as lines
+from apflint.output.configuration import name_configuration
 from apflint.output.console import Style, count_cells
 from apflint.output.explain import explanation_json, render_explanation
 from apflint.output.explain_lines import LineExplainer, explain_lines
 from apflint.releases import parse_release
 from apflint.requests.json_lines import parse_record
 from apflint.requests.request import parse_http
-from apflint.requests.words import parse_words
+from apflint.requests.words import parse_command_line, parse_words
+from apflint.sources import reading
+from apflint.sources.reading import split_lines
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from syrupy.assertion import SnapshotAssertion
 
     from apflint.requests.request import Request
@@ -50,6 +50,7 @@ DEFAULT_CLUSTER = {
     "without credentials": parse_words(("list", "nodes"), user="nobody", groups=("system:unauthenticated",)),
 }  # fmt: skip
 
+CONFIGURATION = "the current directory (4 objects) and built-in objects of 1.37"
 CLUSTER = r"""
 apiVersion: v1
 kind: List
@@ -112,7 +113,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def explainer(*paths: str, kubernetes: str = "1.36", **more: Any) -> Explainer:
-    return Explainer(read_cluster(paths, ClusterOptions(parse_release(kubernetes), **more), print))
+    return Explainer(read_effective(paths, parse_release(kubernetes), **more))
 
 
 def render(request: Request, by: Explainer, **style: Any) -> str:
@@ -121,7 +122,58 @@ def render(request: Request, by: Explainer, **style: Any) -> str:
 
 @pytest.mark.parametrize("name", DEFAULT_CLUSTER)
 def test_text_for_a_default_cluster(name: str, snapshot: SnapshotAssertion) -> None:
-    assert render(DEFAULT_CLUSTER[name], explainer(), width=100) == snapshot
+    assert render(DEFAULT_CLUSTER[name], explainer(), width=80) == snapshot
+
+
+@pytest.mark.parametrize("name", ["a user", "a service account watches"])
+def test_verbose_text_for_a_default_cluster(name: str, snapshot: SnapshotAssertion) -> None:
+    assert render(DEFAULT_CLUSTER[name], explainer(), width=80, verbose=True) == snapshot
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_words_of_shuffle_sharding_are_only_in_verbose_text(verbose: bool) -> None:
+    for request in DEFAULT_CLUSTER.values():
+        text = render(request, explainer(), verbose=verbose)
+        assert not re.search(r"\b(asked|fate|dealt|hand|deck)\b", text, re.IGNORECASE), text
+        has_queues = explainer().explain(request).flow.hand is not None and is_classified(request)
+        assert ("hash" in text) == ("deals" in text) == (verbose and has_queues)
+
+
+def is_classified(request: Request) -> bool:
+    return explainer().explain(request).unclassified is None
+
+
+@pytest.mark.usefixtures("cluster")
+def test_built_in_flow_schemas_are_folded() -> None:
+    by = explainer(".", kubernetes="1.36")
+    rows = render(DEFAULT_CLUSTER["a user"], by).partition("Tried, in this order:\n")[2].splitlines()
+    assert [row.split()[1] for row in rows[:-1]] == ["lost", "pods-only"]
+    assert rows[-1] == "Not shown: 4 built-in FlowSchemas that did not match (--verbose shows all)."
+    rows = render(DEFAULT_CLUSTER["a user"], by, verbose=True).partition("Tried, in this order:\n")[2].splitlines()
+    names = ["exempt", "probes", "system-leader-election", "lost", "system-node-high", "pods-only"]
+    assert [row.split()[1] for row in rows] == names
+
+
+@pytest.mark.usefixtures("empty")
+def test_copies_of_built_in_flow_schemas_are_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    """An export of a cluster has 13 built-in FlowSchemas on one line each."""
+    assert run(["defaults", "--kubernetes", "1.36"]) == 0
+    (Path("dump.yaml")).write_text(capsys.readouterr().out)
+    text = render(DEFAULT_CLUSTER["a user"], explainer("dump.yaml"))
+    rows = text.partition("Tried, in this order:\n")[2].splitlines()
+    assert [row.split()[1] for row in rows[:-1]] == ["global-default"]
+    assert "9 built-in FlowSchemas" in rows[-1]
+    assert text.count("dump.yaml") == 2
+
+
+@pytest.mark.usefixtures("cluster")
+def test_path_of_the_only_file_is_not_repeated() -> None:
+    question = parse_words(("list", "pods"), user="alice", groups=("dev",))
+    text = render(question, explainer("."))
+    assert text.count("apf.yaml") == 1
+    assert "(line 24)" in text
+    Path("other.yaml").write_text(CLUSTER.replace("name: hostile", "name: other").replace("name: lost", "name: lost2"))
+    assert "(apf.yaml:29)" in render(question, explainer("."))
 
 
 @pytest.mark.parametrize("kubernetes", ["1.20", "1.22", "1.25", "1.28", "1.36", "1.37"])
@@ -146,8 +198,9 @@ def test_text_is_short_and_starts_with_the_answer(name: str, kubernetes: str) ->
         ("1.28", 10, 10, 1),
         ("1.32", 10, 10, 10),
         ("1.33", 10, 10, 1),
-        ("1.34", 37, 10, 37),
-        ("1.37", 37, 10, 37),
+        # The watch cache sends the existing objects, for which the server assumes at most 1 MB: 10 seats, as recorded.
+        ("1.34", 37, 10, 10),
+        ("1.37", 37, 10, 10),
     ],
 )
 @pytest.mark.usefixtures("empty")
@@ -156,8 +209,71 @@ def test_seats_of_a_request_depend_on_the_release(kubernetes: str, listing: int,
     for verb, seats in (("list", listing), ("create", create), ("watch", watch), ("get", 1)):
         words = (verb, "pods", "a") if verb == "get" else (verb, "pods")
         text = render(parse_words(words, user="system:serviceaccount:ci:runner"), by)
-        found = re.search(r"; one (\w+) up to (\d+)", text)
+        found = re.search(r" One (\w+) takes up to (\d+)", text)
         assert (found.groups() if found else None) == (None if seats == 1 else (verb, str(seats)))
+
+
+# Source: list_work_estimator.go of k8s.io/apiserver 0.34.10 and 0.35.7.
+@pytest.mark.parametrize(
+    ("kubernetes", "query", "sentence"),
+    [
+        ("1.34", "watch=true", "This watch takes 1 seat, which it holds only until it is initialized."),
+        ("1.34", "watch=true&resourceVersion=100", "This watch takes 1 seat, which"),
+        (
+            "1.34",
+            "watch=true&sendInitialEvents=true",
+            "One watch takes up to 8. A watch holds its seats only until it has",
+        ),
+        ("1.35", "watch=true", "One watch takes up to 8. A watch holds its seats only until it has sent the existing"),
+        ("1.35", "watch=true&resourceVersion=0", "One watch takes up to 8. A watch holds"),
+        ("1.35", "watch=true&resourceVersion=100", "This watch takes 1 seat, which"),
+        ("1.33", "watch=true&sendInitialEvents=true", "This watch takes 1 seat, which"),
+        ("1.32", "watch=true&sendInitialEvents=true", "One watch takes up to 8. A watch holds"),
+        ("1.33", "fieldSelector=metadata.name%3Dx", "attainable 368.\n"),
+    ],
+)
+@pytest.mark.usefixtures("empty")
+def test_seats_depend_on_the_parameters_in_the_url(kubernetes: str, query: str, sentence: str) -> None:
+    request = parse_http("GET", f"/api/v1/pods?{query}", user="alice")
+    assert sentence in render(request, explainer(kubernetes=kubernetes))
+
+
+@pytest.mark.usefixtures("empty")
+def test_seats_of_a_watch_without_a_url() -> None:
+    request = parse_words(("watch", "pods"), user="alice")
+    assert "One watch takes up to 8 with sendInitialEvents=true." in render(request, explainer(kubernetes="1.34"))
+    assert "One watch takes up to 8 with the existing objects." in render(request, explainer(kubernetes="1.35"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("create subjectaccessreviews", "create tokenreviews.authentication.k8s.io", "create selfsubjectreviews"),
+        *("create bindings -n a", "list componentstatuses", "create selfsubjectrulesreviews"),
+        *(
+            "create localsubjectaccessreviews -n a",
+            "create selfsubjectaccessreviews",
+            "create serviceaccounts/token a -n a",
+        ),
+        *("list pods.metrics.k8s.io", "watch nodes.metrics.k8s.io", "create pods.custom.metrics.k8s.io -n a"),
+        *("list queue-length.external.metrics.k8s.io -n a", "list pods.custom.metrics.k8s.io/http_requests -n a"),
+    ],
+)
+@pytest.mark.usefixtures("empty")
+def test_resources_without_stored_objects_take_one_seat(words: str) -> None:
+    """kube-apiserver counts neither objects nor watchers of these resources."""
+    request = parse_command_line(f"{words} --as alice").to_request()
+    text = render(request, explainer(kubernetes="1.36"))
+    assert "takes up to" not in text
+    assert ("takes 1 seat" in text) == (request.info.verb in ("list", "watch"))
+
+
+@pytest.mark.usefixtures("empty")
+def test_custom_resource_may_be_of_an_aggregated_server() -> None:
+    text = render(parse_words(("list", "services.serving.knative.dev"), user="alice"), explainer())
+    assert "One list takes up to 8, or 1 if an aggregated API server serves it." in text
+    text = render(parse_words(("create", "services.serving.knative.dev"), user="alice"), explainer())
+    assert "One create takes up to 8." in text
 
 
 @pytest.mark.usefixtures("empty")
@@ -168,7 +284,7 @@ def test_wait_depends_on_the_timeout_of_the_request() -> None:
     assert "1.25 seconds" not in render(request, explainer(kubernetes="1.27"))
     asked = parse_record({"user": "alice", "method": "GET", "path": url})
     found: Any = explanation_json(explainer().explain(asked))
-    assert found["fates"][-1]["when"] == "Rejected after 1.25 seconds, or when the client is gone."
+    assert found["outcomes"][-1]["when"] == "Rejected after 1.25 seconds, or when the client is gone."
 
 
 @pytest.mark.usefixtures("empty")
@@ -222,7 +338,7 @@ def test_server_imagines_missing_mandatory_objects() -> None:
     text = render(parse_words(("get", "/healthz"), user="alice"), explainer(".", defaults=False))
     assert text.startswith('FlowSchema "catch-all" -> priority level "catch-all"')
     assert 'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.' in text
-    assert 'skipped: the priority level "nowhere" does not exist (apf.yaml:29)' in text
+    assert 'skipped: the priority level "nowhere" does not exist (line 29)' in text
 
 
 @pytest.mark.usefixtures("cluster")
@@ -233,8 +349,11 @@ def test_json_fields(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed.err == ""
     found = json.loads(printed.out)
     considered = found.pop("considered")
-    fates = found.pop("fates")
+    outcomes = found.pop("outcomes")
+    assert list(found)[:2] == ["schema", "configuration"]
     assert found == {
+        "schema": 1,
+        "configuration": "the current directory (4 objects) and built-in objects of 1.36",
         "request": {
             "isResourceRequest": True,
             "verb": "list",
@@ -270,7 +389,7 @@ def test_json_fields(capsys: pytest.CaptureFixture[str]) -> None:
             "serverConcurrency": 600,
         },
         "exempt": False,
-        "unseenBecause": None,
+        "unclassifiedBecause": None,
         "notes": ['Authentication adds the group "system:authenticated".'],
         "basedOn": {"kubernetes": "1.36", "objects": 4, "builtInObjects": 19},
         "skipped": [
@@ -285,7 +404,7 @@ def test_json_fields(capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert found["flow"]["hash"].isdecimal()
     assert len(set(found["flow"]["hand"])) == 2
-    assert [fate["reason"] for fate in fates] == [None, "queue-full", "time-out"]
+    assert [outcome["reason"] for outcome in outcomes] == [None, "queue-full", "time-out"]
     assert [(tried["flowSchema"], tried["matched"], tried["line"]) for tried in considered][-2:] == [
         ("system-node-high", False, None),
         ("pods-only", True, 24),
@@ -346,22 +465,23 @@ def test_many_requests_have_the_answers_of_single_requests(
     data = "".join(json.dumps(record) + "\n" for record in [*records, *records]).encode()
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
     answers = []
-    for text, _ in explain_lines(by, parse_record, split_lines(pieces), reasons=reasons):
+    for text, _ in explain_lines(by, parse_record, split_lines(pieces), reasons=reasons, configuration=CONFIGURATION):
         assert text == "" or text.endswith("\n")
         answers += text.splitlines()
     assert len(answers) == 2 * len(records)
     for number, (line, record) in enumerate(zip(answers, [*records, *records], strict=True), 1):
         try:
-            wanted = explanation_json(by.explain(parse_record(record)))
+            wanted = name_configuration(explanation_json(by.explain(parse_record(record))), CONFIGURATION)
         except UserError as error:
             problem = str(error)
         else:
             problem = ""
         if problem:
-            assert json.loads(line) == {"error": problem, "inputLine": number}
+            rejected = {"schema": 1, "configuration": CONFIGURATION, "error": problem, "inputLine": number}
+            assert json.loads(line) == rejected
             continue
         if not reasons:
-            del wanted["considered"], wanted["fates"], wanted["skipped"]
+            del wanted["considered"], wanted["outcomes"], wanted["skipped"]
         assert json.loads(line) == wanted
         assert list(json.loads(line)) == list(wanted)
         assert line.isascii()
@@ -396,10 +516,10 @@ def test_line_without_a_request_does_not_hide_others(capsys: pytest.CaptureFixtu
     printed = capsys.readouterr()
     found = [json.loads(line) for line in printed.out.splitlines()]
     assert [answer.get("inputLine") for answer in found[:4]] == [None, 2, None, 4]
-    told_lines = printed.err.splitlines()
-    assert told_lines[1] == 'apflint: r:4: "user" must be a string, not a number'
-    assert told_lines[-1] == "apflint: r: 12 more lines without a request"
-    assert len(told_lines) == 11
+    error_lines = printed.err.splitlines()
+    assert error_lines[1] == 'apflint: r:4: "user" must be a string, not a number'
+    assert error_lines[-1] == "apflint: r: 12 more lines without a request"
+    assert len(error_lines) == 11
     assert "\x1b" not in printed.err
 
 
@@ -414,7 +534,9 @@ def test_audit_event(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     }
     (tmp_path / "event.log").write_text(json.dumps(event, indent=1))
     assert run(["explain", "--event", "event.log"]) == 0
-    assert capsys.readouterr().out.startswith('FlowSchema "pods-only" -> priority level "tenants" (apf.yaml:16)')
+    line, answer, *_ = capsys.readouterr().out.splitlines()
+    assert line == f"Configuration: {CONFIGURATION}"
+    assert answer == 'FlowSchema "pods-only" -> priority level "tenants" (apf.yaml:16)'
     assert run(["explain", "--event", "event.log", "--format", "json"]) == 0
     assert [tried["matched"] for tried in json.loads(capsys.readouterr().out)["considered"]] == [False] * 4 + [True]
 
@@ -443,9 +565,15 @@ def test_versions_of_audit_events(version: str, capsys: pytest.CaptureFixture[st
 @pytest.mark.usefixtures("cluster")
 def test_uids_of_response_headers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "--flow-schema-uid", "schema-uid", "--priority-level-uid", "level-uid"]) == 0
-    assert capsys.readouterr().out == "FlowSchema: pods-only\npriority level: tenants\n"
+    names = "FlowSchema: pods-only\npriority level: tenants\n"
+    assert capsys.readouterr().out == f"Configuration: {CONFIGURATION}\n{names}"
     assert run(["explain", "--flow-schema-uid", "schema-uid", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"flowSchema": "pods-only", "priorityLevel": None}
+    assert json.loads(capsys.readouterr().out) == {
+        "schema": 1,
+        "configuration": CONFIGURATION,
+        "flowSchema": "pods-only",
+        "priorityLevel": None,
+    }
     assert run(["explain", "--priority-level-uid", "schema-uid"]) == 2
     swapped = '"schema-uid" is the uid of the FlowSchema "pods-only", not of a PriorityLevelConfiguration'
     assert swapped in capsys.readouterr().err
@@ -460,6 +588,8 @@ def test_uids_of_response_headers_are_named(capsys: pytest.CaptureFixture[str]) 
     [
         (["explain"], "no request given. For example: apflint explain list pods"),
         (["explain", "list", "pods"], "no user given. Name the user with --as"),
+        (["explain", "foo", "pods"], '"foo" is not a verb of resource requests.'),
+        (["explain", "foo", "pods"], "Also name the user with --as"),
         (["explain", "list", "--as", "a"], '"list" is incomplete: name a verb and a resource'),
         (["explain", "list", "po\x1b[31m", "--as", "a"], r'"po\x1b[31m" is not a resource of Kubernetes itself'),
         (["explain", "lst", "pods", "--as", "a"], '"lst" is not a verb'),
@@ -523,7 +653,8 @@ spec: {type: Limited, limited: {nominalConcurrencyShares: "50", limitResponse: {
         (
             {"apf": CLUSTER + TWO_MORE.replace("assured", "asured").replace('"50"', "-1")},
             [
-                'PriorityLevelConfiguration "renamed" (apf.yaml:48) and 1 other: rejected by the API server, but used here'
+                'PriorityLevelConfiguration "renamed" (apf.yaml:48): rejected by the API server, but used here',
+                'PriorityLevelConfiguration "undecodable" (apf.yaml:53): rejected by the API server, and not used here',
             ],
         ),
         (
@@ -576,7 +707,7 @@ def test_log_that_starts_within_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first line looks like the start of a value of several lines, which never ends."""
     monkeypatch.setattr(lines, "MAX_FILE_BYTES", 2 * len(LINE))
     first, *others = replies(b'{"user":\n', *[LINE] * 5)
-    assert first.keys() == {"error", "inputLine"}
+    assert first.keys() == {"schema", "configuration", "error", "inputLine"}
     assert [other["flowSchema"] for other in others] == ["global-default"] * 5
     pieces = [b'{"user":\n', *[LINE] * 5]
     assert (
@@ -660,9 +791,9 @@ def test_requests_from_standard_input(capsys: pytest.CaptureFixture[str], monkey
 def test_number_with_thousands_of_digits_is_not_a_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.jsonl").write_text('{"user": "a", "path": ' + "1" * 5_000 + "}\n", encoding="utf-8")
     assert run(["explain", "--requests", str(tmp_path / "a.jsonl")]) == 2
-    said = capsys.readouterr()
-    assert "this is not JSON: a number has thousands of digits" in said.out + said.err
-    assert "set_int_max_str_digits" not in said.out + said.err
+    captured = capsys.readouterr()
+    assert "this is not JSON: a number has thousands of digits" in captured.out + captured.err
+    assert "set_int_max_str_digits" not in captured.out + captured.err
 
 
 def test_many_values_that_start_like_one_are_answered_in_pieces() -> None:
@@ -701,14 +832,14 @@ def test_answer_without_manifests_names_only_built_in_objects(
 def test_skipped_flow_schema_is_listed_at_its_precedence(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["explain", "list", "pods", "-n", "a", "--as", "alice", "--as-group", "dev"]
     assert run(asked) == 0
-    rows = capsys.readouterr().out.partition("Tried, in this order:\n")[2].splitlines()
+    rows = capsys.readouterr().out.partition("Tried, in this order:\n")[2].splitlines()[:-1]
     order = [int(row.split()[0]) for row in rows]
     assert order == sorted(order)
     (row,) = (row for row in rows if " lost " in row)
     assert row.split(maxsplit=2) == [
         "400",
         "lost",
-        'skipped: the priority level "nowhere" does not exist (apf.yaml:29)',
+        'skipped: the priority level "nowhere" does not exist (line 29)',
     ]
     assert run([*asked, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["skipped"] == [
@@ -744,6 +875,8 @@ def test_requests_get_the_groups_that_authentication_adds(capsys: pytest.Capture
     assert first["notes"] == ['Authentication adds the group "system:authenticated".']
     assert (second["user"]["groups"], second["notes"]) == (["system:unauthenticated"], [])
     assert third == {
+        "schema": 1,
+        "configuration": "built-in objects of 1.37; no objects in the current directory",
         "error": 'this is an audit event: read it with --event. "user" of a request is a string',
         "inputLine": 3,
     }

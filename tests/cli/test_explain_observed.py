@@ -61,12 +61,19 @@ def test_recorded_requests_are_in_the_queues_of_their_flows(moment: str) -> None
     assert compared or moment[0] in "0135"
 
 
+def json_answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """Return the answer of `apflint explain --format json`."""
+    assert run(["explain", *words, "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
 def test_level_and_flow(capsys: pytest.CaptureFixture[str]) -> None:
     (observed,) = explain(capsys, *ALICE, *OBJECTS, *files("2-slow-a", "metrics", "requests", "queues"))
     server = observed.pop("server")
     assert server.count(", ") == 2
     assert observed == {
         "seatsInUse": 3,
+        "nominal": 2,
         "current": 3,
         "waiting": 20,
         "executing": 3,
@@ -86,6 +93,16 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
         in shown
     )
     assert "Waiting in its queues: queue 0 has 5 and queue 3 has 5." in shown
+
+
+def test_other_nominal_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    """The server's total is used, so a nominal limit differs only if the objects do."""
+    words = ["list", "pods", "-n", "a", "--as", "system:serviceaccount:a:b", *files("2-slow-a", "metrics")]
+    answer = json_answer(capsys, *words, *OBJECTS)
+    assert answer["limits"]["serverConcurrency"] == 30
+    assert answer["limits"]["nominal"] == answer["observed"][0]["nominal"]
+    assert run(["explain", *words, "-f", "defaults:1.36"]) == 0
+    assert "on the server: its objects differ from this configuration" in " ".join(capsys.readouterr().out.split())
 
 
 def test_other_number_of_queues(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,7 +176,7 @@ def test_running_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         words = [*ALICE, "--isolated", "--live", "--kubeconfig", kubeconfig]
         assert explain(capsys, *words) == []
         assert run(["explain", *words]) == 0
-        assert "Now    Unknown. kubectl: " in capsys.readouterr().out
+        assert "Now      Unknown. kubectl: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

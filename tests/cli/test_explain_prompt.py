@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
+from support.reading import read_effective
 
 from apflint.cli import explain_prompt
 from apflint.cli.explain_prompt import Draft, Prompt, Vocabulary
 from apflint.explainer import Explainer
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.output.console import Style
 from apflint.releases import parse_release
 
@@ -51,7 +51,7 @@ NOTHING = Vocabulary((), (), (), ())
 
 def explainer(directory: Path) -> Explainer:
     (directory / "apf.yaml").write_text(CLUSTER)
-    return Explainer(read_cluster([str(directory)], ClusterOptions(parse_release("1.36")), print))
+    return Explainer(read_effective([str(directory)], parse_release("1.36")))
 
 
 def test_suggestions_are_names_of_the_manifests_and_of_every_cluster(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_invalid_value_is_explained_and_prompted_again(
     with pytest.raises(EOFError):
         explain_prompt.answer_requests(script, explainer(tmp_path), Draft(), Style(), shown.append)
     assert message in shown[1]
-    assert "Asked  " in shown[2]
+    assert "Request  " in shown[2]
     assert "\x1b" not in "".join(shown)
     if message.startswith('"post"'):
         return  # the prompt for the verb is repeated, too
@@ -184,7 +184,7 @@ def test_path_accepts_http_methods_and_verbs(verb: str, tmp_path: Path) -> None:
         explain_prompt.answer_requests(
             Script("alice", "", verb, "/healthz"), explainer(tmp_path), Draft(), Style(), shown.append
         )
-    assert "Asked  " in shown[1]
+    assert "Request  " in shown[1]
 
 
 def test_messages_are_wrapped_between_words(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_conversation_on_a_terminal(tmp_path: Path, terminals: list[Terminal]) -
     terminal.type("Namespace (none: all): ", "yard\r")
     answer = terminal.wait_for("Another request?")
     assert 'FlowSchema "widgets" -> priority level "exempt" (apf.yaml:4)' in answer
-    assert 'Asked  list widgets.example.com in namespace "yard" as "bob" in factory' in answer
+    assert 'Request  list widgets.example.com in namespace "yard" as "bob" in factory' in answer
     assert "Traceback" not in answer
     # The same user and another verb, then the first verb from the history.
     terminal.type("User [bob]: ", "\r")
@@ -299,13 +299,13 @@ def test_conversation_on_a_terminal(tmp_path: Path, terminals: list[Terminal]) -
     terminal.type("Verb [list]: ", "watch\r")
     terminal.type("Resource or path [widgets.example.com]: ", "\r")
     terminal.type("Namespace [yard]: ", "-\r")
-    assert "Asked  watch widgets.example.com, cluster-wide" in terminal.wait_for("Another request?")
+    assert "Request  watch widgets.example.com, cluster-wide" in terminal.wait_for("Another request?")
     terminal.type("User [bob]: ", "\r")
     terminal.type("Groups [factory]: ", "\r")
     terminal.type("Verb [watch]: ", "\x1b[A\x1b[A\r")
     terminal.type("Resource or path [widgets.example.com]: ", "\r")
     terminal.type("Namespace (none: all): ", "\r")
-    assert "Asked  list widgets.example.com, cluster-wide" in terminal.wait_for("Another request?")
+    assert "Request  list widgets.example.com, cluster-wide" in terminal.wait_for("Another request?")
     terminal.type("User [bob]: ", "\x04")
     status, rest = terminal.end()
     assert status == 0

@@ -415,7 +415,7 @@ def test_check_fix_reports_findings_of_a_file_that_was_not_written(
     changed_meanwhile(directory, monkeypatch, "# mine\n")
     assert run(["check", "--fix", "--format", "json"]) == 2
     printed = capsys.readouterr()
-    assert [found["rule"] for found in json.loads(printed.out)["findings"]] == ["APF101", "APF203"]
+    assert [load["rule"] for load in json.loads(printed.out)["findings"]] == ["APF101", "APF203"]
     assert "a.yaml: not written: another process has changed it" in printed.err
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("form", ["mermaid", "dot", "svg", "html"])
+@pytest.mark.parametrize("form", ["text", "mermaid", "dot", "svg", "html"])
 def test_formats(form: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     story = str(root / "fixtures" / "stories" / "small-cluster")
     assert run(["graph", story, "--format", form, "--server-concurrency", "1000"]) == 0
@@ -44,3 +44,29 @@ def test_several_paths_and_note_on_large_mermaid_diagrams(tmp_path: Path, capsys
     large = capsys.readouterr()
     assert "s1" in large.out
     assert large.err.startswith("apflint: GitHub and others do not draw a Mermaid diagram of this size.")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "starts"), [(True, "API Priority and Fairness, Kubernetes 1.36"), (False, "flowchart LR")]
+)
+def test_terminal_gets_text(
+    is_terminal: bool, starts: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run(["graph", "defaults:1.36"]) == 0
+    assert capsys.readouterr().out.startswith(starts)
+    assert run(["graph", "defaults:1.36", "--format", "mermaid"]) == 0
+    assert capsys.readouterr().out.startswith("flowchart LR")
+
+
+def test_color_of_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    arguments = ["graph", "defaults:1.36", "--format", "text", "--color"]
+    assert run([*arguments, "always"]) == 0
+    colored = capsys.readouterr().out
+    assert run([*arguments, "never"]) == 0
+    plain = capsys.readouterr().out
+    assert "\x1b[1mFLOWSCHEMA" in colored
+    assert "\x1b" not in plain

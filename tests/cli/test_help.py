@@ -27,7 +27,7 @@ EXAMPLES = sorted(
     {
         line.replace(r"\[", "[")
         for name, command in LOADED.items()
-        if name != "completion"  # its examples change start-up files of shells
+        if name != "completion"  # examples of `completion` change start-up files of shells
         for line in (command.epilog or "").splitlines()
         if line and not line.startswith(("#", "Examples:"))
     }
@@ -44,7 +44,7 @@ def show_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert run([*arguments]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
-    assert not re.search(r"\[/?\w*\]\(|\\\[", printed.out)  # no markup is left
+    assert not re.search(r"\[/?\w*\]\(|\\\[", printed.out)  # no markup of rich is left
     return printed.out
 
 
@@ -77,6 +77,10 @@ def test_help_shows_options_panels_and_examples(name: str, capsys: pytest.Captur
         assert example.strip() in lines or not example.strip()
 
 
+def test_brackets_in_help_texts_are_not_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Print tables [[cluster]] for the clusters" in show_help(capsys, "config", "--help")
+
+
 def test_help_of_the_program_names_every_command_in_its_panel(capsys: pytest.CaptureFixture[str]) -> None:
     shown = show_help(capsys, "--help")
     for name in COMMANDS:
@@ -92,7 +96,7 @@ def test_help_command_shows_the_same_as_the_option(name: str, capsys: pytest.Cap
 
 def test_help_of_an_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["help", "chekc"]) == 2
-    assert "No such command 'chekc'. Did you mean 'check'?" in capsys.readouterr().err
+    assert 'unknown command "chekc". Did you mean "check"?' in capsys.readouterr().err
 
 
 def test_no_arguments_print_the_help_and_fail(capsys: pytest.CaptureFixture[str]) -> None:

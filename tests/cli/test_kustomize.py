@@ -25,6 +25,10 @@ kind: FlowSchema
 metadata: {name: batch}
 spec: {matchingPrecedence: 20000}
 """
+NOT_INSTALLED = (
+    "must be built with kustomize or kubectl, and neither is installed. The files before the build are not used instead,"
+    " because kustomize may change names and values."
+)
 SUITE = """\
 manifests: [missing]
 tests: [{request: list pods -n batch --as system:serviceaccount:batch:runner, reaches: {priorityLevel: %s}}]
@@ -80,12 +84,11 @@ def test_patched_value_is_shown_in_the_rendered_text(project: Path, capsys: pyte
 
 
 @needs_kubectl
-def test_without_annotations_the_rendered_text_is_shown(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_annotations_the_origin_is_found_by_name(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert project.is_dir()
     finding = check(capsys, "-k", "plain")["APF305"]
-    assert finding["file"] == "plain (rendered)"
-    assert finding["object"]["name"] == "plain-batch"
-    assert not any("comes from" in note for note in finding["notes"])
+    assert (finding["file"], finding["object"]["name"]) == ("base/level.yaml", "plain-batch")
+    assert finding["fix"] is None
 
 
 @needs_kubectl
@@ -137,7 +140,7 @@ def test_error_of_kustomize_does_not_hide_other_findings(project: Path, capsys: 
     assert project.is_dir()
     assert run(["check", "-k", "missing", "-k", "base", "--format", "concise"]) == 2
     printed, notes = capsys.readouterr()
-    assert "base (rendered):" in printed
+    assert "base/level.yaml:" in printed
     (line,) = (line for line in notes.splitlines() if "missing" in line)
     assert line.startswith(("apflint: kubectl kustomize missing: ", "apflint: kustomize build missing: "))
     assert "run.go" not in line
@@ -190,10 +193,37 @@ def test_any_annotation_is_handled(
         assert shown == ([f"The object comes from {note}"] if note else [])
 
 
+@pytest.mark.parametrize("origin", ["../../secret.yaml", "link.yaml", "linked/secret.yaml"])
+def test_origin_outside_of_the_project_is_not_read(
+    origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The annotation may come from a remote base. The file of the user is named, but not shown."""
+    project = tmp_path / "project"
+    (project / "overlay").mkdir(parents=True)
+    (project / "overlay" / "link.yaml").symlink_to(tmp_path / "secret.yaml")
+    (project / "overlay" / "linked").symlink_to(tmp_path)
+    built = ORIGIN % f'"path: {origin}"'
+    (tmp_path / "secret.yaml").write_text(f"# secret\n{built}", encoding="utf-8")
+    (project / "overlay" / "inside.yaml").write_text(f"# inside\n{built}", encoding="utf-8")
+    monkeypatch.chdir(project)
+    use_program(tmp_path, "kustomize", f"cat {tmp_path}/built.txt", monkeypatch)
+    (tmp_path / "built.txt").write_text(built, encoding="utf-8")
+    assert run(["check", "--isolated", "-k", "overlay", "--format", "json"]) == 1
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert {finding["file"] for finding in findings} == {"overlay (rendered)"}
+    assert all(any("The object comes from" in note for note in finding["notes"]) for finding in findings)
+    assert run(["check", "--isolated", "-k", "overlay"]) == 1
+    assert "# secret" not in capsys.readouterr().out
+    (tmp_path / "built.txt").write_text(ORIGIN % '"path: inside.yaml"', encoding="utf-8")
+    assert run(["check", "--isolated", "-k", "overlay", "--format", "json"]) == 1
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert "overlay/inside.yaml" in {finding["file"] for finding in findings}
+
+
 @pytest.mark.parametrize(
     ("name", "script", "message"),
     [
-        ("other", "", "-k requires kustomize or kubectl, and neither is installed."),
+        ("other", "", f"overlay {NOT_INSTALLED}"),
         ("kustomize", "sleep 60", "kustomize did not finish within 1 seconds."),
         ("kubectl", "sleep 60", "kubectl did not finish within 1 seconds."),
         ("kustomize", "echo 'Error:  no\nluck' >&2; exit 1", "kustomize build overlay: Error: no luck"),
@@ -216,7 +246,7 @@ def test_failures_are_one_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("apflint.inputs.kustomize.MAX_KUSTOMIZE_SECONDS", 1)
+    monkeypatch.setattr("apflint.sources.kustomize.MAX_KUSTOMIZE_SECONDS", 1)
     use_program(tmp_path, name, script, monkeypatch)
     assert run([command, "-k", "overlay"]) == 2
     notes = capsys.readouterr().err

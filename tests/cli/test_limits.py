@@ -32,7 +32,8 @@ def answer(capsys: pytest.CaptureFixture[str], *command: str) -> Any:
 
 def test_json_of_limits(capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(capsys, "limits", "--kubernetes", "1.36")
-    assert set(found) == {"serverConcurrency", "kubernetes", "levels"}
+    assert list(found) == ["schema", "configuration", "serverConcurrency", "kubernetes", "levels"]
+    assert found["configuration"] == "built-in objects of 1.36; no objects in the current directory"
     assert (found["serverConcurrency"], found["kubernetes"]) == (600, "1.36")
     # Recorded from kube-apiserver 1.36.2: nominal, lower and upper limit.
     assert {level["name"]: (level["nominal"], level["min"], level["max"]) for level in found["levels"]} == {
@@ -97,7 +98,10 @@ def test_dump_of_built_in_objects_has_the_same_limits(capsys: pytest.CaptureFixt
     assert run(["defaults", "--kubernetes", "1.36", "--format", "json"]) == 0
     (tmp_path / "dump.json").write_text(capsys.readouterr().out)
     from_file = answer(capsys, "limits", "dump.json", "--no-defaults", "--kubernetes", "1.36")
-    assert from_file == answer(capsys, "limits", "--kubernetes", "1.36")
+    built_in = answer(capsys, "limits", "defaults:1.36")
+    assert from_file.pop("configuration") == "dump.json (19 objects), without the other built-in objects of 1.36"
+    assert built_in.pop("configuration") == "built-in objects of 1.36"
+    assert from_file == built_in
 
 
 def test_json_of_shards(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,6 +130,8 @@ def test_json_of_shards(capsys: pytest.CaptureFixture[str]) -> None:
         ("shards --hand-size 8", "give both --queues and --hand-size"),
         ("shards --hand-size 80 --queues 64", "from 1 to the number of queues (64), not 80"),
         ("shards --elephants 1,x", '--elephants "1,x": expected integers'),
+        ("shards --queues 0 --hand-size 3", "the number of queues must be from 1 to 10000000, not 0"),
+        ("shards --recommend some", '"some" is not a number, such as 0.5 or 50%'),
         ("shards --elephants 0", '--elephants "0": expected integers'),
         ("shards --recommend 0.1 --elephants 1,2", "requires a single number of --elephants"),
         ("shards --recommend 2", "greater than 0 and at most 1"),

@@ -11,7 +11,7 @@ import pytest
 from support.shell import LEVEL
 
 from apflint import engine
-from apflint.cli import app, check_run, progress
+from apflint.cli import app, progress
 from apflint.cli.commands import explain
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def test_analysis_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
         wait_for(stream, "Analyzing")
         return report
 
-    monkeypatch.setattr(check_run, "check", slow)
+    monkeypatch.setattr(engine, "check", slow)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.05)
     assert app.run(["check", str(tmp_path)]) == 0

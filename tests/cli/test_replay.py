@@ -17,8 +17,8 @@ from support.audit_logs import ENGINES, FIXTURES, event, needs_duckdb, replay_ea
 
 from apflint.budgets import MAX_FILE_BYTES
 from apflint.cli.app import run
-from apflint.inputs import audit_logs, reading
 from apflint.replay import python_engine
+from apflint.sources import audit_logs, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,30 +54,69 @@ def test_report(
     assert capsys.readouterr().out == snapshot
 
 
+HINT = ". Name the objects of your cluster with -f, --live or --cluster."
+
+
 @pytest.mark.parametrize(
-    ("arguments", "name", "sentence"),
+    ("arguments", "description", "hint"),
     [
-        ([], "defaults:1.37", "only the built-in objects. Name those of your cluster with -f, --live or --cluster."),
+        ([], "the current directory (37 objects) and built-in objects of 1.37", ""),
+        (["-f", "defaults:1.36"], "built-in objects of 1.36", HINT),
         (
-            ["--no-defaults"],
-            "defaults:1.37",
-            "only the objects that each API server has. Name those of your cluster with -f, --live or --cluster.",
+            ["-f", "empty.yaml", "-f", "begin.json"],
+            "empty.yaml and begin.json (37 objects) and built-in objects of 1.37",
+            "",
         ),
-        (["-f", "begin.json"], "begin.json", "begin.json and built-in objects"),
-        (["-f", "begin.json", "--no-defaults"], "begin.json", "begin.json"),
-        (["--config", "one.toml"], "cluster:prod", "cluster:prod and built-in objects"),
+        (["-f", "begin.json"], "begin.json (37 objects) and built-in objects of 1.37", ""),
+        (
+            ["-f", "begin.json", "--no-defaults"],
+            "begin.json (37 objects), without the other built-in objects of 1.37",
+            "",
+        ),
+        (["--config", "one.toml"], "cluster:prod (37 objects) and built-in objects of 1.37", ""),
     ],
 )
 def test_report_names_the_configuration(
-    arguments: list[str], name: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], description: str, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "begin.json").write_bytes((LIVE / "objects-begin.json").read_bytes())
     (tmp_path / "one.toml").write_text('[[cluster]]\nname = "prod"\npaths = ["begin.json"]\n', encoding="utf-8")
+    (tmp_path / "empty.yaml").touch()
     log = write_log(tmp_path / "audit.log", [event()])
+    check_configuration(capsys, log, arguments, description, hint)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "description"),
+    [
+        ([], "built-in objects of 1.37; no objects in the current directory"),
+        (
+            ["--no-defaults"],
+            "mandatory objects, without the other built-in objects of 1.37; no objects in the current directory",
+        ),
+    ],
+)
+def test_report_states_that_the_current_directory_has_no_objects(
+    arguments: list[str], description: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log itself is not a manifest."""
+    log = write_log(tmp_path / "audit.json", [event()])
+    check_configuration(capsys, log, arguments, description, HINT)
+
+
+def check_configuration(
+    capsys: pytest.CaptureFixture[str], log: Path, arguments: list[str], description: str, hint: str
+) -> None:
+    """Assert that all formats name the configuration, and that documents for people have the hint, too."""
     for form in ("text", "markdown", "html"):
         assert run(["replay", str(log), *arguments, "--format", form]) == 0
-        assert f"Configuration: {sentence}" in capsys.readouterr().out.replace("`", "").replace("\\", "")
-    assert replay_json(capsys, log, *arguments)["configuration"] == name
+        printed = capsys.readouterr().out.replace("`", "").replace("\\", "")
+        assert f"Configuration: {description}{hint}" in printed
+        assert (HINT in printed) == bool(hint)
+    report = replay_json(capsys, log, *arguments)
+    assert list(report)[:2] == ["schema", "configuration"]
+    assert report["configuration"] == description
+    assert {line["configuration"] for line in replay_each(capsys, log, *arguments)} == {description}
 
 
 MISSING = "no FlowSchema and no PriorityLevelConfiguration"
@@ -87,12 +126,13 @@ MISSING = "no FlowSchema and no PriorityLevelConfiguration"
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("pod.yaml", f"pod.yaml: {MISSING} in this file"),
-        ("broken.yaml", f"broken.yaml: {MISSING} in this file"),
-        ("audit.log", f"audit.log: {MISSING} in this file"),
-        ("empty", f"empty: {MISSING} found"),
+        ("m/pod.yaml", f"m/pod.yaml: {MISSING} found"),
+        ("m/broken.yaml", f"m/broken.yaml: {MISSING} found"),
+        ("m/own.yaml", f"m/own.yaml: {MISSING} found. For errors in the manifests, see `apflint check`."),
+        ("audit.log", f"audit.log: {MISSING} found"),
+        ("m/empty", f"m/empty: {MISSING} found"),
         ("-", f"<stdin>: {MISSING} found"),
-        ("chart.yaml", "templates among the manifests are not used: render them first"),
+        ("m/chart.yaml", f"m/chart.yaml: {MISSING} found. The manifests are templates: render them first."),
     ],
 )
 def test_manifests_without_objects_are_an_error(
@@ -103,11 +143,13 @@ def test_manifests_without_objects_are_an_error(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "pod.yaml").write_text("kind: Pod\napiVersion: v1\n", encoding="utf-8")
-    (tmp_path / "broken.yaml").write_text("a: [\n", encoding="utf-8")
     chart = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata: {name: {{ .Values.name }}}\n"
-    (tmp_path / "chart.yaml").write_text(chart, encoding="utf-8")
+    (tmp_path / "m/empty").mkdir(parents=True)
+    (tmp_path / "apflint.toml").write_text('exclude = ["m/*.yaml"]\n', encoding="utf-8")  # from the default
+    (tmp_path / "m/pod.yaml").write_text("kind: Pod\napiVersion: v1\n", encoding="utf-8")
+    (tmp_path / "m/broken.yaml").write_text("a: [\n", encoding="utf-8")
+    (tmp_path / "m/own.yaml").write_text(chart.replace("{{ .Values.name }}", "["), encoding="utf-8")
+    (tmp_path / "m/chart.yaml").write_text(chart, encoding="utf-8")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     write_log(tmp_path / "audit.log", [event()])
     assert run(["replay", "audit.log", option, path]) == 2
@@ -227,6 +269,7 @@ def test_breakdown(
     bob = {
         "user": {"username": "bob", "groups": ["ops", "system:authenticated"]},
         "userAgent": "x",
+        "requestURI": "/api/v1/namespaces/team-b/pods",
         "objectRef": {"resource": "pods", "namespace": "team-b", "apiVersion": "v1"},
     }
     log = write_log(tmp_path / "audit.log", [request(1, 0, 1), request(2, 0, 1), request(3, 0, 1, **bob)])
@@ -450,6 +493,8 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(f"{GOOD}\n".encode()))))
     (line,) = replay_each(capsys, "-")
     assert line == {
+        "schema": 1,
+        "configuration": "built-in objects of 1.37; no objects in the current directory",
         "auditID": "11111111-0000-0000-0000-000000000000",
         "flowSchema": "global-default",
         "priorityLevel": "global-default",

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.api_server import recorded_answers, serve
 from support.audit_logs import FIXTURES, event, write_log
+from support.reading import read_effective
 
 from apflint.cli.app import run
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
-from apflint.inputs.audit_logs import find_audit_logs
+from apflint.output.configuration import Sides
 from apflint.output.console import Style
-from apflint.output.replay.comparison import Sides, render_comparison
+from apflint.output.replay.comparison import render_comparison
 from apflint.releases import parse_release
 from apflint.replay.running import ReplayOptions
 from apflint.replay.running import compare as compare_configurations
+from apflint.sources.audit_logs import find_audit_logs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +87,7 @@ def test_single_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_lines_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(LIVE)
     names = ("objects-begin.json", "objects-end.json")
-    old, new = (read_cluster([name], ClusterOptions(parse_release("1.36"), 30, isolated=True), str) for name in names)
+    old, new = (read_effective([name], parse_release("1.36"), 30, isolated=True) for name in names)
     comparison = compare_configurations(find_audit_logs([LOG]), old, new, ReplayOptions("python"))
     title = "batch (ci-jobs ByNamespace) -> global-default (global-default ByUser)"
     for width in (60, 80, 200):
@@ -162,8 +163,11 @@ def test_upgrade_keeps_the_manifests(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_defaults_of_releases(capsys: pytest.CaptureFixture[str]) -> None:
-    found = compare(capsys, LOG, "--kubernetes", "1.36", "--compare", "defaults:1.28", "--isolated", code=1)
-    assert found["sides"]["old"] == "defaults:1.36"
+    found = compare(capsys, LOG, "-f", "defaults:1.36", "--compare", "defaults:1.28", "--isolated", code=1)
+    assert found["sides"] == {"old": "defaults:1.36", "new": "defaults:1.28"}
+    assert found["configuration"] == "built-in objects of 1.36 -> built-in objects of 1.28"
+    assert [found[side]["configuration"] for side in ("old", "new")] == found["configuration"].split(" -> ")
+    assert [found[side]["kubernetes"] for side in ("old", "new")] == ["1.36", "1.28"]
     assert [move["new"]["flowSchema"] for move in found["moves"]] == ["workload-leader-election"]
 
 
@@ -270,7 +274,7 @@ def test_running_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
         found = compare(capsys, LOG, "-f", manifests, "--compare", "live", *cluster, "--server-concurrency", 30, code=1)
         assert found["sides"] == {"old": str(manifests), "new": "live"}
         assert [found[side]["serverConcurrency"] for side in ("old", "new")] == [30, 30]
-        assert {move["new"]["priorityLevel"] for move in found["moves"]} == {"batch"}  # the cluster still has it
+        assert {move["new"]["priorityLevel"] for move in found["moves"]} == {"batch"}  # the cluster still has the level
         applied = compare(capsys, LOG, "--live", *cluster, "--compare", manifests, code=0)
         assert applied["sides"] == {"old": "live", "new": str(manifests)}
         assert applied["moves"] == []  # applying manifests deletes nothing

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+import typer
 from jsonschema import Draft202012Validator
 
-from apflint.cli.app import run
+from apflint.cli.app import COMMANDS, app, run
 from apflint.cli.commands.schema import Name
+from apflint.output.json_text import SCHEMA
 
 ROOT = Path(__file__).resolve().parents[2]
 LIVE = ROOT / "fixtures" / "live"
 STORY = ROOT / "fixtures" / "stories" / "accepted-but-wrong"
 LOAD = str(ROOT / "fixtures" / "simulate" / "load.yaml")
 REQUEST = ["list", "pods", "-A", "--as", "system:serviceaccount:ci:runner"]
+UID = "125c5eed-b6b0-4f1d-a392-14523ea511ba"
 AUDIT_LOG = str(ROOT / "fixtures" / "replay" / "live" / "audit.log.gz")
 OUTPUTS = {
     "config-output": [["config"], ["config", "--isolated"], ["config", "--suggest-clusters"]],
@@ -35,6 +39,7 @@ OUTPUTS = {
         ["explain", "watch", "pods", "--as", "root", "--as-group", "system:masters"],
         ["explain", "list", "configmaps", "--as", "alice", "--dump", str(LIVE / "4-mixed.queues.txt.gz")],
         ["explain", *REQUEST, "--kubernetes", "1.33", "--metrics", str(LIVE / "4-mixed.metrics.txt.gz")],
+        ["explain", "--flow-schema-uid", UID, "-f", str(LIVE / "objects.json")],
     ],
     "limits-output": [["limits", str(STORY)], ["limits", "--kubernetes", "1.20", str(STORY)]],
     "replay-output": [
@@ -84,7 +89,9 @@ def test_output_is_valid_and_less_is_not(name: str, capsys: pytest.CaptureFixtur
     for arguments in OUTPUTS[name]:
         value = print_json([*arguments, "--format", "json"], capsys)
         check.validate(value)
-        required = next(key for key in value if key not in ("fates", "considered", "skipped"))
+        assert next(iter(value)) == "schema"
+        assert value["schema"] == (2 if name == "doctor-output" else SCHEMA)
+        required = next(key for key in value if key not in ("outcomes", "considered", "skipped"))
         assert not check.is_valid({key: other for key, other in value.items() if key != required})
         assert not check.is_valid({**value, "unknown": None})
 
@@ -109,6 +116,42 @@ def test_output_about_an_invalid_suite_is_valid(tmp_path: Path, capsys: pytest.C
     value = json.loads(capsys.readouterr().out)
     check.validate(value)
     assert value["files"][0]["errors"]
+
+
+@pytest.mark.parametrize("option", ["--requests", "--event"])
+def test_each_line_has_the_version_of_the_format(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "verb": "list",
+        "requestURI": "/api/v1/pods",
+        "user": {"username": "alice"},
+    }
+    request = {"user": "alice", "verb": "list", "resource": "pods"}
+    file = tmp_path / "lines.jsonl"
+    file.write_text(f"{json.dumps(event if option == '--event' else request)}\n{{}}\n", "utf-8")
+    check = validator("explain-output", capsys)
+    assert run(["explain", option, str(file), "--verbose", "--format", "json"]) == 2
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["schema"] for line in lines] == [SCHEMA, SCHEMA]
+    for line in lines:
+        check.validate(line)
+
+
+def test_every_command_with_json_has_a_schema_and_a_test() -> None:
+    program: Any = typer.main.get_command(app)
+    context = typer.Context(program)
+    formats = {
+        f"{name}-output"
+        for name in COMMANDS
+        for option in program.get_command(context, name).params
+        if option.name == "output_format"
+        and "json" in (getattr(option.type, "choices", None) or re.findall(r"\w+", option.help))
+    }
+    # `check` has the schema `report`, and `defaults` prints Kubernetes objects.
+    assert formats - {"check-output", "defaults-output"} == {*OUTPUTS, "test-output"}
 
 
 def test_every_output_has_a_test() -> None:

@@ -9,6 +9,8 @@ import pytest
 from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
+from apflint.cli.options import parse_number
+from apflint.errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,9 +27,11 @@ def test_hand_of_a_built_in_flow_schema(name: str, pair: tuple[int, int], capsys
     command = ["shards", "--flow-schema", name, "--distinguisher", "alice"]
     assert run(command) == 0
     short = capsys.readouterr()
+    line, _, hand = short.out.partition("\n")
+    assert line == "Configuration: built-in objects of 1.37; no objects in the current directory"
     hand_size, queues = pair
     assert run([*command, "--hand-size", str(hand_size), "--queues", str(queues)]) == 0
-    assert capsys.readouterr() == short
+    assert capsys.readouterr() == (hand, "")
     assert short.err == ""
 
 
@@ -73,8 +77,11 @@ def test_note_on_a_missing_or_unused_distinguisher(
         ("--flow-schema exempt", 'the priority level "exempt" of FlowSchema "exempt" has no queues'),
         ("--flow-schema catch-all", 'the priority level "catch-all" of FlowSchema "catch-all" has no queues'),
         ("--flow-schema batch --queues 64", "give both --queues and --hand-size"),
-        ("--flow-schema batch --queues 64 --hand-size 6 -f .", "-f, --kubernetes and --config require --flow-schema"),
-        ("-f .", "-f, --kubernetes and --config require --flow-schema"),
+        (
+            "--flow-schema batch --queues 64 --hand-size 6 -f .",
+            "options about manifests and the cluster require --flow-schema",
+        ),
+        ("-f .", "options about manifests and the cluster require --flow-schema"),
     ],
 )
 def test_wrong_usage(arguments: str, message: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,3 +90,17 @@ def test_wrong_usage(arguments: str, message: str, directory: Path, capsys: pyte
     printed = capsys.readouterr()
     assert printed.out == ""
     assert message in printed.err
+
+
+def test_probability_may_be_a_percentage(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for text in ("0.1%", "0.001"):
+        assert run(["shards", "--recommend", text, "--elephants", "4"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] != ""
+
+
+@pytest.mark.parametrize("text", ["", "%", "x%", "0.1%%", "1,5"])
+def test_number_is_required(text: str) -> None:
+    with pytest.raises(UserError, match="is not a number"):
+        parse_number(text)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 LOAD = str(ROOT / "fixtures/simulate/load.yaml")
-BEFORE, AFTER = (str(ROOT / "fixtures/stories/move-ci" / side) for side in ("before", "after"))
+BEFORE, AFTER = "../before", "../after"
 COMMAND = ["simulate", LOAD, "-f", AFTER, "--server-concurrency", "30", "--kubernetes", "1.36", "--isolated"]
 COMPARISON = [*COMMAND, "--compare", BEFORE]
 CLIENT = "name: a, as: alice, request: list pods, service: 1s"
@@ -43,9 +43,13 @@ spec:
 
 @pytest.fixture(autouse=True)
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to an empty directory."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    """Change to an empty directory beside those of a story."""
+    for side in ("before", "after"):
+        shutil.copytree(ROOT / "fixtures/stories/move-ci" / side, tmp_path / side)
+    directory = tmp_path / "work"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    return directory
 
 
 def read(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
@@ -79,6 +83,26 @@ def test_whole_output(
     output_format: str, arguments: list[str], capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
     assert read(capsys, [*arguments, "--format", output_format]) == snapshot
+
+
+def test_all_tables(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    assert read(capsys, [*COMMAND, "--verbose"]) == snapshot
+
+
+@pytest.mark.parametrize(("width", "verbose"), [(80, False), (80, True), (120, True)])
+def test_terminal_hides_no_column(
+    width: int, verbose: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every figure of the table in a pipe is in the tables of a narrow terminal, too."""
+    command = [*COMMAND, *(["--verbose"] if verbose else [])]
+    figures = {word for word in read(capsys, command).split() if re.fullmatch(r"[\d,.]+%?|[▁-█]+", word)}
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")
+    printed = read(capsys, command)
+    assert figures <= {*printed.split()}
+    assert max(map(len, printed.splitlines())) <= width
+    assert ("--verbose" in printed) != verbose
 
 
 def test_whole_json(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
@@ -209,10 +233,9 @@ def test_load_or_configuration_that_cannot_be_simulated(
     load: dict[str, Any], options: list[str], words: str, empty: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (empty / "batch.yaml").write_text(REJECTED, "utf-8")
-    (empty / "none").mkdir()
     named = options if "-f" in options or "--live" in options else ["-f", "defaults:1.37", *options]
     if "--kubernetes" in options:
-        named = ["-f", "none", *options]
+        named = ["-f", AFTER, *options]
     error = fail(capsys, ["simulate", write_load(**load), *named])
     assert words in error
     assert error.count("error:") + error.count("apflint:") <= 2
@@ -306,7 +329,8 @@ def test_file_without_requests_is_no_server(capsys: pytest.CaptureFixture[str], 
 
 def test_compare_a_log(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     live = ROOT / "fixtures/replay/live"
-    command = ["simulate", "--from-audit", str(live / "audit.log.gz"), "-f", str(live / "objects-begin.json")]
+    shutil.copy(live / "objects-begin.json", ".")
+    command = ["simulate", "--from-audit", str(live / "audit.log.gz"), "-f", "objects-begin.json"]
     options = ["--compare", "defaults:1.36", "--kubernetes", "1.36", "--server-concurrency", "20+10", "--isolated"]
     assert read(capsys, [*command, *options]) == snapshot
 
@@ -351,7 +375,10 @@ def test_clusters_of_the_settings(capsys: pytest.CaptureFixture[str], empty: Pat
     shutil.copytree(AFTER, empty / "after")
     (empty / "apflint.toml").write_text("".join(settings), "utf-8")
     found = json.loads(read(capsys, ["simulate", LOAD, "--cluster", "new", "--format", "json"]))
-    assert found == json.loads(read(capsys, [*COMMAND, "--format", "json"]))
+    built_in = "built-in objects of 1.36"
+    assert found["configuration"] == f"cluster:new (5 objects) and {built_in}"
+    same = json.loads(read(capsys, [*COMMAND, "--format", "json"]))
+    assert same == found | {"configuration": f"{AFTER} (5 objects) and {built_in}"}
     compared = json.loads(
         read(capsys, ["simulate", LOAD, "--cluster", "new", "--compare", "cluster:old", "--format", "json"])
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -65,8 +64,9 @@ def test_example_suite_passes(root: Path, monkeypatch: pytest.MonkeyPatch, apfli
     monkeypatch.chdir(root / "fixtures/policy")
     ran = apflint("test", "apf-test.yaml", "--color", "never")
     assert (ran.status, ran.err) == (0, "12 expectations in 1 file: 12 passed, 0 failed.\n")
-    head, *lines = ran.out.splitlines()
+    head, configuration, *lines = ran.out.splitlines()
     assert head == "apf-test.yaml: 12 passed (Kubernetes 1.36)"
+    assert configuration == "Configuration: manifests (3 objects) and built-in objects of 1.36"
     assert all(line.startswith("pass: ") for line in lines)
     assert apflint("test", "apf-test.yaml", "-q").out == ""
 
@@ -113,8 +113,22 @@ def test_mistake_in_a_file_does_not_stop_other_suites(directory: Path, apflint: 
     assert ran.out.startswith("good.yaml: 1 failed")
     assert " --> broken.yaml:3:3\n  |\n3 | - nevr: x\n  |   ^^^^\n" in ran.err
     assert "error: gone.yaml: " in ran.err
-    assert "error: sub: this is a directory" in ran.err
+    assert "error: sub: no YAML or JSON file in this directory has the key `tests`" in ran.err
     assert ran.err.endswith("1 expectation in 4 files: 0 passed, 1 failed. 3 files could not be tested.\n")
+
+
+def test_directory_stands_for_the_suites_below(directory: Path, apflint: Any) -> None:
+    for name in ("sub/a.yaml", "sub/b.json"):
+        suite(directory, HOLDS, name)
+    (directory / "sub/b.json").write_text('{"manifests": [], "tests": [{"unreachable": "catch-all"}]}', "utf-8")
+    (directory / "sub/level.yaml").write_text("kind: PriorityLevelConfiguration\n# tests: none\n", "utf-8")
+    ran = apflint("test", "sub", "--format", "json")
+    assert [file["file"] for file in json.loads(ran.out)["files"]] == ["sub/a.yaml", "sub/b.json"]
+    assert ran.err == ""
+
+
+def test_summary_counts_no_expectations_if_no_file_could_be_tested(apflint: Any) -> None:
+    assert apflint("test", "missing.yaml").err.endswith("\n1 file could not be tested.\n")
 
 
 def test_manifests_are_relative_to_the_suite_and_replaced_by_f(directory: Path, apflint: Any) -> None:
@@ -134,10 +148,16 @@ def test_manifests_are_relative_to_the_suite_and_replaced_by_f(directory: Path, 
     assert "--> sub/suite.yaml:1:12" in ran.err
     (directory / "sub/here.json").write_text(json.dumps(whole))
     assert apflint("test", name).status == 0
+    ran = apflint("test", name, "-f", "defaults:1.36")
+    assert ran.status == 1
+    assert "Configuration: built-in objects of 1.36\n" in ran.out
     (directory / "empty.yaml").write_text("")
-    assert apflint("test", name, "-f", "empty.yaml").status == 1
-    ran = apflint("test", name, "-f", "gone.yaml")
-    assert (ran.status, ran.out) == (2, "")
+    for wrong, message in (
+        ("empty.yaml", "no FlowSchema and no PriorityLevelConfiguration found"),
+        ("gone.yaml", "No such file or directory."),
+    ):
+        ran = apflint("test", name, "-f", wrong)
+        assert (ran.status, ran.out, ran.err) == (2, "", f"apflint: {wrong}: {message}\n")
 
 
 def test_suite_without_manifests_is_a_mistake(directory: Path, apflint: Any) -> None:
@@ -145,8 +165,7 @@ def test_suite_without_manifests_is_a_mistake(directory: Path, apflint: Any) -> 
     ran = apflint("test", name)
     assert ran.status == 2
     assert "no manifests given" in ran.err
-    (directory / "empty.yaml").write_text("")
-    assert apflint("test", name, "-f", "empty.yaml").status == 0
+    assert apflint("test", name, "-f", "defaults:1.36").status == 0
 
 
 def test_options_override_the_suite(directory: Path, apflint: Any) -> None:
@@ -158,11 +177,10 @@ def test_options_override_the_suite(directory: Path, apflint: Any) -> None:
     ran = apflint("test", name, "--kubernetes", "1.33", "--format", "json")
     (file,) = json.loads(ran.out)["files"]
     assert file["kubernetes"] == "1.33"
-    assert "--kubernetes 1.33" in file["tests"][0]["request"]["command"]
-    assert shlex.split(file["tests"][0]["request"]["command"])[-4:-2] == [
-        "-f",
-        os.devnull,
-    ]  # the manifests of the directory are not used
+    assert file["configuration"] == "built-in objects of 1.33"
+    command = shlex.split(file["tests"][0]["request"]["command"])
+    assert command[-2:] == ["-f", "defaults:1.33"]  # the manifests of the directory are not used
+    assert "--kubernetes" not in command
     for wrong in (("--kubernetes", "1.99"), ("--server-concurrency", "0")):
         ran = apflint("test", name, *wrong)
         assert (ran.status, ran.out) == (2, "")
@@ -210,9 +228,7 @@ def test_junit_is_well_formed_for_any_names(name: str, file: str) -> None:
     known = build_configuration(Objects(), BUILT_IN)
     limits = compute_limits(tuple(known.levels.values()), known.order, 600, RELEASE)
     runner = Runner(reading.suite, known, limits)
-    result = Run(
-        (FileResult(file, reading.source, "1.36", (), tuple(runner.run())), FileResult(file, None, "", (), (), ()))
-    )
+    result = Run((FileResult(file, reading.source, "1.36", results=tuple(runner.run())), FileResult(file, None, "")))
     rendered = render_junit(result)
     rendered.encode("utf-8")
     assert len(ET.fromstring(rendered)[0]) == 1

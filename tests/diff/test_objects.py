@@ -41,19 +41,22 @@ def details(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, ...]:
 
 def test_added_and_removed_objects_are_summarized() -> None:
     ours = (level("x"), schema("a", "x", "alice"))
-    said = (
+    expected = (
         ("PriorityLevelConfiguration", "x", ("type Limited", "shares 30", "limitResponse Reject")),
         ("FlowSchema", "a", ("matchingPrecedence 500", 'priorityLevelConfiguration "x"')),
     )
-    assert compare_objects(side(), side(*ours)) == tuple(ObjectChange(k, n, "added", d) for k, n, d in said)  # type: ignore[arg-type]  # k is a kind
-    assert compare_objects(side(*ours), side()) == tuple(ObjectChange(k, n, "removed", d) for k, n, d in said)  # type: ignore[arg-type]  # k is a kind
+    assert compare_objects(side(), side(*ours)) == tuple(ObjectChange(k, n, "added", d) for k, n, d in expected)  # type: ignore[arg-type]  # k is a kind
+    assert compare_objects(side(*ours), side()) == tuple(ObjectChange(k, n, "removed", d) for k, n, d in expected)  # type: ignore[arg-type]  # k is a kind
     assert compare_objects(side(*ours), side(*ours)) == ()
 
 
 def test_changes_are_in_order() -> None:
     before = side(level("gone"), level("both"), schema("gone"), schema("also-gone"), schema("both"))
     after = side(level("new"), level("both", lendablePercent=1), schema("new"), schema("both", "workload-high"))
-    assert [(each.kind, each.change, each.name) for each in compare_objects(before, after)] == [
+    assert [
+        (compare_object.kind, compare_object.change, compare_object.name)
+        for compare_object in compare_objects(before, after)
+    ] == [
         ("PriorityLevelConfiguration", "removed", "gone"),
         ("PriorityLevelConfiguration", "added", "new"),
         ("PriorityLevelConfiguration", "changed", "both"),
@@ -65,7 +68,7 @@ def test_changes_are_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "said"),
+    ("after", "expected"),
     [
         (level("x", nominalConcurrencyShares=31), ("shares 30 -> 31",)),
         (level("x", lendablePercent=5), ("lendablePercent 0 -> 5",)),
@@ -77,10 +80,10 @@ def test_changes_are_in_order() -> None:
         ),
     ],
 )
-def test_changed_level(after: dict[str, Any], said: tuple[str, ...]) -> None:
-    assert details(level("x"), after) == said
+def test_changed_level(after: dict[str, Any], expected: tuple[str, ...]) -> None:
+    assert details(level("x"), after) == expected
     backwards = tuple(
-        f"{field} {new} -> {old}" for field, old, new in (each.replace(" -> ", " ").split(" ") for each in said)
+        f"{field} {new} -> {old}" for field, old, new in (each.replace(" -> ", " ").split(" ") for each in expected)
     )
     assert details(after, level("x")) == backwards
 
@@ -98,7 +101,7 @@ def test_changed_exempt_level() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "expected"),
     [
         (schema("a"), schema("a", matchingPrecedence=501), "matchingPrecedence 500 -> 501"),
         (schema("a"), schema("a", "global-default"), 'priorityLevelConfiguration "workload-low" -> "global-default"'),
@@ -123,8 +126,8 @@ def test_changed_exempt_level() -> None:
         ),
     ],
 )
-def test_changed_flow_schema(before: dict[str, Any], after: dict[str, Any], said: str) -> None:
-    assert details(before, after) == (said,)
+def test_changed_flow_schema(before: dict[str, Any], after: dict[str, Any], expected: str) -> None:
+    assert details(before, after) == (expected,)
 
 
 def test_unused_objects_are_without_effect() -> None:
@@ -153,7 +156,9 @@ def test_unused_objects_are_without_effect() -> None:
 def test_unusable_mandatory_level_is_one_object() -> None:
     broken = level("exempt", {"type": "Limited"})
     (change,) = [
-        each for each in compare_objects(side(), side(broken)) if each.name == "exempt" and each.kind[0] == "P"
+        compare_object
+        for compare_object in compare_objects(side(), side(broken))
+        if compare_object.name == "exempt" and compare_object.kind[0] == "P"
     ]
     reason = 'it has type "Limited", but only the level "exempt" has type "Exempt"'
     assert change.details == (f"now without effect: {reason}",)
@@ -162,8 +167,8 @@ def test_unusable_mandatory_level_is_one_object() -> None:
 def test_imagined_objects_are_not_stored() -> None:
     found = compare_objects(side(), side(defaults=False))
     assert {each.change for each in found} == {"removed"}
-    said = {(each.kind, each.name): each.details[-1] for each in found}
-    imagined = {at for at, last in said.items() if last == "the server imagines its own"}
+    expected = {(each.kind, each.name): each.details[-1] for each in found}
+    imagined = {at for at, last in expected.items() if last == "the server imagines its own"}
     kinds = ("FlowSchema", "PriorityLevelConfiguration")
     assert imagined == {(kind, name) for kind in kinds for name in ("exempt", "catch-all")}
     assert compare_objects(side(defaults=False), side(defaults=False)) == ()

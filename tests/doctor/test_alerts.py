@@ -12,7 +12,7 @@ from support import builders
 from support.recordings import TOTAL, read_moment, recorded_objects, state_of
 
 from apflint.catalogue import list_ids
-from apflint.doctor.alerts import MUST_NOT_REJECT, build_alerts, find_vital_levels
+from apflint.doctor.alerts import MUST_NOT_REJECT, _quote, build_alerts, find_vital_levels
 from apflint.effective import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.output.alerts import render_alerts
@@ -101,7 +101,7 @@ def test_thresholds_are_the_limits_of_the_recorded_server() -> None:
     assert limits == {level.name: level.nominal for level in state.levels if not level.is_exempt}
     attainable = {alert.level: int(alert.expression.split()[-1]) for alert in alerts if alert.name == "APFSaturated"}
     firing = {level.name for level in state.levels if (level.demand_smoothed or 0) > attainable.get(level.name, 999)}
-    assert firing == {"batch", "empty", "slow", "solo", "strict"}
+    assert firing == {"batch", "empty", "slow", "solo"}
 
 
 def test_alerts_by_the_needs_of_users() -> None:
@@ -120,6 +120,8 @@ def test_alerts_by_the_needs_of_users() -> None:
     assert alerts["APFRequestsRejected", "catch-all"].expression.endswith(" > 0.1")
     assert alerts["APFLongWaits", "workload-low"].expression.endswith(" > 10")
     assert ("APFLongWaits", "catch-all") not in alerts  # it does not queue
+    assert ("APFSaturated", "catch-all") not in alerts  # the demand of a full level is its limit
+    assert ("APFSaturated", "workload-low") in alerts
     assert not [level for _, level in alerts if level == "exempt"]
     unknown = alerts["APFLevelUnknown", ""]
     assert "batch|" in unknown.expression or "|batch" in unknown.expression
@@ -139,7 +141,9 @@ def test_level_that_gets_leases_must_not_reject() -> None:
 @pytest.mark.parametrize(("release", "expected"), [
     ("1.36", {"nominal_limit_seats", "demand_seats_smoothed", "dispatched_requests_total"}),
     ("1.25", {"request_concurrency_limit", "request_concurrency_in_use", "dispatched_requests_total"}),
-    ("1.19", {"request_concurrency_limit"}),
+    ("1.22", {"request_concurrency_limit", "request_concurrency_in_use", "dispatched_requests_total"}),
+    ("1.21", {"request_concurrency_limit", "dispatched_requests_total"}),
+    ("1.19", {"request_concurrency_limit", "dispatched_requests_total"}),
 ])  # fmt: skip
 def test_metrics_of_a_release(release: str, expected: set[str]) -> None:
     text = render_alerts(built_in_alerts(release), is_object=False)
@@ -148,17 +152,54 @@ def test_metrics_of_a_release(release: str, expected: set[str]) -> None:
     assert ("priorityLevel=" in text) == (release == "1.19")
 
 
+def test_only_levels_with_leases_warn_of_lost_leases() -> None:
+    """`system` has the other requests of kubelets, and `workload-high` those of controllers."""
+    descriptions = {
+        alert.level: alert.description for alert in built_in_alerts("1.36") if alert.name == "APFRequestsRejected"
+    }
+    assert {level for level, text in descriptions.items() if "lease" in text} == {"leader-election", "node-high"}
+
+
+@pytest.mark.parametrize("release", ["1.19", "1.25", "1.36"])
+def test_missing_level_needs_metrics_of_a_server(release: str) -> None:
+    """`absent` has a result for every level if Prometheus reads no API server, so other levels must have the metric."""
+    alerts = [alert for alert in built_in_alerts(release) if alert.name == "APFLevelMissing"]
+    assert len(alerts) >= 6
+    for alert in alerts:
+        absent, other = alert.expression.split(" and on () ")
+        name = absent.removeprefix("absent(").partition("{")[0]
+        assert absent == f'absent({name}{{priority{"Level" if release == "1.19" else "_level"}="{alert.level}"}})'
+        assert other == name
+        assert "since its start" in alert.summary  # the metrics of a deleted level stay
+
+
+def test_header_names_the_servers_that_the_expressions_select() -> None:
+    """Metrics of aggregated API servers have the same names and labels, and no expression has a job or a cluster."""
+    text = render_alerts(built_in_alerts("1.36"), is_object=True)
+    comment = [line for line in text.splitlines() if line.startswith("#")]
+    assert text.startswith("# ")
+    assert 'job="kube-apiserver"' in " ".join(comment)
+    assert not re.search(r"\b(job|cluster)\s*[=!]", "".join(alert.expression for alert in built_in_alerts("1.36")))
+
+
 def test_names_are_quoted() -> None:
     """A name that the server rejects is still data: in PromQL, in regular expressions, and in templates."""
     name = 'a"b\\c.{{d}}'
     alerts = built_in_alerts("1.36", builders.priority_level(name, 10))
     rules = check_rules(render_alerts(alerts, is_object=False), is_object=False)
+    template = 'a"b\\c.{{"{{"}}d}}'
     (rule,) = [
-        rule for rule in rules if rule["labels"].get("priority_level") == name and rule["alert"] == "APFLevelMissing"
+        rule
+        for rule in rules
+        if rule["labels"].get("priority_level") == template and rule["alert"] == "APFLevelMissing"
     ]
-    assert rule["expr"].endswith('="a\\"b\\\\c.{{d}}"})')
+    assert '="a\\"b\\\\c.{{d}}"})' in rule["expr"]
     assert '{{"{{"}}d}}' in rule["annotations"]["summary"]
 
 
 def test_output(snapshot: SnapshotAssertion) -> None:
     assert render_alerts(recorded_alerts(), is_object=True) == snapshot
+
+
+def test_strings_of_promql_are_escaped() -> None:
+    assert _quote('a"b\\c\nd') == '"a\\"b\\\\c\\nd"'

@@ -56,6 +56,33 @@ def test_few_rejections_are_an_info(rejected: int, severity: str) -> None:
     assert [found_severity for found_severity, _ in found] == [severity]
 
 
+def test_rejections_are_counted_by_reason_and_flow_schema() -> None:
+    rows = (("a", "time-out", 2), ("a", "queue-full", 3), ("b", "queue-full", 4))
+    rejected = (
+        f'rejected_requests_total{{flow_schema="{schema}",priority_level="low",reason="{reason}"}} {count}'
+        for schema, reason, count in rows
+    )
+    report = diagnose_files({"m": lines('nominal_limit_seats{priority_level="low"} 1', *rejected)})
+    (finding,) = (finding for finding in report.findings if finding.rule == "APF801")
+    assert finding.message.startswith('"low" rejected 9 requests ')
+    assert finding.message.endswith(": 7 queue-full, 2 time-out")
+    assert "By FlowSchema: a (5) and b (4)." in finding.notes
+
+
+@pytest.mark.parametrize(("version", "seats"), [
+    ("v1.33.0", "Large lists take up to 10 seats, and changes that many watchers observe up to 10."),
+    ("v1.36.0", "Large lists take up to 100 seats (10 from the watch cache), and changes that many watchers observe up to 10."),
+])  # fmt: skip
+def test_widest_requests_of_a_release(version: str, seats: str) -> None:
+    buckets = (
+        f'work_estimated_seats_bucket{{priority_level="low",le="{bound}"}} {n}' for bound, n in (("2", 8), ("4", 9))
+    )
+    text = lines(*level("low", 2, 1, 610, 2, 0), *buckets)
+    report = diagnose_files({"m": f'{text}kubernetes_build_info{{git_version="{version}"}} 1\n'})
+    (finding,) = (finding for finding in report.findings if finding.rule == "APF813")
+    assert finding.notes[-1] == seats
+
+
 def test_idle_levels_that_do_not_lend() -> None:
     busy = level("low", 10, 10, 610, 10, 10, waiting=1)
     (finding,) = messages("APF803", *busy, *level("high", 20, 20, 620, 20, 1))
@@ -168,8 +195,22 @@ def test_homes_of_system_traffic(user: str, verb: str, path: str, place: str, ho
         finding for finding in diagnose_files({"m": metrics, "d": titles + row}).findings if finding.rule == "APF810"
     ]
     assert [finding.notes[0] for finding in found] == (
-        [f'In the built-in configuration, this request gets "{home}".'] if home is not None else []
+        [f'The built-in configuration assigns this request to "{home}".'] if home is not None else []
     )
+
+
+@pytest.mark.parametrize(("user", "place", "count"), [
+    ("system:node:a", "low", 1),
+    ("system:node:b", "low", 2),
+    ("system:node:a", "other", 2),
+])  # fmt: skip
+def test_system_traffic_is_reported_once_for_each_user_and_level(user: str, place: str, count: int) -> None:
+    rows = [
+        f"{level}, all, 0, 0, x, {MOMENT}, 1, 0, 0s, {MOMENT}, {name}, get, /api/v1/namespaces/x/pods/a, , , v1, x, \n"
+        for name, level in (("system:node:a", "low"), (user, place))
+    ]
+    metrics = lines(*(f'nominal_limit_seats{{priority_level="{name}"}} 1' for name in ("system", "low", "other")))
+    assert found_rules({"m": metrics, "d": TITLES + "".join(rows)}).count("APF810") == count
 
 
 def test_quiescing_level_is_not_advised() -> None:
@@ -227,6 +268,10 @@ def test_clients_of_a_level_without_queues() -> None:
     assert (
         finding.notes[-1] == "Busiest in the dump, with 1 of 1 executing request: the flow of the FlowSchema a, by eve."
     )
+    (finding,) = diagnose_files(
+        {"m": metrics, "d": titles.replace(", UserName", "") + row.replace(", eve", "")}
+    ).findings
+    assert finding.notes[-1] == "Busiest in the dump, with 1 of 1 executing request: the flow of the FlowSchema a."
     (finding,) = diagnose_files({"m": metrics}).findings
     assert "save dump_requests with includeRequestDetails=1" in finding.notes[-1]
 
@@ -297,11 +342,13 @@ def test_total_is_found(total: int, release: str) -> None:
     assert limits(last + 1) != limits(total)
 
 
-@pytest.mark.parametrize("value", ["9e18", "-9e18", "1e300", "1e308"])
-def test_huge_limits(value: str) -> None:
+@pytest.mark.parametrize(
+    ("value", "is_possible"), [("9e18", True), ("-9e18", False), ("1e300", False), ("1e308", False)]
+)
+def test_huge_limits(value: str, is_possible: bool) -> None:
     row = 'apiserver_flowcontrol_nominal_limit_seats{priority_level="slow"} '
     found = recorded(None, (f"{row}2", f"{row}{value}"))
-    assert [text.startswith("the limits of 1 level differ") for text in found] == [True] * ("e18" in value)
+    assert [text.startswith("the limits of 1 level differ") for text in found] == [True] * is_possible
 
 
 def test_no_total_gives_contradictory_limits() -> None:
@@ -339,6 +386,24 @@ def test_lists_that_the_level_caps(nominal: int, seats: int, verb: str, name: st
     assert found_rules({"m": metrics, "q": queues, "d": TITLES + row}).count("APF818") == count
 
 
+@pytest.mark.parametrize(("place", "resource", "count"), [
+    ("low", "pods", 1), ("low", "nodes", 2), ("other", "pods", 2)
+])  # fmt: skip
+def test_capped_lists_are_reported_once_for_each_level_and_resource(place: str, resource: str, count: int) -> None:
+    rows = [
+        f"{level}, all, 0, -1, x, {MOMENT}, 1, 0, 0s, {MOMENT}, ann, list, /api/v1/{name}, , , v1, {name}, \n"
+        for level, name in (("low", "pods"), (place, resource))
+    ]
+    metrics = 'kubernetes_build_info{git_version="v1.33.1"} 1\n' + "".join(
+        [f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="{name}"}} 6\n' for name in ("low", "other")]
+        + [f'apiserver_storage_objects{{resource="{name}"}} 101\n' for name in ("pods", "nodes")]
+    )
+    queues = (
+        "PriorityLevelName, Index, PendingRequests, ExecutingRequests, SeatsInUse\nlow, 0, 0, 1, 1\nother, 0, 0, 1, 1\n"
+    )
+    assert found_rules({"m": metrics, "q": queues, "d": TITLES + "".join(rows)}).count("APF818") == count
+
+
 @pytest.mark.parametrize(("user", "verb", "path", "count"), [
     ("system:serviceaccount:ci:runner", "list", "/api/v1/pods", 1),
     ("system:serviceaccount:ci:runner", "watch", "/api/v1/pods", 1),
@@ -363,6 +428,8 @@ def test_better_place_by_a_dangling_flow_schema() -> None:
     files = {"m": metrics, "d": TITLES + row, "a.yml": json.dumps(schema)}
     assert found_rules(files).count("APF821") == 1
     assert found_rules({**files, "d": TITLES + row.replace("ann", "bob")}).count("APF821") == 0
+    same = builders.flow_schema("ann", "global-default", subjects=[builders.user("ann")])
+    assert found_rules({**files, "a.yml": json.dumps(same)}).count("APF821") == 0
 
 
 @pytest.mark.parametrize("quiescing", ["true", "false"])

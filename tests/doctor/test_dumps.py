@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from support.recordings import LIVE, read_text
 
-from apflint.doctor.dumps import looks_like_dump, parse_level_rows, parse_queue_rows, parse_request_rows
+from apflint.doctor.dumps import RequestRow, looks_like_dump, parse_level_rows, parse_queue_rows, parse_request_rows
 from apflint.errors import UserError
 
 REQUESTS = read_text(LIVE / "4-mixed.requests.txt")
@@ -70,6 +70,18 @@ def test_request() -> None:
     assert {row.queue for row in rows if row.level == "exempt"} == {None}
 
 
+def test_every_column_of_a_request() -> None:
+    cells = request_row("x", "ann", name="p").split(",  ")
+    cells[6], cells[7], cells[9], cells[15], cells[17] = "2", "3", TIME, "v1beta1", "log"
+    (row,) = parse_request_rows(f"{TITLES}\n{',  '.join(cells)}\n") or ()
+    assert row._replace(arrived=None, started=None) == RequestRow(  # type: ignore[arg-type]  # compared below
+        *("low", 2, "all", 3, True, "x", None, 2, 3, None),  # type: ignore[arg-type]  # compared below
+        *("ann", "list", "/api/v1/pods", "dev", "pods", "v1beta1", "log", "p"),
+    )
+    assert row.arrived == row.started == datetime(2026, 11, 22, 5, 51, 0, 360796, UTC)
+    assert row.seats == 3
+
+
 def test_request_without_details() -> None:
     rows = parse_request_rows(read_text(LIVE / "4-mixed.requests_short.txt")) or ()
     assert rows
@@ -98,6 +110,13 @@ def test_columns_of_older_releases() -> None:
     )
     (row,) = parse_level_rows(text) or ()
     assert row[2:] == (0, False, 0, 0, None, None, None, None)
+
+
+@pytest.mark.parametrize("title", ["QueueIndex", "ArriveTime"])
+def test_column_that_every_release_has(title: str) -> None:
+    reason = "is missing" if title == "QueueIndex" else "is not a time"
+    with pytest.raises(UserError, match=f"line 2 is not a complete row of the dump: {title} {reason}"):
+        parse_request_rows(f"{TITLES.replace(title, 'Other')}\n{request_row()}\n")
 
 
 def test_negative_number() -> None:

@@ -21,7 +21,7 @@ SECONDS_PER_60000_LINES = 0.58
         ("a 1", {}, 1),
         ("a{} 1", {}, 1),
         ('a{x="y"} 1e3', {"x": "y"}, 1000),
-        ('a{x="y",} -0.5 1700000000000', {"x": "y"}, -0.5),
+        ('a{x="y",} +.5 1700000000000', {"x": "y"}, 0.5),
         ('a{ x = "y" , z="w" } 1', {"x": "y", "z": "w"}, 1),
         (r'a{x="a\"b\\c\nd,}e"} 1', {"x": 'a"b\\c\nd,}e'}, 1),
         ('a{x="ä€"} 1\r', {"x": "ä€"}, 1),
@@ -32,9 +32,22 @@ def test_sample(line: str, labels: dict[str, str], value: float) -> None:
     assert sample == (labels, value, 3)
 
 
-@pytest.mark.parametrize("text", ["NaN", "+Inf", "-Inf", "inf", "nan", "1e19", "-1e308"])
+@pytest.mark.parametrize("text", ["NaN", "+Inf", "-Inf", "inf", "nan", "1e19", "-1e308", "Infinity", str(2**63)])
 def test_impossible_values_are_left_out(text: str) -> None:
     assert parse_samples(f'a{{x="1"}} {text}\na{{x="2"}} 2\n', {"a"}) == ({"a": [({"x": "2"}, 2, 2)]}, (1,))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_possible"),
+    [
+        ("apiserver_flowcontrol_nominal_limit_seats", False),
+        ("apiserver_request_total", False),
+        ("etcd_request_duration_seconds_sum", False),
+        ("apiserver_resource_size_estimate_bytes", True),  # -1 if the server does not know the size
+    ],
+)
+def test_counters_and_seats_are_not_negative(name: str, is_possible: bool) -> None:
+    assert parse_samples(f"{name} -1\n", {name}).not_finite == (() if is_possible else (1,))
 
 
 @pytest.mark.parametrize(
@@ -98,3 +111,33 @@ def test_sixty_thousand_lines() -> None:
     samples = parse_samples(text, NAMES)
     assert time.process_time() - start < SECONDS_PER_60000_LINES
     assert sum(map(len, samples.by_name.values())) > 10_000
+
+
+@pytest.mark.parametrize("value", ["1_000", "٣", "0x10", "1e", "e5", ".", "--1", "infinit", "1٣"])
+def test_numbers_that_only_python_reads_are_not_in_the_format(value: str) -> None:
+    with pytest.raises(UserError, match="line 1 is not in the text format of Prometheus"):
+        parse_samples(f"a {value}\n", {"a"})
+
+
+def test_bucket_without_a_number_is_not_in_the_format() -> None:
+    with pytest.raises(UserError, match="line 1 is not in the text format of Prometheus"):
+        parse_samples('a{le="x"} 1\n', {"a"})
+
+
+@pytest.mark.parametrize("labels", ["", "{}", '{x="1"}', '{le=""}'])
+def test_bucket_without_a_bound_is_not_in_the_format(labels: str) -> None:
+    with pytest.raises(UserError, match="line 1 is not in the text format of Prometheus"):
+        parse_samples(f"a_bucket{labels} 1\n", {"a_bucket"})
+    assert parse_samples('a_bucket{le="+Inf"} 1\n', {"a_bucket"}).by_name
+
+
+@pytest.mark.parametrize("text", ["a 1\na 22\n", 'a{x="1"} 1\na{x="1"} 333\n'])
+def test_series_with_two_values_is_an_error(text: str) -> None:
+    with pytest.raises(UserError, match="line 2 repeats a:"):
+        parse_samples(text, {"a"})
+
+
+def test_long_label_is_an_error() -> None:
+    with pytest.raises(UserError, match="line 1 has a label with 1,025 characters"):
+        parse_samples(f'a{{x="{"y" * 1025}"}} 1\n', {"a"})
+    assert parse_samples(f'a{{x="{"y" * 1024}"}} 1\n', {"a"}).by_name

@@ -30,7 +30,9 @@ def compute_limits(moment: str, total: int = TOTAL) -> dict[str, tuple[int, int,
     ]
     workspace = build_workspace(load_inputs(inputs), parse_release("1.36"))
     assumptions = Assumptions(complete=True, server_concurrency=total, defaults=False)
-    return {one.name: (one.nominal, one.min, one.max) for one in Effective(workspace, assumptions).limits.levels}
+    return {
+        level.name: (level.nominal, level.min, level.max) for level in Effective(workspace, assumptions).limits.levels
+    }
 
 
 def test_there_are_recordings() -> None:

@@ -62,6 +62,22 @@ def test_dumps_without_metrics() -> None:
     assert names(parse(a_q=QUEUES, b_q=QUEUES)) == [[["a.q"]], [["b.q"]]]
 
 
+def test_dump_belongs_to_the_newest_metrics_of_the_only_server() -> None:
+    clock = "apiserver_flowcontrol_demand_seats_count"
+    texts = [re.sub(rf"(?m)^({clock}{{.*}}) .*", rf"\1 {age}e+17", METRICS) for age in (7, 8, 9)]
+    assert len({*texts, METRICS}) == 4
+    for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)):
+        parts = parse(**{f"{name}__x": texts[number] for name, number in zip("abc", order, strict=True)}, d__q=QUEUES)
+        ((*earlier, newest),) = names(parts)
+        assert newest == [f"{'abc'[order.index(2)]}/x", "d/q"]
+        assert earlier == [[f"{'abc'[order.index(number)]}/x"] for number in (0, 1)]
+
+
+def test_build_without_a_version() -> None:
+    nominal = 'apiserver_flowcontrol_nominal_limit_seats{priority_level="low"} 1\n'
+    assert metrics(f"kubernetes_build_info 1\n{nominal}").release is None
+
+
 def test_details_of_requests_are_used() -> None:
     parts = read_moment("4-mixed")
     for order in (parts, parts[::-1]):
@@ -102,6 +118,25 @@ def test_counters_may_differ_by_the_requests_of_a_moment() -> None:
     assert len(group_servers(parse(x=METRICS, l=level))) == 1
 
 
+@pytest.mark.parametrize(("dispatched", "is_possible"), [(100, True), (101, False)])
+def test_level_without_counters_in_the_metrics(dispatched: int, is_possible: bool) -> None:
+    """A counter appears with its first event, so the dump may have up to 100 requests that the metrics do not have yet."""
+    rows = (
+        'nominal_limit_seats{priority_level="new"} 1',
+        'dispatched_requests_total{flow_schema="a",priority_level="low"} 5',
+    )
+    levels = (
+        "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, DispatchedRequests,"
+        f" RejectedRequests, TimedoutRequests, CancelledRequests\nnew, 0, true, false, 0, 0, {dispatched}, 0, 0, 0\n"
+    )
+    parts = parse(x="".join(f"apiserver_flowcontrol_{row}\n" for row in rows), l=levels)
+    if is_possible:
+        assert len(group_servers(parts)) == 1
+    else:
+        with pytest.raises(UserError, match='"new" has 0 and 101 dispatched requests'):
+            group_servers(parts)
+
+
 def test_metrics_of_the_same_moment() -> None:
     with pytest.raises(UserError, match="x and y: the metrics do not show which of them is older"):
         group_servers(parse(x=METRICS, y=METRICS))
@@ -138,7 +173,7 @@ def test_order_of_metrics_of_older_releases() -> None:
         group_servers(parse(a=texts["a"], b=texts["a"]))
 
 
-def test_servers_are_told_apart_by_their_start() -> None:
+def test_servers_are_distinguished_by_their_start() -> None:
     assert names(parse(x=METRICS, y=OTHER_SERVER)) == [[["x"]], [["y"]]]
 
 

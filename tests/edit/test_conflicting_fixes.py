@@ -67,7 +67,7 @@ def fixed(*texts: str, check_: CountedCheck | None = None) -> FixResult:
 def names(outcome: FixResult) -> tuple[list[str], list[str]]:
     """Return object and word, `a000 Pods`, of the fixed findings and of the refused ones."""
     fixed_and_refused = [
-        [f"{found.object.name} {found.message.split(chr(34))[1]}" for found in findings if found.object]
+        [f"{finding.object.name} {finding.message.split(chr(34))[1]}" for finding in findings if finding.object]
         for findings in (outcome.fixed, [found for found, _ in outcome.refused])
     ]
     return sorted(fixed_and_refused[0]), sorted(fixed_and_refused[1])

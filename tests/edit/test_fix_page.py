@@ -45,5 +45,5 @@ def test_table_shows_whether_fixes_are_safe(rule_id: str) -> None:
     for example in parse_examples(catalogue.read_rule(rule_id)):
         options = engine.Options(kubernetes=parse_release(example.kubernetes or NEWEST.name))
         findings = engine.check([(example.file, example.text.encode())], options).findings
-        found |= {one.fix.safe for one in findings if one.fix and one.rule == rule_id}
+        found |= {finding.fix.safe for finding in findings if finding.fix and finding.rule == rule_id}
     assert True in found if how == "safe or unsafe" else found == {how == "safe"}

@@ -41,7 +41,7 @@ class CountedCheck:
     def __call__(self, inputs: Mapping[str, bytes]) -> Report:
         self.calls += 1
         report = check(inputs.items(), self.options)
-        return report._replace(findings=tuple(found._replace(fix=self.fix(found)) for found in report.findings))
+        return report._replace(findings=tuple(finding._replace(fix=self.fix(finding)) for finding in report.findings))
 
 
 def rename(new: str, *, safe: bool = True) -> Callable[[Finding], Fix | None]:
@@ -67,7 +67,7 @@ def test_fix_changes_nothing_else() -> None:
     assert outcome.inputs == {"a": ("# one\n" + level() + "# two").encode(), "b": level("b").encode()}
     assert [found.rule for found in outcome.fixed] == ["APF101"]
     assert outcome.refused == ()
-    assert "APF101" not in {found.rule for found in outcome.report.findings}
+    assert "APF101" not in {finding.rule for finding in outcome.report.findings}
 
 
 def test_unsafe_fix_is_applied_only_on_request() -> None:

@@ -87,7 +87,7 @@ def level(limited: str, version: str = "v1beta3", annotated: bool = False) -> st
 
 
 def messages(migration: Migration, what: str = "note") -> list[str]:
-    return [f"{one.line}: {one.message}" for one in migration.remarks if one.kind == what]
+    return [f"{remark.line}: {remark.message}" for remark in migration.remarks if remark.kind == what]
 
 
 @EVERY_PAIR

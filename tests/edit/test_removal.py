@@ -14,6 +14,7 @@ from .trees import parse
     ("text", "after"),
     [
         ("a:\n  b: 1 # c\n  c: 2\n", "a:\n  # c\n  c: 2\n"),
+        ("a:\n  b: 'x # y' # c\n  c: 2\n", "a:\n  # c\n  c: 2\n"),
         ("a:\r\n  b: 1\r\n  c: 2\r\n", "a:\r\n  c: 2\r\n"),
         ("a:\n  b: 1\nz: 1\n", "z: 1\n"),
         ("a:\n  c: 2\n  b: |\n    x\n  d: 1", "a:\n  c: 2\n  d: 1"),

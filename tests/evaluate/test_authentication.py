@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.evaluate.authentication import complete_groups, parse_service_account
+from apflint.evaluate.authentication import complete_groups, has_fixed_groups, parse_service_account, single_user
+from apflint.model import ServiceAccountSubject, Subject
 
 
 @pytest.mark.parametrize(
@@ -80,3 +81,34 @@ def test_service_account_is_parsed() -> None:
         f"system:serviceaccount:a:{'b' * 254}",
     ):
         assert parse_service_account(bad) is None
+
+
+@pytest.mark.parametrize(("user", "is_fixed"), [
+    ("system:serviceaccount:ci:runner", True),
+    ("system:serviceaccount:ci", False),
+    ("system:node:a", True),
+    ("system:nodes", False),
+    ("system:apiserver", True),
+    ("system:anonymous", True),
+    ("system:kube-scheduler", False),
+    ("alice", False),
+])  # fmt: skip
+def test_users_with_fixed_groups(user: str, is_fixed: bool) -> None:
+    assert has_fixed_groups(user) is is_fixed
+
+
+RUNNER = ServiceAccountSubject("ci", "runner")
+
+
+@pytest.mark.parametrize(("subject", "user"), [
+    (Subject("User", "alice", None, None), "alice"),
+    (Subject("User", "*", None, None), None),
+    (Subject("Group", None, "dev", None), None),
+    (Subject("Group", "alice", "dev", None), None),
+    (Subject("ServiceAccount", None, None, RUNNER), "system:serviceaccount:ci:runner"),
+    (Subject("ServiceAccount", None, None, ServiceAccountSubject("ci", "*")), None),
+    (Subject("ServiceAccount", None, None, None), None),
+    (Subject("User", "alice", None, RUNNER), "alice"),
+])  # fmt: skip
+def test_only_user_of_a_subject(subject: Subject, user: str | None) -> None:
+    assert single_user(subject) == user

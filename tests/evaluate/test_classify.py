@@ -63,16 +63,16 @@ def test_classification_agrees_with_the_server(number: str) -> None:
 
 
 def test_classification_agrees_with_all_recordings(shared: Path) -> None:
-    folder = shared / "oracle/classify"
-    defaults = json.loads((folder / "defaults.json").read_text(encoding="utf-8"))
+    directory = shared / "oracle/classify"
+    defaults = json.loads((directory / "defaults.json").read_text(encoding="utf-8"))
     base = _plain(defaults["priority_levels"] + defaults["flow_schemas"])
     configs = {}
-    for row in lines(folder / "configs.jsonl"):
+    for row in lines(directory / "configs.jsonl"):
         row["objects"] = _plain(row["priority_levels"] + row["flow_schemas"])
         config = configs[row["id"]] = build_configuration(merged(base, row), BUILT_IN, defaults=False)
         assert [schema.name for schema in config.order] == row["expect"]["order"], row["id"]
         assert sorted(schema.name for schema in config.dangling) == sorted(row["expect"]["dangling"]), row["id"]
-    requests = lines(folder / "requests.jsonl")
+    requests = lines(directory / "requests.jsonl")
     assert len(requests) >= 5371
     for row in requests:
         wanted = row if row["flow_schema"] else row["would_be"]
@@ -84,7 +84,10 @@ def test_classification_agrees_with_all_recordings(shared: Path) -> None:
 
 
 def _plain(manifests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"kind": each["kind"], "name": each["metadata"]["name"], "spec": each["spec"]} for each in manifests]
+    return [
+        {"kind": manifest["kind"], "name": manifest["metadata"]["name"], "spec": manifest["spec"]}
+        for manifest in manifests
+    ]
 
 
 def schema(name: str, level: str, precedence: int = 500, **rule: Any) -> dict[str, Any]:
@@ -94,6 +97,9 @@ def schema(name: str, level: str, precedence: int = 500, **rule: Any) -> dict[st
         "rules": [rule] if rule else [],
     }
     return {"kind": "FlowSchema", "name": name, "spec": spec}
+
+
+REJECT = {"limitResponse": {"type": "Reject"}}
 
 
 def level(name: str, **spec: Any) -> dict[str, Any]:
@@ -148,7 +154,7 @@ def test_imagined_catch_all_is_last() -> None:
                 type="Limited",
                 limited={"limitResponse": {"type": "Queue", "queuing": {"queues": 1, "handSize": 2}}},
             ),
-            "cannot deal queues",
+            "has invalid queuing settings",
         ),
         (
             level(
@@ -160,12 +166,34 @@ def test_imagined_catch_all_is_last() -> None:
         ),
         (level("mine", type="Limited", limited={"limitResponse": {"type": "Reject"}}, exempt={}), "exempt"),
         (level("exempt", type="Limited", limited={"limitResponse": {"type": "Reject"}}), "Exempt"),
+        (level("mine", type="Limited", limited={"nominalConcurrencyShares": -5, **REJECT}), "-5 shares"),
+        (level("mine", type="Limited", limited={"lendablePercent": 101, **REJECT}), "lendablePercent 101"),
+        (level("mine", type="Limited", limited={"lendablePercent": -1, **REJECT}), "lendablePercent -1"),
+        (level("mine", type="Limited", limited={"borrowingLimitPercent": -1, **REJECT}), "borrowingLimitPercent -1"),
+        (level("exempt", type="Exempt", exempt={"nominalConcurrencyShares": -1}), "-1 shares"),
     ],
 )
 def test_unusable_level_counts_as_absent(broken: dict[str, Any], reason: str) -> None:
     config = build_configuration(objects([broken, schema("a", broken["name"])]), BUILT_IN)
     assert "a" in [each.name for each in config.dangling]
     assert reason in config.unusable[broken["name"]]
+
+
+@pytest.mark.parametrize(
+    "limited",
+    [
+        {"nominalConcurrencyShares": 0},
+        {"lendablePercent": 0},
+        {"lendablePercent": 100},
+        {"borrowingLimitPercent": 0},
+        {"borrowingLimitPercent": 1},
+    ],
+)
+def test_level_with_the_smallest_or_largest_numbers_is_usable(limited: dict[str, Any]) -> None:
+    mine = level("mine", type="Limited", limited={**limited, **REJECT})
+    config = build_configuration(objects([mine, schema("a", "mine")]), BUILT_IN)
+    assert "mine" in config.levels
+    assert not config.unusable
 
 
 def test_user_without_groups_falls_back_to_catch_all() -> None:

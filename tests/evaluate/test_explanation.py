@@ -312,6 +312,19 @@ def test_method_without_verb() -> None:
             "nonResourceURLs",
         ),
         (
+            "/healthz",
+            {"nonResourceURLs": ["/heal*", "/healthz/"]},
+            'path "/healthz" is not among ["/heal*", "/healthz/"]; "/healthz/" matches only paths below "/healthz"',
+            "nonResourceURLs",
+        ),
+        (
+            "/healthz",
+            {"nonResourceURLs": ["/version/*", "/heal*", "/he*"]},
+            'path "/healthz" is not among ["/version/*", "/heal*", "/he*"]; "/heal*" matches only whole segments of a path',
+            "nonResourceURLs",
+        ),
+        ("/healthz", {"nonResourceURLs": []}, "the rule has no paths", "nonResourceURLs"),
+        (
             "/ab",
             {"nonResourceURLs": ["/a"]},
             'path "/ab" is not among ["/a"]; "/a" matches only whole segments of a path',
@@ -340,9 +353,9 @@ def test_hint_about_methods_is_for_non_resource_requests() -> None:
     hint = "; the verb of a non-resource request is its HTTP method in lower case"
     impersonate = {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"verbs": ["impersonate"]}]}
     assert tried(PODS, impersonate).because == 'verb "list" is not among ["impersonate"]'
-    for verb, said in (("post", ""), ("list", hint), ("impersonate", hint)):
+    for verb, expected_hint in (("post", ""), ("list", hint), ("impersonate", hint)):
         rule = {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS | {"verbs": [verb]}]}
-        assert tried("/version", rule).because == f'verb "get" is not among ["{verb}"]{said}'
+        assert tried("/version", rule).because == f'verb "get" is not among ["{verb}"]{expected_hint}'
 
 
 def test_missing_entries_and_rules() -> None:
@@ -420,12 +433,13 @@ def test_dangling_and_imagined_objects_are_described() -> None:
     spec = {"priorityLevelConfiguration": {"name": "no-such"}}
     broken = {"kind": "PriorityLevelConfiguration", "name": "exempt", "spec": {"type": "Limited"}}
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}, broken]), BUILT_IN)
-    told = {each.flow_schema.name: each.because for each in explain_skipped(config)}
+    reasons = {each.flow_schema.name: each.because for each in explain_skipped(config)}
     places = {each.path for each in explain_skipped(config)}
     assert places == {("spec", "priorityLevelConfiguration", "name")}
-    assert told["lost"] == 'the priority level "no-such" does not exist'
-    assert told["probes"].startswith('the priority level "exempt" has type "Limited"')
-    assert told["probes"].endswith("so it counts as absent")
+    assert {(each.matched, each.mismatches) for each in explain_skipped(config)} == {(False, ())}
+    assert reasons["lost"] == 'the priority level "no-such" does not exist'
+    assert reasons["probes"].startswith('the priority level "exempt" has type "Limited"')
+    assert reasons["probes"].endswith("so it counts as absent")
     assert list(describe_imagined(config)) == [
         'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.',
         'The priority level "exempt" is missing; the server imagines it.',

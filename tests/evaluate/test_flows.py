@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
 
-from apflint.evaluate.flows import Flow, describe_flow, find_flow
+from apflint.evaluate.flows import Flow, count_flows, describe_flow, describe_queues, find_flow
 from apflint.model import build_flow_schema, build_priority_level
 from apflint.output.explain import flow_json
 
@@ -34,8 +34,9 @@ def test_flow_is_the_recorded_one() -> None:
         "hash": "17644606172554983095",
         "hand": [55, 62, 126, 125, 105, 1],
     }
-    assert describe_flow(found) == (
-        'User "alice" is one flow, dealt queues 55, 62, 126, 125, 105, 1 (of 128, from 0). Hash 17644606172554983095.'
+    assert describe_flow(found) == 'User "alice" is one flow, in 6 of 128 queues.'
+    assert describe_queues(found) == (
+        "Shuffle sharding deals it the queues 55, 62, 126, 125, 105, 1 (of 128, from 0), by its hash 17644606172554983095."
     )
 
 
@@ -48,7 +49,7 @@ def test_flow_is_the_recorded_one() -> None:
         ("ByUser", queue_level(1, 1), "", "1 queue, in which the requests of all flows wait together"),
         ("ByUser", reject_level(), "", "no queues"),
         ("ByUser", EXEMPT_LEVEL, "", "no queues"),
-        ("ByUser", queue_level(8, 1), "alice", "is one flow, dealt queue "),
+        ("ByUser", queue_level(8, 1), "alice", "is one flow, in 1 of 8 queues."),
     ],
 )
 def test_distinguisher_follows_the_method(
@@ -57,6 +58,7 @@ def test_distinguisher_follows_the_method(
     found = find_flow(_schema(method), level, "alice", "dev")
     assert found.distinguisher == distinguisher
     assert words in describe_flow(found)
+    assert (describe_queues(found) == "") == (found.queues < 2)
     assert (found.hash is None) == (found.hand is None) == (found.queues < 2)
 
 
@@ -67,16 +69,16 @@ def test_requests_without_a_namespace_are_one_flow() -> None:
 
 
 def test_flows_agree_with_all_recordings(shared: Path) -> None:
-    folder = shared / "oracle/classify"
-    base = json.loads((folder / "defaults.json").read_text())
+    directory = shared / "oracle/classify"
+    base = json.loads((directory / "defaults.json").read_text())
     builtin = base if isinstance(base, list) else base["flow_schemas"] + base["priority_levels"]
     objects: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
-    for line in (folder / "configs.jsonl").read_text().splitlines():
+    for line in (directory / "configs.jsonl").read_text().splitlines():
         row = json.loads(line)
         own = row["flow_schemas"] + row["priority_levels"]
         objects[row["id"]] = {(each["kind"], each["metadata"]["name"]): each for each in builtin + own}
     compared = 0
-    for line in (folder / "requests.jsonl").read_text().splitlines():
+    for line in (directory / "requests.jsonl").read_text().splitlines():
         row = json.loads(line)
         if not row["flow_schema"] or "%" in row["url"]:  # URLs are decoded elsewhere
             continue
@@ -96,3 +98,38 @@ def test_level_with_fewer_than_two_queues_has_no_hand() -> None:
     for level, queues in ((reject_level(), 0), (EXEMPT_LEVEL, 0), (queue_level(1, 1), 1)):
         found = find_flow(_schema("ByUser"), level, "alice", "dev")
         assert found == Flow("global-default", "ByUser", "", queues, None, None)
+
+
+ALICE, BOB = ({"kind": "User", "user": {"name": name}} for name in ("alice", "bob"))
+DEV = {"kind": "Group", "group": {"name": "dev"}}
+
+
+def _rule(subjects: list[Any], *namespaces: str, cluster: bool = False, path: str = "") -> dict[str, Any]:
+    entry = {
+        "verbs": ["*"],
+        "apiGroups": ["*"],
+        "resources": ["*"],
+        "namespaces": [*namespaces],
+        "clusterScope": cluster,
+    }
+    paths = [{"verbs": ["*"], "nonResourceURLs": [path]}] * bool(path)
+    return {"subjects": subjects, "resourceRules": [entry] * bool(namespaces or cluster), "nonResourceRules": paths}
+
+
+@pytest.mark.parametrize(("method", "rules", "count"), [
+    (None, [_rule([DEV], "*")], 1),
+    ("ByUser", [_rule([ALICE], "*")], 1),
+    ("ByUser", [_rule([ALICE], "*"), _rule([ALICE, BOB], "a")], 2),
+    ("ByUser", [_rule([ALICE], "*"), _rule([DEV], "a")], None),
+    ("ByUser", [], 0),
+    ("ByNamespace", [_rule([DEV], "a", "b"), _rule([ALICE], "b", "c")], 3),
+    ("ByNamespace", [_rule([DEV], "a", "b", cluster=True)], 3),
+    ("ByNamespace", [_rule([DEV], "a", path="/healthz")], 2),
+    ("ByNamespace", [_rule([DEV], cluster=True, path="/healthz")], 1),
+    ("ByNamespace", [_rule([DEV], "a"), _rule([DEV], "*")], None),
+])  # fmt: skip
+def test_number_of_flows(method: str | None, rules: list[Any], count: int | None) -> None:
+    spec: dict[str, Any] = {"priorityLevelConfiguration": {"name": "a"}, "rules": rules}
+    if method is not None:
+        spec["distinguisherMethod"] = {"type": method}
+    assert count_flows(build_flow_schema({"metadata": {"name": "x"}, "spec": spec}, DOCUMENT)) == count

@@ -70,9 +70,9 @@ def _check_limits(rows: list[tuple[str, int, dict[str, Any], dict[str, Any]]]) -
             for level in limits.compute_limits(levels, (), total, parse_release("1.36")).levels
         }
         wrong |= {
-            (case, name): (mine.get(name), said)
-            for name, said in theirs.items()
-            if (mine.get(name) or [])[: len(said)] != said
+            (case, name): (mine.get(name), recorded)
+            for name, recorded in theirs.items()
+            if (mine.get(name) or [])[: len(recorded)] != recorded
         }
     assert wrong == {}
 
@@ -87,7 +87,7 @@ def test_limits_agree_with_the_server(root: Path) -> None:
                 row["id"],
                 row["total"],
                 row["levels"],
-                {name: [*said, *idle.get(row["id"], {}).get(name, [])] for name, said in row["limits"].items()},
+                {name: [*recorded, *idle.get(row["id"], {}).get(name, [])] for name, recorded in row["limits"].items()},
             )
             for row in rows
         ]
@@ -95,13 +95,13 @@ def test_limits_agree_with_the_server(root: Path) -> None:
 
 
 def test_limits_agree_with_all_recordings(shared: Path) -> None:
-    folder = shared / "oracle/limits"
+    directory = shared / "oracle/limits"
     sets = {
         row["id"]: {each["metadata"]["name"]: each["spec"] for each in row["priority_levels"]}
-        for row in _rows(folder / "sets.jsonl")
+        for row in _rows(directory / "sets.jsonl")
     }
-    rows = [(row, sets[row["set"]]) for row in _rows(folder / "server.jsonl")]
-    rows += [(row, row["priority_levels"]) for row in _rows(folder / "harness.jsonl")]
+    rows = [(row, sets[row["set"]]) for row in _rows(directory / "server.jsonl")]
+    rows += [(row, row["priority_levels"]) for row in _rows(directory / "harness.jsonl")]
     keys = ("nominal", "lower", "upper", "current_idle", "max_seats")
     _check_limits(
         [
@@ -109,7 +109,7 @@ def test_limits_agree_with_all_recordings(shared: Path) -> None:
                 row["id"],
                 row["server_concurrency_limit"],
                 specs,
-                {name: [said[key] for key in keys] for name, said in row["limits"].items()},
+                {name: [recorded[key] for key in keys] for name, recorded in row["limits"].items()},
             )
             for row, specs in rows
         ]
@@ -230,7 +230,7 @@ def test_level_has_its_acv_before_borrowing() -> None:
     ]
     found = limits.compute_limits(levels, (), 600, parse_release("1.25"))
     # ceil(600 * 30 / 105) and so on: the exempt level has no shares, and nothing is lent or borrowed.
-    assert [(each.name, each.nominal, each.min, each.max, each.attainable) for each in found.levels] == [
+    assert [(level.name, level.nominal, level.min, level.max, level.attainable) for level in found.levels] == [
         ("a", 172, 172, 172, 172),
         ("b", 400, 400, 400, 400),
         ("c", 29, 29, 29, 29),
@@ -238,9 +238,9 @@ def test_level_has_its_acv_before_borrowing() -> None:
     ]
     assert not found.release.has_borrowing
     # 15% of the ACV: the patch 1.25.13 has the bounds of 1.28 (kubernetes/kubernetes pull request 118601).
-    assert {each.max_seats for each in found.levels} == {0}
+    assert {level.max_seats for level in found.levels} == {0}
     before = limits.compute_limits(levels, (), 600, parse_release("1.24"))
-    assert {each.max_seats for each in before.levels} == {None}
+    assert {level.max_seats for level in before.levels} == {None}
     assert limits.current_limits(found, {"a": 500.0}) == {"a": 172, "b": 400, "c": 29}
 
 
@@ -251,8 +251,8 @@ def test_exempt_shares_count_from_1_28() -> None:
             limited_level(name, each, kubernetes, version) for name, each in (_MANDATORY | {"exempt": spec}).items()
         ]
         found = limits.compute_limits(levels, (), 600, parse_release(kubernetes))
-        assert [each.nominal for each in found.levels] == [nominal, 600 - nominal]
-        (idle,) = [each.idle for each in found.levels if each.name == "exempt"]
+        assert [level.nominal for level in found.levels] == [nominal, 600 - nominal]
+        (idle,) = [level.idle for level in found.levels if level.name == "exempt"]
         assert idle == (600 - nominal if kubernetes == "1.26" else idle)
         assert isinstance(idle, int)
 
@@ -281,7 +281,7 @@ def test_queues_and_flow_schemas_of_a_level() -> None:
 
 def test_no_shares_are_no_seats() -> None:
     found = limits.compute_limits([limited_level("a", queue_settings(0))], (), 600, parse_release("1.36"))
-    assert [(each.nominal, each.min, each.max) for each in found.levels] == [(0, 0, 600)]
+    assert [(level.nominal, level.min, level.max) for level in found.levels] == [(0, 0, 600)]
 
 
 def test_limits_stay_nominal_without_an_allocation() -> None:
@@ -308,3 +308,4 @@ def test_server_concurrency() -> None:
     assert SERVER_CONCURRENCY == Settings().server_concurrency == 600
     with pytest.raises(ValueError, match="at least 1, not 0"):
         limits.compute_limits([], (), 0, parse_release("1.36"))
+    assert limits.compute_limits([], (), 1, parse_release("1.36")).server_concurrency == 1

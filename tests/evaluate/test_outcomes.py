@@ -33,6 +33,11 @@ def _limits(level: PriorityLevelConfiguration, others: int = 10) -> limits.Level
     return limits.compute_limits(levels, (), 100, RELEASE).levels[0]
 
 
+def test_outcome_of_an_exempt_level() -> None:
+    (outcome,) = list_outcomes(_limits(EXEMPT_LEVEL), RELEASE)
+    assert outcome == ("dispatched", "Executed at once, always: the level is exempt.", None, None)
+
+
 def test_outcomes_of_a_level_with_queues() -> None:
     found = list_outcomes(_limits(queue_level()), RELEASE)
     assert [(outcome.result, outcome.status, outcome.reason) for outcome in found] == [
@@ -99,10 +104,10 @@ def test_outcomes_of_levels_without_queues() -> None:
     ],
 )
 def test_starvation_is_described(level: PriorityLevelConfiguration, words: str | None) -> None:
-    said = describe_starvation(_limits(level))
-    assert (said is None) == (words is None)
+    description = describe_starvation(_limits(level))
+    assert (description is None) == (words is None)
     if words is not None:
-        assert words in (said or "")
+        assert words in (description or "")
 
 
 def test_reject_level_without_seats_executes_one_request_at_a_time() -> None:
@@ -124,10 +129,10 @@ def test_long_running_requests_are_not_classified() -> None:
     )
     assert explain_unclassified(listing, Deadline(15), RELEASE) is None
     assert explain_unclassified(watch, Deadline(15), RELEASE) is None
-    said = explain_unclassified(log, Deadline(15), RELEASE) or ""
-    assert "does not classify this request" in said
-    assert "no 429 from API Priority and Fairness" in said
-    assert "(exec, attach," in said
+    description = explain_unclassified(log, Deadline(15), RELEASE) or ""
+    assert "does not classify this request" in description
+    assert "no 429 from API Priority and Fairness" in description
+    assert "(exec, attach," in description
 
 
 @pytest.mark.parametrize(("name", "seen"), [("1.18", False), ("1.21", False), ("1.22", True), ("1.37", True)])
@@ -148,7 +153,8 @@ def test_watches_are_classified_from_1_22_on(name: str, *, seen: bool) -> None:
         ("/api/v1/pods?timeout=5s", 1.25),
         ("/api/v1/pods?limit=5&timeout=500ms", 0.125),
         ("/api/v1/pods?timeout=0.5m", 7.5),
-        ("/api/v1/pods?timeout=1h", 15),  # not beyond --request-timeout
+        ("/api/v1/pods?timeout=5s&fieldSelector=?", 1.25),
+        ("/api/v1/pods?timeout=1h", 15),  # limited by --request-timeout
         ("/api/v1/pods?timeout=60s", 15),
         ("/api/v1/pods?timeout=0", 15),
         ("/api/v1/pods?timeout=-5s", 15),
@@ -188,7 +194,7 @@ def test_request_waits_a_quarter_of_its_deadline(url: str, seconds: float) -> No
         ("\u0665s", None),
         ("5s\n", None),
         ("2562047h", 2562047 * 3600),
-        ("2562048h", None),  # more nanoseconds than an int64 holds
+        ("2562048h", None),  # exceeds an int64 in nanoseconds
         ("1" * 400 + "s", None),
     ],
 )

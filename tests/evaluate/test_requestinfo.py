@@ -97,7 +97,7 @@ def test_only_slashes_are_stripped() -> None:
 
 def test_invalid_utf_8_becomes_replacement_characters() -> None:
     assert parse_request_info("GET", "/a%ff%20").path == "/a\ufffd "
-    assert parse_request_info("GET", "/a\ud800%20").path == "/a\ufffd\ufffd\ufffd "  # half of a pair, from JSON
+    assert parse_request_info("GET", "/a\ud800%20").path == "/a\ufffd\ufffd\ufffd "  # a lone surrogate, from JSON
 
 
 def test_absolute_url_is_its_path() -> None:
@@ -247,3 +247,10 @@ def test_any_string_is_a_label_selector_or_not(selector: str, text: str) -> None
     assert is_label_selector(selector) in (True, False)
     assert is_label_selector(text) in (True, False)
     exact_field_match(text, "metadata.name")
+
+
+@pytest.mark.parametrize("url", ["pods", "", "api/v1/pods", "?watch=true"])
+def test_url_without_a_path(url: str) -> None:
+    with pytest.raises(UserError, match="is not a path: it must start with") as caught:
+        parse_request_info("GET", url)
+    assert str(caught.value).startswith(f'"{url}" ')

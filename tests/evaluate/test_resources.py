@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apflint.evaluate.resources import RESOURCES, Resource, find_resources, get_resource
+from apflint.evaluate.resources import RESOURCES, Resource, find_resources, get_resource, is_stored
 
 
 def test_resource_of_the_core_group() -> None:
@@ -28,8 +28,8 @@ def test_resource_of_another_group() -> None:
 
 def test_resource_is_found_by_names_of_kubectl() -> None:
     for word in ("pods", "pod", "po", "Pod", "PO"):
-        assert [each.name for each in find_resources(word)] == ["pods"]
-    assert [each.group for each in find_resources("ev")] == ["", "events.k8s.io"]  # kubectl means the first
+        assert [resource.name for resource in find_resources(word)] == ["pods"]
+    assert [resource.group for resource in find_resources("ev")] == ["", "events.k8s.io"]  # kubectl uses the first one
     assert find_resources("") == find_resources("widgets") == ()
 
 
@@ -56,15 +56,32 @@ def test_table_is_read_with_groups_scopes_and_names() -> None:
     )
 
 
+def test_resources_without_stored_objects() -> None:
+    virtual = {resource.name for resource in RESOURCES if resource.is_virtual}
+    assert virtual == {
+        *("bindings", "componentstatuses", "tokenreviews", "selfsubjectreviews", "subjectaccessreviews"),
+        *("localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"),
+    }
+    assert is_stored("pods", "")
+    assert is_stored("widgets", "example.com")
+    assert not is_stored("pods", "metrics.k8s.io")
+    assert not is_stored("tokenreviews", "authentication.k8s.io")
+
+
 def test_table_of_resources_is_consistent() -> None:
-    assert len({(each.name, each.group) for each in RESOURCES}) == len(RESOURCES)
-    for each in RESOURCES:
-        assert each.name == each.name.lower()
-        assert each.singular == each.kind.lower()
-        assert not {"deletecollection", "watch"} & set(each.subresources)
+    assert len({(resource.name, resource.group) for resource in RESOURCES}) == len(RESOURCES)
+    for resource in RESOURCES:
+        assert resource.name == resource.name.lower()
+        assert resource.singular == resource.kind.lower()
+        assert not {"deletecollection", "watch"} & set(resource.subresources)
     assert get_resource("pods", "") is not None
     assert get_resource("pods", "apps") is None
     assert get_resource("podsecuritypolicies", "policy") is None  # removed in 1.25
     # Only events are in two groups; every other name that kubectl takes means one resource.
-    shared = {word for each in RESOURCES for word in (each.name, *each.short_names) if len(find_resources(word)) > 1}
+    shared = {
+        word
+        for resource in RESOURCES
+        for word in (resource.name, *resource.short_names)
+        if len(find_resources(word)) > 1
+    }
     assert shared == {"events", "ev"}

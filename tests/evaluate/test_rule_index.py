@@ -89,10 +89,7 @@ def test_path_is_found_among_many_rules(path: str) -> None:
     urls = [[f"/p{at}*"] if at % 2 else [f"/q{at}/x", f"/q{at + 1}/x/*"] for at in range(2 * MAX_SCANNED)]
     urls.insert(MAX_SCANNED, ["/"])
     config = one_flow_schema(
-        [
-            {"subjects": [group("dev")], "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": each}]}
-            for each in urls
-        ]
+        [{"subjects": [group("dev")], "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": url}]} for url in urls]
     )
     request = digest("alice", ["dev"], "GET", path)
     assert Classifier(config)(request) == classify(config, request)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apflint.evaluate import seats
 from apflint.proofs.request_space import VERBS
 from apflint.releases import RELEASES, parse_release
-from apflint.replay.list_options import parse_list_options, reduce_list_options
+from apflint.requests.list_options import parse_list_options, reduce_list_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,15 +29,15 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 def _estimate(row: dict[str, Any]) -> seats.Seats:
     """Return the estimate for a request recorded on 1.36.2; the arguments come from its URL."""
-    said, bound = row["expect"], row["pl_max_seats"]
+    recorded_seats, bound = row["expect"], row["pl_max_seats"]
     url = urlsplit(row["url"])
     segments = [*url.path.split("/"), "", "", "", "", "", "", ""]
     resource, subresource = segments[5], segments[7]
-    verb = said["verb"]
+    verb = recorded_seats["verb"]
     if verb not in ("list", "watch"):
         mutating = seats.is_mutating(verb, resource, subresource)
-        return seats.estimate_mutating_seats(said["watch_count"], bound) if mutating else seats.Seats(1)
-    reduced = reduce_list_options(row["url"], said["name"])
+        return seats.estimate_mutating_seats(recorded_seats["watch_count"], bound) if mutating else seats.Seats(1)
+    reduced = reduce_list_options(row["url"], recorded_seats["name"])
     initial = seats.estimate_seats(
         parse_release("1.36"),
         verb,
@@ -54,8 +54,13 @@ def _check_seats(rows: list[dict[str, Any]]) -> None:
     assert rows
     wrong = {}
     for row in rows:
-        mine, said = _estimate(row), row["expect"]
-        theirs = (said["initial_seats"], said["final_seats"], said["additional_latency_ns"], said["max_seats"])
+        mine, recorded_seats = _estimate(row), row["expect"]
+        theirs = (
+            recorded_seats["initial_seats"],
+            recorded_seats["final_seats"],
+            recorded_seats["additional_latency_ns"],
+            recorded_seats["max_seats"],
+        )
         if (*mine, mine.peak) != theirs:
             wrong[row["id"]] = (mine, theirs)
     assert wrong == {}
@@ -83,18 +88,19 @@ def test_seat_bounds_agree_with_all_recordings(shared: Path) -> None:
     _check_max_seats(_rows(shared / "oracle/seats/max_seats.jsonl"))
 
 
-# By hand from list_work_estimator.go: objects that are loaded times their size, 100 kB to a seat, rounded up.
+# Computed by hand from list_work_estimator.go: number of loaded objects times their size, 1 seat per 100 kB, rounded
+# up.
 @pytest.mark.parametrize(
     ("took", "objects", "size", "options", "from_cache"),
     [
         (1, 0, 0, {}, True),
-        (1, 100, 1000, {}, True),  # just one seat
-        (2, 101, 1000, {}, True),  # a byte more takes another
-        (10, 2000, 1000, {}, True),  # from the cache never more than ten: it is streamed
+        (1, 100, 1000, {}, True),  # exactly one seat
+        (2, 101, 1000, {}, True),  # one more byte needs a second seat
+        (10, 2000, 1000, {}, True),  # at most 10 from the cache, because the list is streamed
         (20, 2000, 1000, {}, False),
         (5, 2000, 1000, {"limit": 500}, False),
         (20, 2000, 1000, {"limit": 5000}, False),
-        (10, 2000, 1000, {"limit": 500, "selector": True}, False),  # half of all has to be read
+        (10, 2000, 1000, {"limit": 500, "selector": True}, False),  # half of the objects must be read
         (11, 2001, 1000, {"limit": 1001, "selector": True}, False),
         (10, 2001, 1000, {"limit": 500, "selector": True}, False),
         (1, 2000, 1000, {"single": True}, False),
@@ -112,7 +118,7 @@ def test_seats_by_size(took: int, objects: seats.Count, size: int, options: Any,
     assert seats.estimate_by_size(seats.ListOptions(**options), objects, size, from_cache=from_cache) == took
 
 
-# By hand from list_work_estimator.go until 1.33: 100 objects to a seat.
+# Computed by hand from list_work_estimator.go until 1.33: 1 seat per 100 objects.
 @pytest.mark.parametrize(
     ("took", "objects", "options", "from_cache"),
     [
@@ -121,7 +127,7 @@ def test_seats_by_size(took: int, objects: seats.Count, size: int, options: Any,
         (2, 101, {}, True),
         (10, 901, {"limit": 1}, True),  # the cache reads all objects
         (10, 5000, {}, True),
-        (2, 100, {}, False),  # read, and decoded
+        (2, 100, {}, False),  # objects are read and decoded
         (1, 5000, {"limit": 50}, False),
         (2, 5000, {"limit": 51}, False),
         (4, 300, {"limit": 51, "selector": True}, False),  # all objects are read
@@ -143,7 +149,7 @@ def test_level_bounds_a_list() -> None:
         assert seats.estimate_seats(newest, "watch", seats.ListOptions(is_valid=False), 1, 1, bound) == took
 
 
-# By hand from the release branches: releases, and whether the cache answers.
+# Read from the release branches: releases, and whether the cache answers.
 _CACHE_CASES: tuple[tuple[dict[str, Any], dict[int, bool]], ...] = (
     ({}, {23: False, 30: False, 31: True, 33: True, 36: True}),
     ({"limit": 500}, {23: False, 30: False, 31: True, 36: True}),
@@ -245,6 +251,6 @@ def test_bounded_change_holds_its_seats_longer(watchers: int, bound: int) -> Non
     assert took.initial == 1
     assert took.final <= min(10, bound or 10)
     assert (took.final == 0) == (watchers < 10)
-    # Seats times time is 5 ms for each ten watchers; what is lost is less than a nanosecond for each seat.
+    # The work is 5 ms times 1 seat for each ten watchers. Rounding loses less than a nanosecond for each seat.
     wanted = -(-watchers // 10) * 5_000_000 if watchers >= 10 else 0
     assert 0 <= wanted - took.final * took.nanoseconds < 10

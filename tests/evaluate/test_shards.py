@@ -62,7 +62,7 @@ def _check_entropy(rows: list[tuple[int, int, int | None, bool, bool | None]]) -
     for queues, hand, bits, dealer, api in rows:
         if bits is not None:
             assert shards.required_entropy_bits(queues, hand) == bits
-        assert (shards.why_no_dealer(queues, hand) is None) == dealer, (queues, hand)
+        assert (shards.find_sharding_error(queues, hand) is None) == dealer, (queues, hand)
         if api is not None:  # the API turns 0 into its defaults first
             assert shards.is_admitted(queues or 64, hand or 8) == api, (queues, hand)
 
@@ -76,8 +76,14 @@ def test_entropy_agrees_with_all_recordings(shared: Path) -> None:
     rows = [(row, row["expect"]) for row in _rows(shared / "oracle/shards/entropy.jsonl")]
     _check_entropy(
         [
-            (row["queues"], row["hand_size"], said["required_entropy_bits"], said["dealer_valid"], said["api_valid"])
-            for row, said in rows
+            (
+                row["queues"],
+                row["hand_size"],
+                expected["required_entropy_bits"],
+                expected["dealer_valid"],
+                expected["api_valid"],
+            )
+            for row, expected in rows
         ]
     )
 
@@ -92,8 +98,9 @@ def test_floating_point_never_shifts_the_entropy() -> None:
 
 
 def test_invalid_text_is_hashed_as_by_the_server() -> None:
-    assert shards.flow_hash("a\ud83d", "") == shards.flow_hash("a\ufffd", "")  # half of a pair, from JSON
-    assert shards.flow_hash("a\udfff", "\ud800") == shards.flow_hash("a\ufffd", "\ufffd")  # the ends of their range
+    assert shards.flow_hash("a\ud83d", "") == shards.flow_hash("a\ufffd", "")  # a lone surrogate, from JSON
+    # The last surrogate and the first one.
+    assert shards.flow_hash("a\udfff", "\ud800") == shards.flow_hash("a\ufffd", "\ufffd")
     assert shards.flow_hash("a\udcff", "") != shards.flow_hash("a\ufffd", "")  # the byte 0xff, from the command line
 
 
@@ -101,8 +108,8 @@ def test_invalid_text_is_hashed_as_by_the_server() -> None:
     ("queues", "hand", "words"),
     [
         (0, 1, "at least 1"),
-        (8, 9, "larger than the deck"),
-        (1 << 27, 2, "the largest deck"),
+        (8, 9, "is greater than queues 8"),
+        (1 << 27, 2, "the maximum of shuffle sharding"),
         (64, 11, "needs 66 bits"),
     ],
 )
@@ -120,7 +127,7 @@ def test_table_is_the_documented_one() -> None:
 
 def test_probability_agrees_with_enumeration() -> None:
     for queues, hand in ((4, 2), (5, 3), (6, 2)):
-        hands = [frozenset(each) for each in combinations(range(queues), hand)]
+        hands = [frozenset(combination) for combination in combinations(range(queues), hand)]
         squished = sum(hands[0] <= one | other for one in hands for other in hands)
         assert Fraction(*shards.squish_ratio(hand, queues, 2)) == Fraction(squished, len(hands) ** 2)
 
@@ -203,8 +210,11 @@ def test_table_for_other_numbers_of_elephants() -> None:
 
 def test_recommendations_have_at_most_1024_queues_by_default() -> None:
     assert shards.recommend_pairs(1e-9, 4)[-1].queues <= 1024
+    # Hands of 2 and 3 need 4 queues, too.
+    assert [(row.hand_size, row.queues) for row in shards.recommend_pairs(0.3, 1)] == [(1, 4)]
     assert shards.find_safest_pair(1000) == shards.find_safest_pair(1000, 1024) != shards.find_safest_pair(1000, 1025)
-    # One card of a deck of d is squished by one elephant with probability 1/d: just enough, and just not.
+    # With a hand of 1 of d queues, one elephant fills the queue of a mouse with probability 1/d: just within the goal,
+    # and just not.
     assert [(row.hand_size, row.queues) for row in shards.recommend_pairs(1 / 1024, 1)][-1] == (1, 1024)
     assert all(row.hand_size > 1 for row in shards.recommend_pairs(1 / 1025, 1))
     assert [(row.hand_size, row.queues) for row in shards.recommend_pairs(1 / 512, 1)][-1] == (1, 512)
@@ -226,7 +236,8 @@ def test_recommendations_that_are_known() -> None:
     [
         (0, 8, 1, "hand size"),
         (9, 8, 1, "hand size"),
-        (1, 10_000_001, 1, "at most"),
+        (1, 10_000_001, 1, "number of queues must be from 1 to 10000000"),
+        (3, 0, 1, "number of queues must be from 1"),
         (2, 8, -1, "number of elephants"),
         (2, 8, 10_001, "number of elephants"),
         (5_000_000, 10_000_000, 1, "too large"),
@@ -239,7 +250,7 @@ def test_values_out_of_range_are_errors(hand: int, queues: int, elephants: int, 
 
 
 def test_work_of_a_probability_is_bounded() -> None:
-    assert shards.squish_ratio(2_000, 10_000_000, 1)[0] == 1  # one hand of all of them
+    assert shards.squish_ratio(2_000, 10_000_000, 1)[0] == 1  # the hand contains all queues
     with pytest.raises(UserError, match=r"a hand of 2000 from 10000000 queues is too large .* 2 elephants"):
         shards.squish_ratio(2_000, 10_000_000, 2)
 

@@ -104,7 +104,7 @@ SCHEDULER = SCHEMA.replace("namespace: ci", "namespace: kube-system # the").repl
     "name: deployer\n      r", "name: kube-scheduler # one\n      r"
 )
 WIDE = SCHEMA.replace("          namespaces", "          clusterScope: true\n          namespaces")
-SCOPED = SCHEMA.replace("get, update", "get, list").replace("workload-low", "workload-high")
+SCOPED = SCHEMA.replace("get, update", "get, list").replace("workload-low", "global-default")
 """A priority level that differs from that of the built-in FlowSchema for service accounts, workload-low."""
 
 CASES = [
@@ -228,7 +228,7 @@ CASES = [
         safe=False,
         left=("APF705",),
     ),
-    # Names that no request contains.
+    # Names that cannot occur in requests.
     schema("APF504", '["", apps]', "['', apps/v1]", "['', apps]", safe=False),
     schema("APF504", '["", apps]', "[core, Apps, apps/v1]", '["", apps]', safe=False),
     schema("APF504", "[pods, deployments]", "[Pod, 'Deployment/Scale']", "[pods, 'deployments/scale']", safe=False),
@@ -275,6 +275,7 @@ CASES = [
         f"exempt\n{DISTINGUISHER}",
         "exempt\n",
         safe=False,
+        left=("APF601",),
     ),
 ]
 
@@ -293,7 +294,7 @@ def fixed(text: str, *, unsafe: bool = False, name: str = "a.yaml") -> tuple[Fix
 
 
 def rules(report: Report) -> list[str]:
-    return [found.rule for found in report.findings]
+    return [finding.rule for finding in report.findings]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}-{case.bad[:30].strip()}")
@@ -302,7 +303,9 @@ def test_fixes_change_nothing_else(case: Case) -> None:
     before = case.base.replace(case.old, case.bad)
     report = judge({"a.yaml": before.encode()})
     assert {case.rule, *case.left} <= set(rules(report))
-    assert all(found.fix.safe is case.safe for found in report.findings if found.rule == case.rule and found.fix)
+    assert all(
+        finding.fix.safe is case.safe for finding in report.findings if finding.rule == case.rule and finding.fix
+    )
 
     done, after = fixed(before, unsafe=not case.safe)
 
@@ -427,7 +430,7 @@ def test_findings_masked_by_a_type_are_allowed(base: str, bad: str, good: str, l
     done, after = fixed(base.replace(good, bad))
     assert after == base
     assert not done.refused
-    assert [found.rule for found in done.report.findings if found.severity == "error"] == [left]
+    assert [finding.rule for finding in done.report.findings if finding.severity == "error"] == [left]
 
 
 def test_type_that_contradicts_its_fields_stays() -> None:
@@ -516,7 +519,7 @@ def test_level_is_not_renamed_to_a_similar_one() -> None:
     ):
         levels = "".join(f"---\n{LEVEL.replace('builds', name)}" for name in there)
         report = judge({"a.yaml": (SCHEMA.replace("workload-low", wanted) + levels).encode()})
-        assert [found.fix for found in report.findings if found.rule == "APF401"] == [None]
+        assert [finding.fix for finding in report.findings if finding.rule == "APF401"] == [None]
 
 
 @pytest.mark.parametrize(
@@ -533,7 +536,7 @@ def test_misspelled_verb_is_fixed_beside_other_mistakes(verbs: str, safe: str, u
     before = SCHEMA.replace(VERBS_LINE, f"verbs: {verbs}")
     report = judge({"a.yaml": before.encode()})
     path = "spec.rules[0].resourceRules[0].verbs"
-    assert {found.apiserver for found in report.findings} == {Cause("FieldValueNotSupported", path)}
+    assert {finding.apiserver for finding in report.findings} == {Cause("FieldValueNotSupported", path)}
     assert fixed(before)[1] == SCHEMA.replace(VERBS_LINE, f"verbs: {safe}")
     done, after = fixed(before, unsafe=True)
     assert after == SCHEMA.replace(VERBS_LINE, f"verbs: {unsafe}")
@@ -549,10 +552,10 @@ def test_pages_state_whether_a_rule_has_fixes(rule_id: str) -> None:
     rule = catalogue.read_rule(rule_id)
     for example in parse_examples(rule):
         options = engine.Options(kubernetes=parse_release(example.kubernetes or NEWEST.name))
-        for found in engine.check([(example.file, example.text.encode())], options).findings:
-            if found.fix is not None:
-                marked = catalogue.read_rule(found.rule).fix
-                assert marked == "safe" if found.fix.safe else marked is not None, found
+        for finding in engine.check([(example.file, example.text.encode())], options).findings:
+            if finding.fix is not None:
+                marked = catalogue.read_rule(finding.rule).fix
+                assert marked == "safe" if finding.fix.safe else marked is not None, finding
 
 
 def _written(values: list[Any]) -> st.SearchStrategy[str]:
@@ -625,9 +628,9 @@ def test_safe_fixes_keep_the_spec_of_accepted_objects(text: str) -> None:
     done = apply_fixes({"a.yaml": text.encode()}, check)
 
     assert not done.refused
-    assert not [found for found in done.report.findings if found.fix is not None and found.fix.safe]
+    assert not [finding for finding in done.report.findings if finding.fix is not None and finding.fix.safe]
     after = done.inputs["a.yaml"]
-    rejected = {found.object.kind for found in before.findings if found.apiserver and found.object}
+    rejected = {finding.object.kind for finding in before.findings if finding.apiserver and finding.object}
     assert _specs(text.encode(), rejected) == _specs(after, rejected)
     assert apply_fixes(done.inputs, check).inputs == done.inputs
 

@@ -255,12 +255,12 @@ UNSAFE = [
     Case("APF703", LEVEL, "nominalConcurrencyShares: 90", "assuredConcurrencyShares: 0", "nominalConcurrencyShares: 0"),
 ]  # fmt: skip
 NONE = [
-    Case("APF101", LEVEL, "handSize: 6", "queueSize: 6"),  # of which limit?
+    Case("APF101", LEVEL, "handSize: 6", "queueSize: 6"),  # ambiguous: queues or queueLengthLimit
     Case("APF101", LEVEL, "lendablePercent: 50", "borrowablePercent: 50"),
-    Case("APF101", SCHEMA, "1500", "1500\n  MatchingPrecedence: 1600"),  # both are there
+    Case("APF101", SCHEMA, "1500", "1500\n  MatchingPrecedence: 1600"),  # both fields exist
     Case("APF703", LEVEL, "Shares: 90", "Shares: 90\n    assuredConcurrencyShares: 80"),
     Case("APF101", SCHEMA, "  matchingPrecedence: 1500", "  priority: 1500\n  precedence: 1600"),
-    Case("APF101", SCHEMA, RBAC_ACCOUNT, "          name: deployer\n"),  # in which namespace?
+    Case("APF101", SCHEMA, RBAC_ACCOUNT, "          name: deployer\n"),  # the namespace is unknown
     Case("APF101", SCHEMA, GROUP, GROUP + "          name: 'sso:ci'\n"),
     Case("APF101", SCHEMA, TYPE, "  colour: red\n"),
     Case("APF102", SCHEMA, "1500", '"0777"'),
@@ -298,7 +298,7 @@ def test_safe_fixes(case: Case, end: str) -> None:
     assert text_of(result) == after
     assert case.rule in {found.rule for found in result.fixed}
     assert not result.refused
-    assert not [found.message for found in result.report.findings if found.fix and found.fix.safe]
+    assert not [finding.message for finding in result.report.findings if finding.fix and finding.fix.safe]
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_safe_fixes_of_json(case: Case) -> None:
 def test_unsafe_fixes_are_applied_on_request(case: Case) -> None:
     cautious = fixed(case.before)
     assert text_of(cautious) == case.before
-    assert [found for found in cautious.report.findings if found.rule == case.rule and found.fix]
+    assert [finding for finding in cautious.report.findings if finding.rule == case.rule and finding.fix]
     bold = fixed(case.before, unsafe=True)
     assert text_of(bold) == case.after
     assert case.rule in {found.rule for found in bold.fixed}
@@ -326,7 +326,7 @@ def test_unsafe_fixes_are_applied_on_request(case: Case) -> None:
 @pytest.mark.parametrize("case", NONE, ids=lambda case: f"{case.rule} {case.bad}")
 def test_ambiguous_mistakes_stay(case: Case) -> None:
     result = fixed(case.before, unsafe=True)
-    assert case.rule in {found.rule for found in result.report.findings}
+    assert case.rule in {finding.rule for finding in result.report.findings}
     assert text_of(result) == case.before
     assert not result.refused
 
@@ -368,7 +368,7 @@ def test_masked_mistake_is_no_regression(old: str, bad: str, good: str, left: st
     result = fixed(SCHEMA.replace(old, bad))
     assert text_of(result) == SCHEMA.replace(old, good)
     assert not result.refused
-    assert [found.rule for found in result.report.findings if found.severity == "error"] == [left]
+    assert [finding.rule for finding in result.report.findings if finding.severity == "error"] == [left]
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_findings_about_a_decodable_object_are_allowed() -> None:
     other = SCHEMA.replace('["ci"]', '["C_I"]')
     result = fixed(other.replace("1500", '"1500"'))
     assert text_of(result) == other
-    assert [found.rule for found in result.report.findings if found.severity == "error"] == ["APF213"]
+    assert [finding.rule for finding in result.report.findings if finding.severity == "error"] == ["APF213"]
 
 
 def test_several_documents_in_one_file() -> None:

@@ -61,7 +61,7 @@ def test_help_for_a_string_in_place_of_a_mapping(original: str, key: str, value:
     [
         ("2.10", "`2.10`", "2.1", 'quote it: "2.10"'),
         ("1" * 40, f"`{'1' * 40}`", str(float("1" * 40)), f'quote it: "{"1" * 40}"'),
-        ("1" * 41, "it", "1.111111111111111e+40", f'quote it: "{"1" * 41}"'),  # too long to show
+        ("1" * 41, "it", "1.111111111111111e+40", f'quote it: "{"1" * 41}"'),  # too long to repeat
     ],
 )
 def test_string_that_yaml_parses_as_a_number_is_shown_as_written(

@@ -8,6 +8,7 @@ from support import builders
 from support.builders import PATHS, effective, user
 
 from apflint.graph.picture import Unreachable, build_picture
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from apflint.graph.picture import Picture
@@ -31,7 +32,8 @@ def draw(*objects: dict[str, Any], unreachable: dict[str, tuple[str, ...]] | Non
         schemas[name].document: tuple(schemas[blocker] for blocker in blockers)
         for name, blockers in (unreachable or {}).items()
     }
-    return build_picture(server, Unreachable(blocked, {}))
+    description = f"apf.yaml ({pluralize(len(objects), 'object')}) and built-in objects of {server.release.name}"
+    return build_picture(server, Unreachable(blocked, {}))._replace(configuration=description)
 
 
 MIXED = draw(

@@ -89,13 +89,35 @@ def test_mixed_configuration(form: str, snapshot: SnapshotAssertion) -> None:
     assert WRITERS[form](MIXED) == snapshot
 
 
+@pytest.mark.parametrize("form", WRITERS)
+def test_configuration_is_named_in_every_picture(form: str) -> None:
+    assert "Configuration: apf.yaml (0 objects) and built-in objects of 1.36" in WRITERS[form](draw())
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_name_of_the_configuration_is_text(form: str) -> None:
+    plain = draw(flow_schema("own", "exempt"))
+    name = '%%{init: {}}%% "]; a -> b; <script>&amp;</script>\n  s0 --> l0 \\'
+    hostile = plain._replace(configuration=name)
+    text = WRITERS[form](hostile)
+    assert len(text.splitlines()) == len(WRITERS[form](plain).splitlines())
+    if form == "mermaid":
+        assert "%%{" not in text
+        assert sum(line.lstrip().startswith("%%") for line in text.splitlines()) == 1
+    elif form == "dot":
+        assert "&#34;]; a -&#62; b; &#60;script" in text
+    else:
+        assert _tags(text) == _tags(WRITERS[form](plain))
+        assert "&lt;script&gt;" in text
+
+
 def test_unreachable_flow_schemas_point_at_their_blockers() -> None:
     at = {node.name: number for number, node in enumerate(MIXED.schemas)}
     late, own, default, last = at["late"], at["own"], at["global-default"], at["catch-all"]
     text = mermaid.render(MIXED)
     assert f"s{late} -. captured by .-> s{own}\n" in text
     assert f"s{late} -. captured by .-> s{default}\n" in text
-    assert f"s{last} -. captured by" not in text  # it is the last resort, and nothing is wrong with that
+    assert f"s{last} -. captured by" not in text  # catch-all may be unreachable, because it is the last resort
     assert svg.render(MIXED).count('class="captured"') == 2
     assert "&quot;own&quot; and &quot;global-default&quot; capture all" in svg.render(MIXED)
 
@@ -211,7 +233,7 @@ def test_mermaid_lines_keep_their_form(name: str) -> None:
     form = re.compile(
         rf"    s\d+\[{label}\]|    l\d+(?:\(\[{label}\]\)|\{{\{{{label}\}}\}})|  s\d+ (?:-->|-\.->|-\. captured by \.->) [ls]\d+"
         rf"|  class [sl\d,]+ (?:own|unreachable|dangling)|  end|  classDef [a-z]+ [a-z0-9 :#,-]+|  subgraph \w+\[{label}\]"
-        r"|flowchart LR|  acc(?:Title|Descr): [\w ,.]+"
+        r"|flowchart LR|  acc(?:Title|Descr): [\w ,.]+|  %% Configuration: apf\.yaml \(3 objects\) and built-in objects of 1\.36"
     )
     for line in mermaid.render(_nasty(name)).splitlines():
         assert form.fullmatch(line), line
@@ -237,7 +259,7 @@ def test_graphviz_shows_unchanged_names(name: str) -> None:
     assert len([element for element in root.iter(f"{SVG}g") if element.get("class") == "node"]) == len(
         drawn.schemas
     ) + len(drawn.levels)
-    # Graphviz writes no-break spaces for blanks that follow each other.
+    # Graphviz writes consecutive spaces as no-break spaces.
     shown = {(element.text or "").replace("\u00a0", " ").strip() for element in root.iter(f"{SVG}text")}
     for node in drawn.schemas:
         assert shorten(node.name, 60).strip() in shown

@@ -1,4 +1,4 @@
-"""Runs the command line as a user does, in a process that may take 2 seconds of processor and 500 MB of memory."""
+"""Runs the command line as a user does, in a process that is limited to 2 seconds of CPU time and 500 MB of memory."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 2
-"""Of the processor that the figures in docs/contributing/benchmark.md are from, idle. Where it is slower, as long as it is slower."""
+"""CPU time limit on the processor of docs/contributing/benchmark.md. The limit is scaled by `_slowness` on slower
+machines."""
 HANGING = 20
-"""Seconds of processor after which a run is ended, however slow the machine is."""
+"""Seconds of CPU time after which a run is killed, however slow the machine is."""
 WALL = 120
-"""Seconds on the clock, against what waits for ever: the machine may be busy, so the time of the processor is what counts."""
+"""Seconds of wall-clock time after which a run counts as hanging. CPU time is the actual limit, because the machine may
+be busy."""
 YARDSTICK = 0.019
-"""Seconds that `_yardstick` takes on that processor: the least of 200 runs."""
+"""Seconds that `_yardstick` takes on the processor of the benchmark: the minimum of 200 runs."""
 BYTES = 500 * 1024 * 1024
 
 HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\nmetadata:\n  name: x\nspec:\n  priorityLevelConfiguration:\n    name: exempt\n"
-"""The start of a FlowSchema without a finding. What follows is indented by two blanks, or by none."""
+"""The start of a FlowSchema without findings. Tests append text, indented by two spaces or not at all."""
 
 HEAD_JSON = b"""{"apiVersion": "flowcontrol.apiserver.k8s.io/v1",
 "kind": "FlowSchema", "metadata": {"name": "x"},
@@ -37,29 +39,36 @@ HEAD_JSON = b"""{"apiVersion": "flowcontrol.apiserver.k8s.io/v1",
 """
 
 NEIGHBOUR = HEAD.replace("name: x", "name: neighbour") + "  matchingPrecedence: 20000\n"
-"""A file beside the hostile one, with one finding of its own (APF201), which must be there whatever the other holds."""
+"""A file next to the hostile file. Its only finding (APF201) must be reported whatever the hostile file contains."""
 
-# ECMA-48 control characters that a terminal acts on; line feeds are ours.
+# ECMA-48 control characters that a terminal interprets, except line feeds, which apflint prints itself.
 _CONTROL = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Run(NamedTuple):
-    """What a run gave."""
+    """The result of a run: exit code, output, CPU time and memory."""
 
     status: int
     out: str
     err: str
 
 
-def apflint(folder: Path, *arguments: str, stdin: bytes | None = None, first: Callable[[], None] | None = None) -> Run:
-    """`apflint ARGUMENTS` in `folder`. Fails where it takes too long or too much, or shows a traceback.
+def apflint(
+    directory: Path,
+    *arguments: str,
+    stdin: bytes | None = None,
+    first: Callable[[], None] | None = None,
+    seconds: float = SECONDS,
+) -> Run:
+    """`apflint ARGUMENTS` in `directory`. Fails if the run exceeds a limit or prints a traceback.
 
-    `first` is called in the new process before it becomes apflint.
+    `first` is called in the child process before apflint starts. `seconds` is the bound of the command on
+    docs/security.md.
     """
     begun = _spent()
     done = subprocess.run(
         [sys.executable, "-m", "apflint", *arguments],
-        cwd=folder,
+        cwd=directory,
         env=UNMEASURED,
         input=stdin,
         stdin=subprocess.DEVNULL if stdin is None else None,
@@ -71,8 +80,8 @@ def apflint(folder: Path, *arguments: str, stdin: bytes | None = None, first: Ca
     spent = _spent() - begun
     run = Run(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
     assert run.status in (0, 1, 2), f"killed by signal {-run.status}: {run.err[-500:]}"
-    pace = max(_slowness() for _ in range(20)) if spent > SECONDS else 1
-    assert spent <= SECONDS * pace, f"{spent:.1f} s of a processor that is {pace:.1f} times as slow as it could be"
+    pace = max(_slowness() for _ in range(20)) if spent > seconds else 1
+    assert spent <= seconds * pace, f"{spent:.1f} s of a processor that is {pace:.1f} times as slow as it could be"
     assert "Traceback" not in run.err, run.err
     assert "internal error" not in run.err, run.err
     assert not _CONTROL.search(run.err), ascii(run.err)
@@ -80,18 +89,18 @@ def apflint(folder: Path, *arguments: str, stdin: bytes | None = None, first: Ca
 
 
 def _spent() -> float:
-    """Seconds of processor of the processes that have been waited for."""
+    """Return the CPU time of ended child processes, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _slowness() -> float:
-    """How many times as long as on an idle machine a run takes now, by a fixed piece of work of the same sort; 1 at least."""
+    """Return by how much this machine is slower than the benchmark's, at least 1, measured with a fixed workload."""
     return max(1.0, _yardstick() / YARDSTICK)
 
 
 def _yardstick() -> float:
-    """Makes, prints and takes apart some ten thousand objects: how many seconds of processor that took."""
+    """Create, format and delete some ten thousand objects, and return the CPU time in seconds."""
     begin = time.process_time()
     made = [str({"name": f"x{number}", "values": [number]}) for number in range(30_000)]
     assert len("".join(made).split("x")) == 30_001
@@ -106,7 +115,7 @@ def _limit(first: Callable[[], None] | None) -> None:
 
 
 def ordinary() -> None:
-    """Gives up what lets root read and write everything. PermissionError where not even that is allowed."""
+    """Drop the capabilities that let root read and write all files. Raises PermissionError if dropping is not allowed."""
     if os.geteuid() == 0:
         library = ctypes.CDLL(None)
         for capability in (1, 2, 3):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
@@ -115,7 +124,7 @@ def ordinary() -> None:
 
 
 def can_be_ordinary() -> bool:
-    """Whether there can be a process for which permissions count."""
+    """Return whether a process can run for which file permissions have an effect."""
     try:
         subprocess.run([sys.executable, "-c", ""], preexec_fn=ordinary, check=True)
     except (subprocess.SubprocessError, AttributeError):
@@ -123,18 +132,18 @@ def can_be_ordinary() -> bool:
     return True
 
 
-def checked(folder: Path, *arguments: str, printed: bool = False) -> tuple[Run, list[dict[str, Any]]]:
-    """Checks a folder beside a good neighbour: the run, and the findings but for the neighbour's.
+def checked(directory: Path, *arguments: str, printed: bool = False) -> tuple[Run, list[dict[str, Any]]]:
+    """Check a directory with a valid neighbour file, and return the run and the findings except those of the neighbour.
 
-    With `printed` it is checked as text too: the status is the same, and nothing printed works upon a terminal.
+    With `printed`, also check the text output: the exit code is the same, and the output has no control characters.
     """
-    (folder / "neighbour.yaml").write_text(NEIGHBOUR)
-    run = apflint(folder, "check", "--format", "json", *arguments, ".")
+    (directory / "neighbour.yaml").write_text(NEIGHBOUR)
+    run = apflint(directory, "check", "--format", "json", *arguments, ".")
     if printed:
-        text = apflint(folder, "check", "--verbose", *arguments, ".")
+        text = apflint(directory, "check", "--verbose", *arguments, ".")
         assert text.status == run.status
         assert not _CONTROL.search(text.out)
     findings = json.loads(run.out)["findings"]
-    theirs = [found for found in findings if found["file"] == "neighbour.yaml"]
-    assert [found["rule"] for found in theirs] == ["APF201"]
-    return run, [found for found in findings if found["file"] != "neighbour.yaml"]
+    theirs = [finding for finding in findings if finding["file"] == "neighbour.yaml"]
+    assert [their["rule"] for their in theirs] == ["APF201"]
+    return run, [finding for finding in findings if finding["file"] != "neighbour.yaml"]

@@ -183,7 +183,9 @@ def list_arguments(command: str) -> list[Any]:
     return [parameter for parameter in LOADED[command].params if parameter.param_type_name == "argument"]
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if all(one.nargs > 0 for one in list_arguments(name))])
+@pytest.mark.parametrize(
+    "command", [name for name in COMMANDS if all(argument.nargs > 0 for argument in list_arguments(name))]
+)
 @pytest.mark.usefixtures("directory")
 def test_surplus_arguments_are_rejected(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     run_rejected([*shlex.split(VALID[command]), "much", "too", "much"], capsys)
@@ -260,7 +262,9 @@ CONTRADICTIONS = [
     "check --statistics --format json",
     "check --select APF1 --ignore APF1",
     "config --isolated --config new.yaml",
-    "rule APF1",
+    "rule APF12",
+    "check --context prod",
+    "fix --context prod",
     "completion",
     "schema",
     "schema Pod",

@@ -1,4 +1,4 @@
-"""What a run keeps to itself: it opens no connection, starts no program, and runs nothing of what it reads."""
+"""A run has no side effects: it opens no connection, starts no program, and executes nothing from its input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-# Python tells a hook of whatever a program does that others may see (PEP 578).
+# Python calls an audit hook for each operation with an external effect (PEP 578).
 ALONE = """
 import sys
 FORBIDDEN = ("socket.", "urllib.", "http.", "ftplib.", "smtplib.", "subprocess.", "os.system", "os.exec", "os.fork",
@@ -85,7 +85,8 @@ NASTY = "a\x1b[31m\u202e::error::x%0A]]>&lt;b>|`*_<script>\n::warning::y"
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_text_of_a_manifest_is_data_in_every_format(form: str, tmp_path: Path) -> None:
-    """No command of GitHub's, no control character; what markup becomes is in tests/test_reports_read_back.py."""
+    """The output contains no workflow command of GitHub and no control character.
+    tests/output/findings/test_read_back.py checks markup."""
     quoted = json.dumps(NASTY)
     (tmp_path / "bad.yaml").write_text(HEAD.replace("name: x", f"name: {quoted}") + f"  {quoted}: {quoted}\n")
     (tmp_path / "neighbour.yaml").write_text(NEIGHBOUR)

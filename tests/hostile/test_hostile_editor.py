@@ -1,4 +1,4 @@
-"""A language server whose editor, or whose project, is hostile: it answers, or it ends with a sentence."""
+"""The language server with a hostile editor or project: the server answers, or ends with a one-line message."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def framed(body: bytes, header: str = "Content-Length: {}\r\n\r\n") -> bytes:
     return header.format(len(body)).encode() + body
 
 
-def session(folder: Path, header: str = "Content-Length: {}\r\n\r\n") -> list[bytes]:
-    uri = folder.as_uri()
+def session(directory: Path, header: str = "Content-Length: {}\r\n\r\n") -> list[bytes]:
+    uri = directory.as_uri()
     bodies = [
         message("initialize", 1, processId=None, rootUri=uri, capabilities={}),
         message("initialized"),
@@ -77,7 +77,7 @@ def test_an_invalid_length_is_not_a_message(length: str, tmp_path: Path) -> None
 )
 def test_text_that_is_not_a_header_is_reported_once(text: bytes, tmp_path: Path) -> None:
     run = apflint(tmp_path, "lsp", stdin=text + b"\n\n" + b"".join(session(tmp_path)))
-    assert run.status == 1  # the editor has just gone
+    assert run.status == 1  # the editor disconnected
     assert run.err.startswith('apflint: expected the header "Content-Length: N", got "')
     assert run.err.count("\n") == 1
     assert len(run.err) < 500
@@ -96,7 +96,7 @@ def test_a_closed_standard_input(command: str, sentence: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/proc/thread-self/fd/0", "/", "link"])
 def test_settings_of_a_project_take_no_messages_away(name: str, tmp_path: Path) -> None:
-    """The server would read the messages of its editor as a manifest, until the editor has gone."""
+    """Otherwise, the server would read the messages of its editor as a manifest from standard input."""
     (tmp_path / "link").symlink_to("/dev/stdin")
     (tmp_path / "link.yaml").symlink_to("/dev/stdin")
     (tmp_path / "apflint.toml").write_text(f'context = ["{name}"]\n')

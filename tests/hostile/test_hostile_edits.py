@@ -1,4 +1,5 @@
-"""Edits of files that change, vanish or may not be written: all of the new content or all of the old, and nothing beside it."""
+"""Edits of files that change, disappear or are read-only: a file has either its complete old or its complete new
+content."""
 
 from __future__ import annotations
 
@@ -27,29 +28,29 @@ FIXABLE = (HEAD + '  matchingPrecedence: "1000"\n').encode()
 FIXED = FIXABLE.replace(b'"', b"")
 EDITING = ["fix", "check --fix", "migrate --to v1"]
 OLD = FIXABLE.replace(b"/v1\n", b"/v1beta3\n")
-"""Can be fixed."""
+"""A manifest with a fixable finding."""
 MOVABLE = FIXED.replace(b"/v1\n", b"/v1beta3\n")
-"""Can be moved to v1."""
+"""A manifest that can be migrated to v1."""
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+def directory(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "bad.yaml").write_bytes(FIXABLE)
     (tmp_path / "other.yaml").write_bytes(FIXABLE.replace(b"name: x", b"name: other"))
     yield tmp_path
     tmp_path.chmod(0o755)
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(os.listdir(folder))
+def names(directory: Path) -> list[str]:
+    return sorted(os.listdir(directory))
 
 
-def edited_meanwhile(folder: Path, then: Callable[[Path], object]) -> subprocess.CompletedProcess[str]:
-    """`apflint fix bad.yaml other.yaml`, and what happens to bad.yaml after it was read and before it is written."""
+def edited_meanwhile(directory: Path, then: Callable[[Path], object]) -> subprocess.CompletedProcess[str]:
+    """Run `apflint fix bad.yaml other.yaml`, and change bad.yaml after apflint has read it and before it writes it."""
     command = [sys.executable, "-m", "apflint", "fix", "bad.yaml", "--isolated", "other.yaml", "-"]
     with subprocess.Popen(
         command,
-        cwd=folder,
+        cwd=directory,
         env=UNMEASURED,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -59,8 +60,8 @@ def edited_meanwhile(folder: Path, then: Callable[[Path], object]) -> subprocess
         assert process.stdin is not None
         process.stdin.write(
             "# nothing\n" * 200_000
-        )  # more than a pipe holds: once it is written, the files have been read
-        then(folder / "bad.yaml")
+        )  # more than a pipe buffer: once all is written, apflint has read the files
+        then(directory / "bad.yaml")
         out, err = process.communicate(timeout=WALL)
     assert "Traceback" not in err
     return subprocess.CompletedProcess(command, process.returncode, out, err)
@@ -95,62 +96,62 @@ def becomes_a_pipe(path: Path) -> None:
     ],
     ids=["other text", "more text", "less text", "gone", "a link", "a directory", "a pipe"],
 )
-def test_what_changed_meanwhile_is_left(then: Callable[[Path], object], reason: str, folder: Path) -> None:
-    done = edited_meanwhile(folder, then)
+def test_what_changed_meanwhile_is_left(then: Callable[[Path], object], reason: str, directory: Path) -> None:
+    done = edited_meanwhile(directory, then)
     assert f"bad.yaml: not written: {reason}\n" in done.stderr
-    assert (folder / "other.yaml").read_bytes() == FIXED.replace(b"name: x", b"name: other")
+    assert (directory / "other.yaml").read_bytes() == FIXED.replace(b"name: x", b"name: other")
     assert done.returncode == 2
-    assert set(names(folder)) <= {"bad.yaml", "elsewhere.yaml", "other.yaml"}
-    if (folder / "elsewhere.yaml").exists():
-        assert (folder / "elsewhere.yaml").read_text() == "# mine\n"
+    assert set(names(directory)) <= {"bad.yaml", "elsewhere.yaml", "other.yaml"}
+    if (directory / "elsewhere.yaml").exists():
+        assert (directory / "elsewhere.yaml").read_text() == "# mine\n"
 
 
-def test_what_is_gone_before_it_is_read(folder: Path) -> None:
-    (folder / "bad.yaml").unlink()
-    run = apflint(folder, "fix", "bad.yaml", "other.yaml")
+def test_what_is_gone_before_it_is_read(directory: Path) -> None:
+    (directory / "bad.yaml").unlink()
+    run = apflint(directory, "fix", "bad.yaml", "other.yaml")
     assert "bad.yaml: No such file or directory." in run.err
-    assert (folder / "other.yaml").read_bytes() == FIXED.replace(b"name: x", b"name: other")
+    assert (directory / "other.yaml").read_bytes() == FIXED.replace(b"name: x", b"name: other")
     assert run.status == 2
 
 
 @pytest.mark.skipif(not can_be_ordinary(), reason="whoever runs this may write everything, and cannot give that up")
 @pytest.mark.parametrize("command", EDITING)
-def test_a_file_that_may_not_be_written(command: str, folder: Path) -> None:
+def test_a_file_that_may_not_be_written(command: str, directory: Path) -> None:
     old = MOVABLE if "migrate" in command else OLD
-    (folder / "bad.yaml").write_bytes(old)
-    (folder / "bad.yaml").chmod(0o444)
-    run = apflint(folder, *command.split(), "bad.yaml", "other.yaml", first=ordinary)
+    (directory / "bad.yaml").write_bytes(old)
+    (directory / "bad.yaml").chmod(0o444)
+    run = apflint(directory, *command.split(), "bad.yaml", "other.yaml", first=ordinary)
     assert "bad.yaml: not written: it is read-only\n" in run.err
-    assert (folder / "bad.yaml").read_bytes() == old
+    assert (directory / "bad.yaml").read_bytes() == old
     if "migrate" not in command:
-        assert (folder / "other.yaml").read_bytes() == FIXED.replace(b"name: x", b"name: other")
+        assert (directory / "other.yaml").read_bytes() == FIXED.replace(b"name: x", b"name: other")
     assert run.status == 2
-    assert names(folder) == ["bad.yaml", "other.yaml"]
+    assert names(directory) == ["bad.yaml", "other.yaml"]
 
 
 @pytest.mark.skipif(not can_be_ordinary(), reason="whoever runs this may write everything, and cannot give that up")
 @pytest.mark.parametrize(
     "command", [*EDITING, "check --report json=report.json", "check --baseline known.json --write-baseline"]
 )
-def test_a_directory_that_may_not_be_written(command: str, folder: Path) -> None:
+def test_a_directory_that_may_not_be_written(command: str, directory: Path) -> None:
     old = MOVABLE if "migrate" in command else OLD
-    (folder / "bad.yaml").write_bytes(old)
-    folder.chmod(0o555)
-    run = apflint(folder, *command.split(), "bad.yaml", first=ordinary)
+    (directory / "bad.yaml").write_bytes(old)
+    directory.chmod(0o555)
+    run = apflint(directory, *command.split(), "bad.yaml", first=ordinary)
     assert "Permission denied" in run.err
     assert run.status == 2
-    assert (folder / "bad.yaml").read_bytes() == old
-    assert names(folder) == ["bad.yaml", "other.yaml"]
+    assert (directory / "bad.yaml").read_bytes() == old
+    assert names(directory) == ["bad.yaml", "other.yaml"]
 
 
 @pytest.mark.parametrize("command", EDITING)
-def test_a_disk_that_is_full(command: str, folder: Path) -> None:
-    """What is written beyond a limit is refused as by a disk that is full, after a part of it was written."""
+def test_a_disk_that_is_full(command: str, directory: Path) -> None:
+    """A file size limit stands for a full disk: writing fails after a part of the content was written."""
     text = (MOVABLE if "migrate" in command else OLD) + b"# comment\n" * 2_000
-    (folder / "bad.yaml").write_bytes(text)
+    (directory / "bad.yaml").write_bytes(text)
     done = subprocess.run(
         ["/bin/sh", "-c", f'ulimit -f 8; exec "$0" -m apflint {command} bad.yaml', sys.executable],
-        cwd=folder,
+        cwd=directory,
         env=UNMEASURED,
         capture_output=True,
         text=True,
@@ -160,17 +161,17 @@ def test_a_disk_that_is_full(command: str, folder: Path) -> None:
     assert "bad.yaml: not written: File too large\n" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.returncode == 2
-    assert (folder / "bad.yaml").read_bytes() == text
-    assert names(folder) == ["bad.yaml", "other.yaml"]
+    assert (directory / "bad.yaml").read_bytes() == text
+    assert names(directory) == ["bad.yaml", "other.yaml"]
 
 
 @pytest.mark.parametrize("where", ["fsync", "replace", "fchmod"])
-def test_interrupted_while_it_is_written(where: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_while_it_is_written(where: str, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, where, interrupt)
-    path = folder / "bad.yaml"
+    path = directory / "bad.yaml"
 
     def edit() -> int:
         file_content.replace(str(path), FIXABLE, FIXED)
@@ -184,34 +185,34 @@ def test_interrupted_while_it_is_written(where: str, folder: Path, monkeypatch: 
     if where == "replace":
         assert run_and_report_errors(report) == 130
     assert path.read_bytes() == FIXABLE
-    assert names(folder) == ["bad.yaml", "other.yaml"]
+    assert names(directory) == ["bad.yaml", "other.yaml"]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_mode_links_and_line_ends_are_kept(end: bytes, mark: bytes, folder: Path) -> None:
-    (folder / "bad.yaml").write_bytes(mark + FIXABLE.replace(b"\n", end))
-    (folder / "bad.yaml").chmod(0o640)
-    (folder / "link.yaml").symlink_to("bad.yaml")
-    assert apflint(folder, "fix", "link.yaml").status == 0
-    assert (folder / "bad.yaml").read_bytes() == mark + FIXED.replace(b"\n", end)
-    assert (folder / "bad.yaml").stat().st_mode & 0o777 == 0o640
-    assert (folder / "link.yaml").is_symlink()
-    assert names(folder) == ["bad.yaml", "link.yaml", "other.yaml"]
+def test_mode_links_and_line_ends_are_kept(end: bytes, mark: bytes, directory: Path) -> None:
+    (directory / "bad.yaml").write_bytes(mark + FIXABLE.replace(b"\n", end))
+    (directory / "bad.yaml").chmod(0o640)
+    (directory / "link.yaml").symlink_to("bad.yaml")
+    assert apflint(directory, "fix", "link.yaml").status == 0
+    assert (directory / "bad.yaml").read_bytes() == mark + FIXED.replace(b"\n", end)
+    assert (directory / "bad.yaml").stat().st_mode & 0o777 == 0o640
+    assert (directory / "link.yaml").is_symlink()
+    assert names(directory) == ["bad.yaml", "link.yaml", "other.yaml"]
 
 
-def test_ended_by_force_while_it_writes(folder: Path) -> None:
-    """At any moment there is the old content or the new one."""
+def test_ended_by_force_while_it_writes(directory: Path) -> None:
+    """At any moment, the file has its complete old or new content."""
     text = FIXABLE + b"# comment\n" * 100_000
     wholes = {text, text.replace(b'"', b"")}
     for delay in (0.15, 0.2, 0.3):
-        (folder / "bad.yaml").write_bytes(text)
+        (directory / "bad.yaml").write_bytes(text)
         with subprocess.Popen(
-            [sys.executable, "-m", "apflint", "fix", "-q", "bad.yaml"], cwd=folder, env=UNMEASURED
+            [sys.executable, "-m", "apflint", "fix", "-q", "bad.yaml"], cwd=directory, env=UNMEASURED
         ) as process:
             time.sleep(delay)
             process.kill()
-        assert (folder / "bad.yaml").read_bytes() in wholes
+        assert (directory / "bad.yaml").read_bytes() in wholes
 
 
 SELF_SIGNALLING = """
@@ -237,42 +238,44 @@ sys.exit(3)
 @pytest.mark.parametrize(
     ("writer", "where"), [("files", "fsync"), ("files", "fchmod"), ("files", "replace"), ("atomic", "replace")]
 )
-def test_a_signal_while_it_is_written_leaves_nothing_beside(writer: str, where: str, name: str, folder: Path) -> None:
-    (folder / "new").write_bytes(FIXED)
+def test_a_signal_while_it_is_written_leaves_nothing_beside(
+    writer: str, where: str, name: str, directory: Path
+) -> None:
+    (directory / "new").write_bytes(FIXED)
     done = subprocess.run(
         [sys.executable, "-c", SELF_SIGNALLING, writer, name, where],
-        cwd=folder,
+        cwd=directory,
         env=UNMEASURED,
         check=False,
         timeout=WALL,
     )
     assert done.returncode == -getattr(signal, name)
-    assert (folder / "bad.yaml").read_bytes() == FIXED
-    assert names(folder) == ["bad.yaml", "new", "other.yaml"]
+    assert (directory / "bad.yaml").read_bytes() == FIXED
+    assert names(directory) == ["bad.yaml", "new", "other.yaml"]
 
 
 @pytest.mark.parametrize("command", EDITING)
-def test_a_link_out_of_the_directory_is_written_through_only_if_it_is_named(command: str, folder: Path) -> None:
+def test_a_link_out_of_the_directory_is_written_through_only_if_it_is_named(command: str, directory: Path) -> None:
     text = MOVABLE if "migrate" in command else FIXABLE
-    inner = folder / "inner"
+    inner = directory / "inner"
     inner.mkdir()
-    (folder / "bad.yaml").write_bytes(text)
+    (directory / "bad.yaml").write_bytes(text)
     (inner / "out.yaml").symlink_to("../bad.yaml")
     (inner / "own.yaml").write_bytes(text.replace(b"name: x", b"name: own"))
     (inner / "zz.yaml").symlink_to("own.yaml")
     run = apflint(inner, *command.split(), ".")
     assert run.status == 2
     assert "out.yaml: not written: it is a symbolic link to a file elsewhere; " in run.err
-    assert (folder / "bad.yaml").read_bytes() == text
+    assert (directory / "bad.yaml").read_bytes() == text
     assert (inner / "own.yaml").read_bytes() != text.replace(b"name: x", b"name: own")
     run = apflint(inner, *command.split(), "out.yaml")
     assert run.status in (0, 1)
-    assert (folder / "bad.yaml").read_bytes() != text
+    assert (directory / "bad.yaml").read_bytes() != text
     assert (inner / "out.yaml").is_symlink()
 
 
-def test_a_failed_write_is_not_nothing_to_fix(folder: Path) -> None:
-    inner = folder / "inner"
+def test_a_failed_write_is_not_nothing_to_fix(directory: Path) -> None:
+    inner = directory / "inner"
     inner.mkdir()
     (inner / "out.yaml").symlink_to("../bad.yaml")
     run = apflint(inner, "fix", ".")
@@ -282,8 +285,8 @@ def test_a_failed_write_is_not_nothing_to_fix(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["check", "fix", "explain list pods --as a", "limits", "migrate", "config"])
-def test_a_directory_that_was_removed(command: str, folder: Path) -> None:
-    gone = folder / "gone"
+def test_a_directory_that_was_removed(command: str, directory: Path) -> None:
+    gone = directory / "gone"
     gone.mkdir()
     run = apflint(gone, *command.split(), first=lambda: os.rmdir(gone))
     assert (run.status, run.out) == (2, "")

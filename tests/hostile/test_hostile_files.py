@@ -1,4 +1,4 @@
-"""What a file system holds beside regular files: each is a clear error or left out, and the good file is checked."""
+"""File system entries other than regular files: each is skipped or a clear error, and valid files are still checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_directory_named_like_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").mkdir()
     (tmp_path / "bad.yaml" / "inner.yaml").write_text(HEAD + "  a: 1\n")
     _, findings = checked(tmp_path)
-    assert [found["file"] for found in findings] == ["bad.yaml/inner.yaml"]
+    assert [finding["file"] for finding in findings] == ["bad.yaml/inner.yaml"]
 
 
 def test_a_link_that_leads_nowhere(tmp_path: Path) -> None:
@@ -35,9 +35,9 @@ def test_a_link_that_leads_nowhere(tmp_path: Path) -> None:
 def test_links_in_a_loop(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").symlink_to("b.yaml")
     (tmp_path / "b.yaml").symlink_to("a.yaml")
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "up").symlink_to(tmp_path)
-    (tmp_path / "folder" / "up.yaml").symlink_to(tmp_path)
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "directory" / "up").symlink_to(tmp_path)
+    (tmp_path / "directory" / "up.yaml").symlink_to(tmp_path)
     run, findings = checked(tmp_path)
     assert findings == []
     assert "refers back to itself" in run.err
@@ -53,7 +53,7 @@ def test_a_named_pipe(tmp_path: Path) -> None:
 
 
 def test_a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # the whole path may be longer than a socket's name may be
+    monkeypatch.chdir(tmp_path)  # the absolute path may exceed the maximum length of a socket name
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("bad.yaml")
         run, _ = checked(tmp_path)
@@ -72,11 +72,11 @@ def test_a_device(tmp_path: Path) -> None:
 def test_what_may_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(HEAD)
     (tmp_path / "bad.yaml").chmod(0)
-    (tmp_path / "folder").mkdir(mode=0)
+    (tmp_path / "directory").mkdir(mode=0)
     (tmp_path / "neighbour.yaml").write_text(NEIGHBOUR)
     run = apflint(tmp_path, "check", ".", first=ordinary)
     assert "bad.yaml: Permission denied.\n" in run.err
-    assert "folder/: Permission denied" in run.err
+    assert "directory/: Permission denied" in run.err
     assert "APF201" in run.out
     assert run.status == 2
 
@@ -109,12 +109,12 @@ def test_a_file_of_100_megabytes_that_does(tmp_path: Path) -> None:
 
 
 def test_names_with_control_characters(tmp_path: Path) -> None:
-    """`checked` looks for control characters in what is printed."""
+    """`checked` asserts that the output has no control characters."""
     (tmp_path / "bad\x1b[31m\r\n::error::.yaml").write_text(HEAD + "  a: 1\n")
     (tmp_path / os.fsdecode(b"bad\xff.yaml")).write_text(HEAD + "  b: 1\n")
     (tmp_path / "bad\x1b[31m.json").symlink_to("nowhere")
     _, findings = checked(tmp_path, printed=True)
-    assert [found["field"] for found in findings if found["rule"] == "APF101"] == ["spec.a", "spec.b"]
+    assert [finding["field"] for finding in findings if finding["rule"] == "APF101"] == ["spec.a", "spec.b"]
 
 
 def test_standard_input_that_is_closed_or_empty(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_file_that_vanishes_between_finding_and_reading(tmp_path: Path) -> Non
         command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin is not None
-        # More than a pipe holds: once it is written, standard input is being read, and all files have been found.
+        # More than a pipe buffer: once all is written, apflint reads standard input and has found all files.
         process.stdin.write("# nothing\n" * 200_000)
         (tmp_path / "bad.yaml").unlink()
         out, err = process.communicate(timeout=60)

@@ -1,4 +1,4 @@
-"""Hundreds of fixes that cannot be made: a fix is refused with a look at the file, not with another check of all of it."""
+"""Hundreds of impossible fixes: each is refused by looking at the file, without checking the whole file again."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ OBJECT = (
 
 
 def objects(count: int) -> str:
-    """FlowSchemas whose verbs are anchored in another field."""
+    """Return FlowSchemas whose verbs have their anchor in another field."""
     text = OBJECT.replace("name: x\n", 'name: xN\n  finalizers: &a [get, "*"]\n') + RULE.replace("VERBS", "verbs: *a")
     return "---\n".join(text.replace("xN", f"x{number}") % number for number in range(count))
 
 
 def one_object(verbs: str, other: str) -> Callable[[int], str]:
-    """A FlowSchema with a wrong fix in each of its rules; `other` is an item of another field, beside each."""
+    """Return a FlowSchema with an impossible fix in each rule. `other` is an item of another field in the same rule."""
 
     def text(count: int) -> str:
         rules = "".join(RULE.replace("VERBS", verbs.replace("N", str(number))) % number for number in range(count))
@@ -47,7 +47,7 @@ def one_object(verbs: str, other: str) -> Callable[[int], str]:
 
 
 def merges(count: int) -> str:
-    """Anchored entries that are merged elsewhere, beside a key that overrides one of theirs."""
+    """Return anchored entries that other entries merge, next to a key that overrides a merged key."""
     text = one_object('&aN verbs: [get, "*"]', "")(count).replace("{&a", "&a").replace(" verbs", " {verbs")
     return text + "  other:\n" + "".join(f"  - {{<<: *a{number}, apiGroups: []}}\n" for number in range(count))
 

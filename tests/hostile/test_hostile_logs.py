@@ -1,4 +1,4 @@
-"""Text of manifests in the log of a CI system: no line of it is a command, and what is written to a file is exact."""
+"""Text of manifests in the log of a CI system: no printed line is a command, and files have the exact text."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ spec:
 """
 
 
-def run(folder: Path, *arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+def run(directory: Path, *arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [sys.executable, "-m", "apflint", *arguments],
-        cwd=folder,
+        cwd=directory,
         stderr=subprocess.PIPE,
         check=False,
         timeout=60,
@@ -68,10 +68,9 @@ def run(folder: Path, *arguments: str, **more: Any) -> subprocess.CompletedProce
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     (tmp_path / "a.yaml").write_text(SCHEMA)
     (tmp_path / "b.yaml").write_text(LEVEL)
-    (tmp_path / "empty.yaml").write_text("")
     (tmp_path / "suite.yaml").write_text(SUITE)
     request = {"user": EVIL, "groups": [EVIL], "verb": "get", "path": f"/{EVIL}"}
     (tmp_path / "requests.jsonl").write_text(f"{json.dumps(request)}\n{json.dumps({EVIL: EVIL})}\n")
@@ -86,7 +85,7 @@ JSON = [
     "explain get /EVIL --as EVIL --as-group EVIL -f a.yaml -f b.yaml --format json",
     "explain --requests requests.jsonl -f a.yaml -v",
     "limits a.yaml b.yaml --format json",
-    "diff empty.yaml a.yaml --format json",
+    "diff a.yaml a.yaml --format json",
     "shards --flow-schema EVIL --distinguisher EVIL --queues 8 --hand-size 2 --format json",
     "config --config settings.toml --format json",
     "test suite.yaml --format json",
@@ -96,9 +95,9 @@ JSON = [
 
 
 @pytest.mark.parametrize("line", JSON)
-def test_no_json_has_a_command_in_it(line: str, folder: Path) -> None:
+def test_no_json_has_a_command_in_it(line: str, directory: Path) -> None:
     arguments = [EVIL if word == "EVIL" else word.replace("/EVIL", f"/{EVIL}") for word in line.split()]
-    done = run(folder, *arguments, stdout=subprocess.PIPE, env=UNMEASURED)
+    done = run(directory, *arguments, stdout=subprocess.PIPE, env=UNMEASURED)
     assert done.returncode in (0, 1, 2)
     text = done.stdout.decode("ascii")
     assert text
@@ -106,16 +105,18 @@ def test_no_json_has_a_command_in_it(line: str, folder: Path) -> None:
     assert not COMMAND.search(done.stderr.decode())
     values = [json.loads(part) for part in (text.splitlines() if "--requests" in line else [text])]
     named = any("a.yaml" in word or "EVIL" in word or ".toml" in word for word in line.split()) and "check" not in line
-    assert not named or "##vso[task.setvariable variable=x]y ##[add-mask]z" in str(values)  # the same value
+    assert not named or "##vso[task.setvariable variable=x]y ##[add-mask]z" in str(
+        values
+    )  # the variable would get the same value
 
 
-def test_settings_as_text_have_no_command_in_them(folder: Path) -> None:
-    done = run(folder, "config", "--config", "settings.toml", stdout=subprocess.PIPE, env=UNMEASURED)
+def test_settings_as_text_have_no_command_in_them(directory: Path) -> None:
+    done = run(directory, "config", "--config", "settings.toml", stdout=subprocess.PIPE, env=UNMEASURED)
     assert not COMMAND.search(done.stdout.decode())
 
 
-def write_old(folder: Path, end: str) -> None:
-    (folder / "old.yaml").write_bytes(OLD.replace("\n", end).encode())
+def write_old(directory: Path, end: str) -> None:
+    (directory / "old.yaml").write_bytes(OLD.replace("\n", end).encode())
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

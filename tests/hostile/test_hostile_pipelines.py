@@ -1,4 +1,4 @@
-"""File names of a repository, in the command lines that are shipped: hooks, the action, and the documented pipelines."""
+"""Hostile file names in the command lines that apflint ships: hooks, the action, and the documented pipelines."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ SHIPPED += sorted((ROOT / "docs").rglob("*.md"))
 
 
 def hook_line(hook: dict[str, Any], *names: str) -> list[str]:
-    """What pre-commit runs, without the name of the program."""
+    """Return the arguments with which pre-commit runs the hook."""
     arguments: list[str] = hook.get("args", [])
     line = [*shlex.split(hook["entry"]), *arguments, *names]
     assert line[0] == "apflint"
     return line[1:]
 
 
-def evil(folder: Path, prefix: str, target: Path) -> str:
-    """A manifest whose path in `folder` is `PREFIX/absolute/path/of/target`."""
+def evil(directory: Path, prefix: str, target: Path) -> str:
+    """Write a manifest whose path in `directory` is `PREFIX/absolute/path/of/target`."""
     name = f"{prefix}{target}"
-    file = folder / name
+    file = directory / name
     file.parent.mkdir(parents=True)
     file.write_text(NEIGHBOUR)
     return name
@@ -47,11 +47,11 @@ def test_hooks_that_get_file_names_end_their_options() -> None:
 
 @pytest.mark.parametrize("hook", WITH_NAMES, ids=[hook["id"] for hook in WITH_NAMES])
 def test_a_file_named_like_a_report_overwrites_nothing(tmp_path: Path, hook: dict[str, Any]) -> None:
-    folder, precious = tmp_path / "work", tmp_path / "precious.yaml"
-    folder.mkdir()
+    directory, precious = tmp_path / "work", tmp_path / "precious.yaml"
+    directory.mkdir()
     precious.write_text("precious\n")
-    name = evil(folder, "--report=json=", precious)
-    run = apflint(folder, *hook_line(hook, name))
+    name = evil(directory, "--report=json=", precious)
+    run = apflint(directory, *hook_line(hook, name))
     assert precious.read_text() == "precious\n"
     assert run.status == (1 if hook["id"] == "apflint" else 0)
     assert ("1 error" if hook["id"] == "apflint" else "1 finding without a fix") in run.out + run.err
@@ -70,7 +70,7 @@ def test_a_file_named_like_settings_is_checked(tmp_path: Path) -> None:
 def test_an_option_that_is_also_a_file_is_refused_without_the_separator(
     tmp_path: Path, command: str, option: str
 ) -> None:
-    """A user's own `args` may lack `--`."""
+    """The `args` of a user may omit `--`."""
     (tmp_path / "x.yaml").write_text("")
     (tmp_path / option).write_text(NEIGHBOUR)
     run = apflint(tmp_path, command, "--isolated", option, "x.yaml")
@@ -86,7 +86,7 @@ def test_a_dangling_link_named_like_an_option_counts_as_a_file(tmp_path: Path) -
 
 
 def _expands(word: str) -> bool:
-    """Whether a shell or pre-commit may replace a word of a command line by anything, options included."""
+    """Return whether a shell or pre-commit may replace a word of a command line, so that it may become an option."""
     return word.startswith(("$", "*", "?", "{", "`")) or word == "FILE..."
 
 

@@ -1,4 +1,4 @@
-"""The table of README.md names tests that are there."""
+"""The table of README.md names existing tests."""
 
 from __future__ import annotations
 

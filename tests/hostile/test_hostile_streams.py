@@ -1,4 +1,4 @@
-"""What becomes of a run whose streams are closed or full, whose reader has had enough, or that somebody interrupts."""
+"""Runs with closed or full streams, with a reader that stops reading, and with interrupts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INITIALIZE = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"c
 
 
 class Ended(NamedTuple):
-    """A run: its status and what it said, of what could be read."""
+    """The result of a run: exit code, and the output that could be read."""
 
     status: int
     out: str
@@ -37,7 +37,7 @@ class Ended(NamedTuple):
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     (tmp_path / "bad.yaml").write_text(NEIGHBOUR)
     (tmp_path / "many.yaml").write_text("---\n".join(NEIGHBOUR.replace("neighbour", f"n{i}") for i in range(300)))
     (tmp_path / "fixable.yaml").write_text(FIXABLE)
@@ -45,12 +45,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def redirected(folder: Path, line: str, redirection: str) -> Ended:
-    """`apflint LINE`, with its streams as a shell redirects them."""
+def redirected(directory: Path, line: str, redirection: str) -> Ended:
+    """Run `apflint LINE` with the redirections of a shell."""
     command = f'exec "$0" -m apflint {line} {redirection}'
     done = subprocess.run(
         ["/bin/sh", "-c", command, sys.executable],
-        cwd=folder,
+        cwd=directory,
         env=UNMEASURED,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -82,9 +82,9 @@ PRINTING = {
 )
 @pytest.mark.parametrize("line", PRINTING)
 def test_standard_output_that_takes_nothing_is_a_failure(
-    line: str, redirection: str, reason: str, folder: Path
+    line: str, redirection: str, reason: str, directory: Path
 ) -> None:
-    ended = redirected(folder, line, redirection)
+    ended = redirected(directory, line, redirection)
     assert ended.status == 2
     assert ended.err.endswith(f"apflint: cannot write to standard output: {reason}\n")
     assert ended.err.count("cannot write") == 1
@@ -92,10 +92,10 @@ def test_standard_output_that_takes_nothing_is_a_failure(
 
 @pytest.mark.parametrize("redirection", ["2> /dev/full", "2>&-"])
 @pytest.mark.parametrize("line", PRINTING)
-def test_standard_error_that_takes_nothing_changes_nothing_else(line: str, redirection: str, folder: Path) -> None:
-    ended = redirected(folder, line, redirection)
+def test_standard_error_that_takes_nothing_changes_nothing_else(line: str, redirection: str, directory: Path) -> None:
+    ended = redirected(directory, line, redirection)
     assert ended.status == PRINTING[line]
-    assert ended.out == redirected(folder, line, "").out
+    assert ended.out == redirected(directory, line, "").out
 
 
 @pytest.mark.parametrize(
@@ -108,54 +108,55 @@ def test_standard_error_that_takes_nothing_changes_nothing_else(line: str, redir
         ("fix fixable.yaml", 0),
     ],
 )
-def test_a_run_without_any_stream(line: str, status: int, folder: Path) -> None:
-    """What is opened first would get the numbers of the streams, and what is told would be written into it."""
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert redirected(folder, line, "<&- >&- 2>&-").status == status
-    after = {path.name: path.read_bytes() for path in folder.iterdir()}
+def test_a_run_without_any_stream(line: str, status: int, directory: Path) -> None:
+    """The first opened files would get the descriptors of the standard streams, and messages would be written into
+    them."""
+    before = {path.name: path.read_bytes() for path in directory.iterdir()}
+    assert redirected(directory, line, "<&- >&- 2>&-").status == status
+    after = {path.name: path.read_bytes() for path in directory.iterdir()}
     if line.startswith("fix"):
         assert after.pop("fixable.yaml") == FIXABLE.replace('"', "").encode()
         del before["fixable.yaml"]
     assert after == before
 
 
-def test_standard_input_that_is_closed(folder: Path) -> None:
-    ended = redirected(folder, "check - bad.yaml", "<&-")
+def test_standard_input_that_is_closed(directory: Path) -> None:
+    ended = redirected(directory, "check - bad.yaml", "<&-")
     assert "apflint: <stdin>: Standard input is closed. Connect it to a pipe or a file.\n" in ended.err
     assert "APF201" in ended.out
     assert ended.status == 2
-    assert redirected(folder, "check bad.yaml", "<&-").status == 1
+    assert redirected(directory, "check bad.yaml", "<&-").status == 1
 
 
-def test_a_file_of_a_report_that_takes_nothing(folder: Path) -> None:
-    """Findings are printed all the same."""
+def test_a_file_of_a_report_that_takes_nothing(directory: Path) -> None:
+    """Findings are printed although the report cannot be written."""
     ended = redirected(
-        folder, "check --report sarif=/dev/full --report json=good.yaml/x --report json=/proc/x bad.yaml", ""
+        directory, "check --report sarif=/dev/full --report json=good.yaml/x --report json=/proc/x bad.yaml", ""
     )
     for name, reason in (("/dev/full", "No space left on device"), ("good.yaml/x", "Not a directory"), ("/proc/x", "")):
         assert f'apflint: cannot write the report to "{name}": {reason}' in ended.err
     assert "APF201" in ended.out
     assert ended.status == 2
     for line in ("--baseline /dev/full --write-baseline", "--baseline good.yaml/x --write-baseline"):
-        ended = redirected(folder, f"check {line} bad.yaml", "")
+        ended = redirected(directory, f"check {line} bad.yaml", "")
         assert (ended.status, ended.out, len(ended.err.splitlines())) == (2, "", 1)
 
 
-def test_a_summary_of_a_job_that_takes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands for GitHub's log are printed all the same."""
+def test_a_summary_of_a_job_that_takes_nothing(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workflow commands are printed although the summary cannot be written."""
     monkeypatch.setitem(UNMEASURED, "GITHUB_STEP_SUMMARY", "/dev/full")
-    ended = redirected(folder, "check --format github bad.yaml", "")
+    ended = redirected(directory, "check --format github bad.yaml", "")
     assert 'apflint: cannot write the job summary to "/dev/full": No space left on device\n' in ended.err
     assert "APF201" in ended.out
     assert ended.status == 2
 
 
 @pytest.mark.parametrize("line", ["check many.yaml", "check --format json many.yaml", "rule --format json", "defaults"])
-def test_a_reader_who_has_had_enough_is_no_failure(line: str, folder: Path) -> None:
+def test_a_reader_who_has_had_enough_is_no_failure(line: str, directory: Path) -> None:
     command = f'{{ "$0" -m apflint {line}; echo "status $?" >&2; }} | head -c 10'
     done = subprocess.run(
         ["/bin/sh", "-c", command, sys.executable],
-        cwd=folder,
+        cwd=directory,
         env=UNMEASURED,
         capture_output=True,
         timeout=SOON,
@@ -167,12 +168,12 @@ def test_a_reader_who_has_had_enough_is_no_failure(line: str, folder: Path) -> N
     assert done.stderr.endswith((b"status 0\n", b"status 1\n"))
 
 
-def test_a_reader_who_has_had_enough_of_endless_answers(folder: Path) -> None:
-    with started(folder, "explain", "--requests", "-", "-f", "good.yaml") as process:
+def test_a_reader_who_has_had_enough_of_endless_answers(directory: Path) -> None:
+    with started(directory, "explain", "--requests", "-", "-f", "good.yaml") as process:
         stdin, stdout = streams(process)
         stdin.write(REQUEST)
         stdin.flush()
-        assert stdout.readline().startswith(b'{"request"')
+        assert stdout.readline().startswith(b'{"schema": 1, "configuration"')
         stdout.close()
         with suppress(BrokenPipeError):
             for _ in range(1_000):
@@ -185,11 +186,11 @@ def test_a_reader_who_has_had_enough_of_endless_answers(folder: Path) -> None:
             stdin.close()
 
 
-def started(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    # A shell that runs something in the background has it ignore Ctrl-C, and so would we.
+def started(directory: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    # A shell makes background processes ignore Ctrl-C, and apflint would inherit this.
     return subprocess.Popen(
         [sys.executable, "-m", "apflint", *arguments],
-        cwd=folder,
+        cwd=directory,
         env=UNMEASURED,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -205,15 +206,15 @@ def streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def reads_input(stdin: IO[bytes], _stdout: IO[bytes]) -> None:
-    stdin.write(MORE_THAN_A_PIPE_HOLDS)  # once it is written, it is being read
+    stdin.write(MORE_THAN_A_PIPE_HOLDS)  # once all is written, apflint reads standard input
     stdin.flush()
-    time.sleep(0.1)  # for it to wait for more
+    time.sleep(0.1)  # until apflint waits for more input
 
 
 def answers(stdin: IO[bytes], stdout: IO[bytes]) -> None:
     stdin.write(REQUEST)
     stdin.flush()
-    assert stdout.readline().startswith(b'{"request"')
+    assert stdout.readline().startswith(b'{"schema": 1, "configuration"')
 
 
 def serves(stdin: IO[bytes], stdout: IO[bytes]) -> None:
@@ -238,28 +239,31 @@ def interrupts() -> Iterator[tuple[tuple[str, ...], Callable[[IO[bytes], IO[byte
 
 
 @pytest.mark.parametrize(
-    ("arguments", "begun"), [pytest.param(*found, id=" ".join(found[0])) for found in interrupts()]
+    ("arguments", "begun"), [pytest.param(*interrupt, id=" ".join(interrupt[0])) for interrupt in interrupts()]
 )
-def test_interrupted(arguments: tuple[str, ...], begun: Callable[[IO[bytes], IO[bytes]], None], folder: Path) -> None:
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with started(folder, *arguments) as process:
+def test_interrupted(
+    arguments: tuple[str, ...], begun: Callable[[IO[bytes], IO[bytes]], None], directory: Path
+) -> None:
+    before = {path.name: path.read_bytes() for path in directory.iterdir()}
+    with started(directory, *arguments) as process:
         begun(*streams(process))
         process.send_signal(signal.SIGINT)
-        assert process.wait(SOON) in (130, -signal.SIGINT)  # to a shell they are the same
+        assert process.wait(SOON) in (130, -signal.SIGINT)  # a shell treats both alike
         out, err = process.communicate()
-    assert (out, err) == (b"", b"")
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    # A process that is interrupted before Python runs prints nothing.
+    assert (out, err) in ((b"", b"apflint: interrupted\n"), (b"", b""))
+    assert {path.name: path.read_bytes() for path in directory.iterdir()} == before
 
 
-def test_a_report_of_json_is_whole_or_not_there(folder: Path) -> None:
-    """A run that is ended by force while it writes leaves the old report."""
-    assert redirected(folder, "check --report json=report.json many.yaml", "> /dev/null").status == 1
-    before = (folder / "report.json").read_bytes()
+def test_a_report_of_json_is_whole_or_not_there(directory: Path) -> None:
+    """A run that is killed while it writes leaves the old report."""
+    assert redirected(directory, "check --report json=report.json many.yaml", "> /dev/null").status == 1
+    before = (directory / "report.json").read_bytes()
     assert len(json.loads(before)["findings"]) == 300
-    limited = "ulimit -f 8; exec"  # blocks of 512 bytes: what is written beyond is refused, as by a disk that is full
+    limited = "ulimit -f 8; exec"  # 8 blocks of 512 bytes: writing more fails, as on a full disk
     done = subprocess.run(
         ["/bin/sh", "-c", f'{limited} "$0" -m apflint check --report json=report.json -q many.yaml', sys.executable],
-        cwd=folder,
+        cwd=directory,
         env=UNMEASURED,
         capture_output=True,
         timeout=SOON,
@@ -267,5 +271,81 @@ def test_a_report_of_json_is_whole_or_not_there(folder: Path) -> None:
     )
     assert b'cannot write the report to "report.json": File too large' in done.stderr
     assert done.returncode == 2
-    assert (folder / "report.json").read_bytes() == before
-    assert sorted(os.listdir(folder)) == ["bad.yaml", "fixable.yaml", "good.yaml", "many.yaml", "report.json"]
+    assert (directory / "report.json").read_bytes() == before
+    assert sorted(os.listdir(directory)) == ["bad.yaml", "fixable.yaml", "good.yaml", "many.yaml", "report.json"]
+
+
+INTERRUPTED = [
+    "check many.yaml",
+    "fix many.yaml fixable.yaml",
+    "graph many.yaml",
+    "limits many.yaml",
+    "diff good.yaml many.yaml",
+    "replay --isolated --engine python events.log -f many.yaml",
+    "doctor --isolated metrics.txt -f many.yaml",
+    "simulate --isolated load.yaml -f good.yaml",
+    "test suite.yaml",
+    "migrate --to v1 --diff many.yaml",
+]
+EVENT = (
+    '{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":"list",'
+    '"requestURI":"/api/v1/pods","user":{"username":"a"},"responseStatus":{"code":200},'
+    '"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z"}\n'
+)
+METRIC = 'apiserver_flowcontrol_current_inqueue_requests{flow_schema="f%d",priority_level="l%d"} 1\n'
+LOAD = "duration: 5m\nclients: [{name: a, as: a, request: list pods -A, count: 100, rate: 2/s, service: 20ms}]\n"
+SUITE = "manifests: [many.yaml]\ntests: [{unreachable: {priorityLevel: catch-all}}]\n"
+
+
+def write_inputs_of_long_runs(directory: Path) -> None:
+    """Write a log, metrics, a load and a suite, each large enough that an interrupt comes during the run."""
+    (directory / "events.log").write_text(EVENT * 50_000)
+    (directory / "metrics.txt").write_text("".join(METRIC % (number, number) for number in range(4_000)))
+    (directory / "load.yaml").write_text(LOAD)
+    (directory / "suite.yaml").write_text(SUITE)
+
+
+@pytest.mark.parametrize("line", INTERRUPTED)
+def test_interrupted_at_any_moment(line: str, directory: Path) -> None:
+    """The run ends with a one-line message, or has ended before. Each file has its old or its new content."""
+    write_inputs_of_long_runs(directory)
+    old = {path.name: path.read_bytes() for path in directory.iterdir()}
+    for delay in (0.05, 0.2, 0.35, 0.5, 0.8, 1.2):
+        with started(directory, *line.split()) as process:
+            time.sleep(delay)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=SOON)
+        text = err.decode()
+        assert "internal error" not in text
+        assert "ignored" not in text
+        if ", in main" in text or "Traceback" not in text:  # else Python was interrupted before apflint began
+            assert process.returncode in (0, 1, 130, -signal.SIGINT), text
+            assert "Traceback" not in text
+            ends = ("apflint: interrupted\n", "apflint: interrupted: the result is partial\n")
+            assert process.returncode != 130 or text.endswith(ends)
+        new = {path.name: path.read_bytes() for path in directory.iterdir()}
+        assert new.keys() == old.keys()
+        assert new["fixable.yaml"] in (old["fixable.yaml"], FIXABLE.replace('"', "").encode())
+
+
+def test_streams_that_are_no_baseline(directory: Path) -> None:
+    os.mkfifo(directory / "pipe")
+    for name in ("pipe", "/dev/zero", "/proc/kmsg"):
+        for more in ("", "--write-baseline"):
+            ended = redirected(directory, f"check --isolated --baseline {name} {more} good.yaml", "")
+            assert ended.status == 2
+            assert len(ended.err.splitlines()) == 1
+
+
+def test_closed_standard_input_and_deleted_directory_are_not_empty_logs(directory: Path) -> None:
+    ended = redirected(directory, "replay --isolated -", "<&-")
+    assert (ended.status, ended.err) == (
+        2,
+        "apflint: <stdin>: Standard input is closed. Connect it to a pipe or a file.\n",
+    )
+    (directory / "gone").mkdir()
+    command = f"cd gone; rmdir ../gone; exec '{sys.executable}' -m apflint replay --isolated ."
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=directory, env=UNMEASURED, capture_output=True, timeout=SOON, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, b"apflint: the current directory no longer exists\n")

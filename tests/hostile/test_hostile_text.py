@@ -1,4 +1,4 @@
-"""Files whose text is made to break a reader: each is a finding or nothing, and the file beside it is checked all the same."""
+"""Files with hostile text: each has a finding or none, and the other file in the directory is still checked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIST_ITEM = "- apiVersion: flowcontrol.apiserver.k8s.io/v1\n  kind: FlowSchema\n
 
 
 def bomb(line: str, first: str) -> str:
-    """Nine doublings by ten, each line an alias ten times over the one before."""
+    """Return a "billion laughs" document: nine levels of aliases, each with ten aliases of the previous level."""
     lines = [first] + [line.replace("I", str(i)).replace("J", f"*a{i - 1}") for i in range(1, 20)]
     return "\n".join(lines) + "\n" + HEAD
 
@@ -44,14 +44,15 @@ NESTED = {
 
 
 REFUSED = ("lists", "mappings", "merges")
-"""What go-yaml gives up as well. The rest is beyond limits of apflint's own, and what a server makes of it is not said."""
+"""Documents that go-yaml rejects, too. The other documents only exceed limits of apflint, so the message does not state
+what a server does."""
 
 
 @pytest.mark.parametrize("name", [*ALIASES, *NESTED])
 def test_bombs_are_unsafe_documents(name: str, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text({**ALIASES, **NESTED}[name])
     run, findings = checked(tmp_path, printed=True)
-    assert [found["rule"] for found in findings] == ["APF004"]
+    assert [finding["rule"] for finding in findings] == ["APF004"]
     assert findings[0]["apiserver"] == ({"reason": "BadRequest", "field": ""} if name in REFUSED else None)
     assert run.status == 1
 
@@ -60,7 +61,7 @@ def test_bombs_are_unsafe_documents(name: str, tmp_path: Path) -> None:
 def test_json_bombs(text: str, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text('{"kind": "FlowSchema", "spec": ' + text)
     _, findings = checked(tmp_path)
-    assert [found["rule"] for found in findings] == ["APF004"]
+    assert [finding["rule"] for finding in findings] == ["APF004"]
 
 
 VALUES = {
@@ -83,14 +84,14 @@ VALUES = {
 def test_huge_values_are_findings(value: str, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(HEAD + f"  matchingPrecedence: {value}\n")
     run, findings = checked(tmp_path)
-    assert [found["rule"] for found in findings] == ["APF102"]
+    assert [finding["rule"] for finding in findings] == ["APF102"]
     assert run.status == 1
 
 
 def test_a_huge_number_in_json(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text('{"kind": "FlowSchema", "spec": {"a": ' + "9" * 1_000_000 + "}}")
     _, findings = checked(tmp_path)
-    assert [found["rule"] for found in findings] == ["APF001"]
+    assert [finding["rule"] for finding in findings] == ["APF001"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_a_huge_number_in_json(tmp_path: Path) -> None:
 def test_tags_are_never_acted_on(tag: str, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(HEAD + f"  a: {tag} [touch pwned]\n  b: {tag} 'touch pwned'\n")
     run, findings = checked(tmp_path)
-    assert [(found["rule"], found["line"]) for found in findings] == [("APF101", 8), ("APF101", 9)]
+    assert [(finding["rule"], finding["line"]) for finding in findings] == [("APF101", 8), ("APF101", 9)]
     assert run.status == 1
     assert not (tmp_path / "pwned").exists()
 
@@ -116,7 +117,7 @@ CHARACTERS = {
 def test_characters_that_are_none(text: str, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(text)
     run, findings = checked(tmp_path, printed=True)
-    assert [found["rule"] for found in findings] == ["APF001"]
+    assert [finding["rule"] for finding in findings] == ["APF001"]
     assert run.status == 1
 
 
@@ -128,7 +129,7 @@ def test_escapes_in_values_do_not_reach_the_terminal(tmp_path: Path) -> None:
         '{"kind": "FlowSchema", "apiVersion": "flowcontrol.apiserver.k8s.io/v1", "\\u001b\\ud800": 1}'
     )
     run, findings = checked(tmp_path, printed=True)
-    assert {found["rule"] for found in findings} >= {"APF101", "APF103"}
+    assert {finding["rule"] for finding in findings} >= {"APF101", "APF103"}
     assert run.status == 1
 
 
@@ -144,7 +145,10 @@ def test_escapes_in_values_do_not_reach_the_terminal(tmp_path: Path) -> None:
         (b"\xff\xfe" + HEAD.encode("utf-16-le")[:-1], ["APF004"]),
         (b"\xff\xfe" + (HEAD + "  a: 1\n").encode("utf-16-le"), ["APF101"]),
         (b"\xfe\xff" + (HEAD + "  a: 1\n").encode("utf-16-be"), ["APF101"]),
-        ((HEAD + "  a: 1\n").encode("utf-16-le"), []),  # nor does Kubernetes take it for UTF-16 without a mark
+        (
+            (HEAD + "  a: 1\n").encode("utf-16-le"),
+            [],
+        ),  # Kubernetes does not detect UTF-16 without a byte order mark, either
         ((HEAD + "  a: 1\n").encode("utf-16-be"), []),
         ((HEAD + "  a: 1\n").encode("utf-8-sig"), ["APF101"]),
         ((HEAD + "  a: 1\n").replace("\n", "\r\n").encode(), ["APF101"]),
@@ -156,8 +160,8 @@ def test_escapes_in_values_do_not_reach_the_terminal(tmp_path: Path) -> None:
 def test_encodings(data: bytes, rules: list[str], tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_bytes(data)
     run, findings = checked(tmp_path, printed=True)
-    assert [found["rule"] for found in findings] == rules
-    assert all(found["line"] == 8 for found in findings if found["rule"] == "APF101")
+    assert [finding["rule"] for finding in findings] == rules
+    assert all(finding["line"] == 8 for finding in findings if finding["rule"] == "APF101")
     assert run.status == 1
 
 
@@ -194,14 +198,14 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize(("text", "told", "left_out"), MANY.values(), ids=MANY)
-def test_many_of_a_kind(text: str, told: int, left_out: int, tmp_path: Path) -> None:
-    """A thousand findings of a rule are told of a file; how many there are beyond them is counted as far as it is cheap."""
+@pytest.mark.parametrize(("text", "reported_count", "left_out"), MANY.values(), ids=MANY)
+def test_many_of_a_kind(text: str, reported_count: int, left_out: int, tmp_path: Path) -> None:
+    """A thousand findings per rule and file are reported. Further findings are counted as far as counting is cheap."""
     (tmp_path / "bad.yaml").write_text(text)
     run, findings = checked(tmp_path, "--select", "APF0,APF101,APF102,APF201,APF204")
-    assert len(findings) == told
+    assert len(findings) == reported_count
     assert json.loads(run.out)["summary"].get("leftOut", 0) == left_out
-    assert any("are not reported" in note for found in findings for note in found["notes"]) == bool(left_out)
+    assert any("are not reported" in note for finding in findings for note in finding["notes"]) == bool(left_out)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +220,10 @@ def test_many_of_a_kind(text: str, told: int, left_out: int, tmp_path: Path) -> 
         (b"\xfe\xff" + JSON.decode().encode("utf-16-be"), ["APF002"]),
         (JSON.decode().encode("utf-16-be"), []),
         (JSON.replace(b"\n", b"\r\n"), ["APF002"]),
-        (JSON.replace(b'"name": "x"', b'"name": "\\ud800"'), ["APF103", "APF002"]),  # Go reads it as U+FFFD, no name
+        (
+            JSON.replace(b'"name": "x"', b'"name": "\\ud800"'),
+            ["APF103", "APF002"],
+        ),  # Go reads it as U+FFFD, which is not valid in a name
         (b'{"kind": "FlowSchema", "a": [*x, !!python/name:os.system]}', ["APF001"]),
         (bytes(range(256)) * 1000 + b"FlowSchema", ["APF004"]),
         (b"\0" * 100_000 + b"FlowSchema", ["APF001"]),
@@ -226,7 +233,7 @@ def test_many_of_a_kind(text: str, told: int, left_out: int, tmp_path: Path) -> 
 def test_the_same_in_json(data: bytes, rules: list[str], tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_bytes(data)
     run, findings = checked(tmp_path, "--select", "APF0,APF1", "--extend-select", "APF201", printed=True)
-    assert [found["rule"] for found in findings if found["rule"] != "APF201"] == rules
+    assert [finding["rule"] for finding in findings if finding["rule"] != "APF201"] == rules
     assert run.status == 1
 
 

@@ -1,4 +1,4 @@
-"""What the other tests rely on: a run that takes too long or too much does fail."""
+"""The limits that the other tests rely on: a run that takes too much time or memory fails."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_run_that_takes_too_long_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited, "SECONDS", 0.001)
+def test_a_run_that_takes_too_long_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"0\.\d s of a processor that is \d"):
-        limited.apflint(tmp_path, "check", "--help")
+        limited.apflint(tmp_path, "check", "--help", seconds=0.001)
 
 
 def test_a_run_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "apflint.py").write_text("while True:\n    pass\n")  # Python looks for a module in the folder first
+    (tmp_path / "apflint.py").write_text("while True:\n    pass\n")  # Python searches the directory for modules first
     monkeypatch.setattr(limited, "HANGING", 1)
     with pytest.raises(AssertionError, match="killed by signal 9"):
         limited.apflint(tmp_path, "check")

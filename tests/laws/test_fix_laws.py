@@ -1,7 +1,7 @@
-"""What holds of every fix, whatever the manifest looks like: manifests with mistakes, oddly written, are fixed by the thousand.
+"""Laws of fixes, tested on generated manifests with mistakes in unusual YAML styles.
 
-Every run makes the same 2,200 files with some 3,700 objects. `APFLINT_LAWS=5000 pytest tests/laws/test_fix_laws.py` makes 5,000 of
-each law, others every time, or with `--hypothesis-seed=1` the same again.
+Every run generates the same 2,200 files with some 3,700 objects. `APFLINT_LAWS=5000 pytest tests/laws/test_fix_laws.py`
+generates 5,000 random files for each law; add `--hypothesis-seed=1` to repeat a run.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def comments(data: bytes) -> list[str]:
 
 
 def read(data: bytes) -> list[Any]:
-    """As another reader of YAML has it, which knows no tabs: those here are all outside of texts."""
+    """Parse a text with another YAML parser. That parser rejects tabs, so tabs, which are outside of strings here, are
+    replaced."""
     return [value for value in yaml.safe_load_all(decode(data)[0].replace("\t", " ")) if value is not None]
 
 
@@ -72,7 +73,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def bare(report: Report) -> list[Any]:
-    return [found._replace(document=None) for found in report.findings]
+    return [finding._replace(document=None) for finding in report.findings]
 
 
 @EVERY
@@ -89,8 +90,10 @@ def test_fixing_twice_equals_fixing_once(random: Random, unsafe: bool) -> None:
 def test_comments_stay(random: Random, unsafe: bool) -> None:
     files = generated(random)
     outcome = fixed(files, unsafe=unsafe)
-    # Fields that move into a mapping together take their comments along, past those of fields that stood between.
-    moved = any(isinstance(one, Nest) for found in outcome.fixed if found.fix for one in found.fix.operations)
+    # Fields that move into a mapping together keep their comments, and pass the comments of fields between them.
+    moved = any(
+        isinstance(operation, Nest) for found in outcome.fixed if found.fix for operation in found.fix.operations
+    )
     in_order = sorted if moved else list
     for name, one in files.items():
         assert in_order(comments(outcome.inputs[name])) == in_order(comments(one.data))
@@ -105,7 +108,7 @@ def test_pyyaml_reads_the_intended_values(random: Random) -> None:
         before, after = read(one.data), read(outcome.inputs[name])
         assert len(before) == len(after) == len(one.wanted)
         if not outcome.refused and not same(after, one.wanted):
-            left = {found.rule for found in outcome.report.findings} & rules_of("validation")
+            left = {finding.rule for finding in outcome.report.findings} & rules_of("validation")
             assert left, (after, one.wanted)
 
 
@@ -117,7 +120,7 @@ def test_other_lines_stay(random: Random) -> None:
     for name, one in files.items():
         source, _ = decode(one.data)
         if any(found.document and found.document.source.text != source for found in outcome.fixed):
-            reject()  # one fix after another: the lines are those of the text between
+            reject()  # fixes are made one after the other, so lines refer to intermediate texts
         touched: set[int] = set()
         for edit in _together(outcome):
             touched |= set(range(source.count("\n", 0, edit.start), source.count("\n", 0, edit.end) + 1))
@@ -128,7 +131,7 @@ def test_other_lines_stay(random: Random) -> None:
 
 
 def _together(outcome: FixResult) -> list[Edit]:
-    """All edits at once: two entries that go one after the other are one edit."""
+    """Apply all edits at once. The removal of two adjacent entries is one edit."""
     documents: dict[int, tuple[Document, list[Operation]]] = {}
     for finding in outcome.fixed:
         if finding.document is not None and finding.fix is not None:
@@ -147,7 +150,9 @@ def test_fixed_findings_are_gone_and_none_are_new(random: Random, unsafe: bool) 
     files = generated(random, count=2)
     before = judge({name: one.data for name, one in files.items()})
     outcome = fixed(files, unsafe=unsafe)
-    was, now = (Counter((found.rule, found.file) for found in report.findings) for report in (before, outcome.report))
+    was, now = (
+        Counter((finding.rule, finding.file) for finding in report.findings) for report in (before, outcome.report)
+    )
     rejected = {found.file for found in outcome.fixed if found.apiserver}
     unread = {found.file for found in outcome.fixed if found.apiserver and found.apiserver.reason == "BadRequest"}
     unread |= {found.file for found in outcome.fixed if found.rule in {"APF207", "APF302", "APF303"}}  # wrong types
@@ -167,7 +172,7 @@ def test_safe_fixes_keep_the_spec_of_accepted_objects(random: Random) -> None:
     outcome = fixed(files)
     for name, one in files.items():
         report = judge({name: one.data})
-        rejected = {found.object.name for found in report.findings if found.apiserver and found.object}
+        rejected = {finding.object.name for finding in report.findings if finding.apiserver and finding.object}
         old = {
             document.name: _meaning(document)
             for document in load(name, one.data).documents
@@ -185,7 +190,7 @@ def _meaning(document: Document) -> Any:
 
 
 def _sets(value: Any) -> Any:
-    """An entry that is in a list twice is in it."""
+    """Convert lists to sets: repeated entries have no effect."""
     if isinstance(value, tuple):
         items = [_sets(item) for item in value]
         return list(dict.fromkeys(items)) if all(isinstance(item, str) for item in items) else items
@@ -203,7 +208,7 @@ def test_order_of_files_does_not_matter(random: Random) -> None:
 
 
 def test_most_generated_mistakes_are_fixed() -> None:
-    """The laws above would hold of a program that does nothing, too."""
+    """A program that does nothing would also satisfy the laws above."""
     made: Counter[str] = Counter()
     refused, whole = 0, 0
     for number in range(120):

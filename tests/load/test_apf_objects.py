@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 
 from apflint.engine import Options, check
 from apflint.load import Loaded, load
+from apflint.load.source import STDIN, Source
 
 if TYPE_CHECKING:
     from apflint.finding import Finding
@@ -111,9 +113,47 @@ def test_near_misses(api_version: str, kind: str, marked: str) -> None:
     assert problems(f"apiVersion: {api_version}\nkind: {kind}\n") == [("not-apf", marked, False)]
 
 
+FLOW, LEVEL = "FlowSchema", "PriorityLevelConfiguration"
+OF_GROUP = f"FlowSchema belongs to the group {GROUP}"
+
+
+@pytest.mark.parametrize(("api_version", "kind", "message", "help_", "correction"), [
+    (f"{GROUP}/v1", "FlowShema", f"the group {GROUP} has no kind `FlowShema`", "did you mean FlowSchema?", FLOW),
+    (f"{GROUP}/v1", "PriorityLevel", f"the group {GROUP} has no kind `PriorityLevel`", f"did you mean {LEVEL}?", LEVEL),
+    # A list is suggested, and not corrected: the items may be those of another kind.
+    (f"{GROUP}/v1", "FlowSchemasList", f"the group {GROUP} has no kind `FlowSchemasList`", "did you mean FlowSchemaList?", None),
+    (f"{GROUP}/v1", "Pod", f"the group {GROUP} has no kind `Pod`", f"use {FLOW} or {LEVEL}", None),
+    ("", FLOW, "this FlowSchema has no apiVersion, and kubectl rejects it", f"add apiVersion: {GROUP}/v1", None),
+    ("", LEVEL, f"this {LEVEL} has no apiVersion, and kubectl rejects it", f"add apiVersion: {GROUP}/v1", None),
+    *(
+        (value, FLOW, f"apiVersion `{value}` does not exist: {OF_GROUP}", f"did you mean apiVersion: {intended}?", intended)
+        for value, intended in (
+            (GROUP, f"{GROUP}/v1"),
+            ("v1", f"{GROUP}/v1"),
+            ("v1alpha1", f"{GROUP}/v1alpha1"),
+            ("v1beta3", f"{GROUP}/v1beta3"),
+            ("flowcontrol/v1beta2", f"{GROUP}/v1beta2"),
+            ("flowcontrol.apiserver.k8s.io./v1", f"{GROUP}/v1"),
+            ("flowcontrl.apiserver.k8s.io/v1beta3", f"{GROUP}/v1beta3"),
+        )
+    ),
+])  # fmt: skip
+def test_advice_about_near_misses(
+    api_version: str, kind: str, message: str, help_: str, correction: str | None
+) -> None:
+    (problem,) = read(f"{api_version and f'apiVersion: {api_version}'}\nkind: {kind}\n# FlowSchema {GROUP}\n").problems
+    assert (problem.message, problem.help) == (message, help_)
+    old = kind if f"{GROUP}/" in api_version or not api_version else api_version
+    assert problem.place.source.text[slice(*problem.place.offsets)] == old
+    assert problem.correction == (None if correction is None else (old, correction))
+
+
 @pytest.mark.parametrize(
     ("api_version", "kind", "reason"),
     [
+        ("v1gamma1", "FlowSchema", "FlowSchema objects"),
+        ("v11", "FlowSchema", "FlowSchema objects"),
+        ("apiserver.flowcontrol.io/v1", "FlowSchema", "FlowSchema objects of apiserver.flowcontrol.io"),
         ("example.com/v1", "FlowSchema", "FlowSchema objects of example.com"),
         ("apps/v1", "PriorityLevelConfiguration", "PriorityLevelConfiguration objects of apps"),
         ("v2", "FlowSchema", "FlowSchema objects"),
@@ -170,6 +210,129 @@ def test_patch_is_reported(body: str) -> None:
     assert problems(FLOW_SCHEMA + body) == [("template", "FlowSchema", False)]
 
 
+HELM = "render it: helm template CHART | apflint check -"
+SHELL = "replace them: envsubst < FILE | apflint check -"
+
+
+@pytest.mark.parametrize(("text", "kind", "message", "help_", "is_rejected"), [
+    (
+        f"a: 1\n...\n«%YAML 1.2»\n---\n{FLOW_SCHEMA}",
+        "syntax", "`%YAML 1.2`: Kubernetes reads only YAML 1.1", None, True,
+    ),
+    (
+        f"a: 1\n---\n{FLOW_SCHEMA}spec: «*all»\n",
+        "syntax", "the alias `*all` has no anchor `&all` before it", "quote the wildcard: '*'", True,
+    ),
+    (f"{FLOW_SCHEMA}? «[»a]\n: b\n", "syntax", "a key must not be a list or a mapping in Kubernetes", None, True),
+    (f"{FLOW_SCHEMA}spec: «{{{{ .Values.a }}}}»\n", "template", "this is a Helm or Go template", HELM, True),
+    (f"{FLOW_SCHEMA}«$SPEC»\n", "template", "this is text with placeholders", SHELL, True),
+    (
+        "apiVersion: «flowcontrol.apiserver.k8s.io/$VERSION»\nkind: FlowSchema\n",
+        "template", "apiVersion is the placeholder `$VERSION`", "replace it: envsubst < FILE | apflint check -", False,
+    ),
+    (
+        FLOW_SCHEMA.replace("FlowSchema", "«FlowSchema»") + "$patch: delete\n",
+        "template", "this is a patch for a FlowSchema", "check the result: apflint check -k DIR", False,
+    ),
+    (
+        f"apiVersion: {GROUP}/v1\nkind: FlowSchemaList\nitems: «{{}}»\n",
+        "not-apf", "the items of a FlowSchemaList must be a list", None, False,
+    ),
+])  # fmt: skip
+def test_every_part_of_a_problem(text: str, kind: str, message: str, help_: str | None, is_rejected: bool) -> None:
+    before, marked, after = re.split("[«»]", text)
+    (problem,) = read(before + marked + after).problems
+    assert (problem.kind, problem.message, problem.help) == (kind, message, help_)
+    start, end = problem.place.offsets
+    assert (start, end) == (len(before), len(before) + len(marked))
+    assert (problem.is_rejected, problem.correction) == (is_rejected, None)
+
+
+@pytest.mark.parametrize(("name", "maximum", "text", "message"), [
+    ("load.MAX_LINES", 3, f"«a»: 1\n{FLOW_SCHEMA}", "more than 3 lines in one file"),
+    ("load.yaml.MAX_DOCUMENTS", 1, f"a: 1\n«-»--\n{FLOW_SCHEMA}---\n{FLOW_SCHEMA}", "more than 1 documents in one file"),
+    ("load.yaml.MAX_DOCUMENT_CHARACTERS", 50, f"«a»{FLOW_SCHEMA[1:]}", "more than 50 characters in one document"),
+    ("load.yaml.MAX_DEPTH", 2, f"{FLOW_SCHEMA}spec: [[«[»1]]]\n", "nested more than 2 levels deep"),
+    ("load.yaml.MAX_VALUES", 5, FLOW_SCHEMA.replace("{", "«{»"), "more than 5 values in one document"),
+])  # fmt: skip
+def test_text_beyond_a_bound_is_unsafe(
+    name: str, maximum: int, text: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bounds are apflint's own: the server may accept the text."""
+    before, marked, after = re.split("[«»]", text)
+    monkeypatch.setattr(f"apflint.{name}", maximum)
+    (problem,) = read(before + marked + after).problems
+    assert (problem.kind, problem.message, problem.is_rejected) == ("unsafe", message, False)
+    assert problem.place.offsets == (len(before), len(before) + 1)
+
+
+def test_bound_of_characters_is_that_of_each_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apflint.load.yaml.MAX_DOCUMENT_CHARACTERS", len(FLOW_SCHEMA) + 4)
+    loaded = read(f"{FLOW_SCHEMA}---\n" * 5)
+    assert (len(loaded.documents), loaded.problems) == (5, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "is_rendered"), [("a.yaml", False), (STDIN, True), ("live:flowschemas/a", True), ("a-", False)]
+)
+def test_rendered_sources(name: str, is_rendered: bool) -> None:
+    assert Source(name, "").rendered is is_rendered
+
+
+@pytest.mark.parametrize(
+    ("body", "documents"), [("", 9), ("spec: [" + "1," * 100 + "]\n", 4), ("#" + ":" * 200 + "\n", 3)]
+)
+def test_content_of_a_file_is_bounded(body: str, documents: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document costs 100, and each line end, comma and colon costs 1."""
+    monkeypatch.setattr("apflint.load.apf_objects.MAX_FILE_CONTENT", 1000)
+    text = (FLOW_SCHEMA + body + "---\n") * 20
+    loaded = read(text)
+    (problem,) = loaded.problems
+    assert problem.message == f"this file is too large: apflint does not check it after {documents} documents"
+    assert (problem.kind, problem.help, problem.is_rejected) == ("unsafe", "split the file", False)
+    assert len(loaded.documents) == documents
+    start, end = problem.place.offsets
+    assert text.count("kind:", 0, start) == documents
+    assert end == start + 1
+    assert not read(FLOW_SCHEMA + body * 9).problems  # a single document is read in any case
+    others = "kind: ConfigMap\n---\n" * 20
+    assert not read(others + FLOW_SCHEMA).problems
+
+
+def test_items_of_a_list_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apflint.load.apf_objects.MAX_FILE_CONTENT", 1000)
+    items = f"- {{apiVersion: {GROUP}/v1, kind: FlowSchema}}\n" * 20
+    loaded = read(f"apiVersion: v1\nkind: List\nitems:\n{items}")
+    # The document costs 100, its line ends, commas and colons cost 86, and each item costs 100.
+    (problem,) = loaded.problems
+    assert problem.message == "this file is too large: apflint does not check it after 8 documents"
+    assert (len(loaded.documents), problem.help, problem.is_rejected) == (8, "split the file", False)
+    assert loaded.source.text[: problem.place.offsets[0]].count("kind: FlowSchema") == 8
+
+
+@pytest.mark.parametrize(("value", "counts"), [
+    ({"kind": "Pod"}, {"Pod objects": 1}),
+    ({"apiVersion": None, "kind": "Pod"}, {"Pod objects": 1}),
+    ({"apiVersion": 1, "kind": "Pod"}, {"no Kubernetes object": 1}),
+    ({"apiVersion": "v1"}, {"no Kubernetes object": 1}),
+    ({"apiVersion": "v1", "kind": ""}, {"no Kubernetes object": 1}),
+    ({"apiVersion": "v1", "kind": 3}, {"no Kubernetes object": 1}),
+    ([{"kind": "Pod"}], {"no Kubernetes object": 1}),
+    ({"apiVersion": "v1", "kind": "List", "items": [{"kind": "Pod"}, 3, None, {"kind": "Job"}]},
+        {"Job objects": 1, "Pod objects": 1, "no Kubernetes object": 1}),
+    ({"apiVersion": "v2", "kind": "List", "items": [{"kind": "Pod"}]}, {"List objects": 1}),
+    ({"apiVersion": "v1", "kind": "List", "items": {}}, {"List objects": 1}),
+    ({"apiVersion": "v1", "kind": "Lists", "items": [{"kind": "Pod"}]}, {"Lists objects": 1}),
+])  # fmt: skip
+def test_other_values_are_counted_with_and_without_a_tree(value: object, counts: dict[str, int]) -> None:
+    text = json.dumps(value)
+    assert dict(read(text, "a.json").skipped) == counts
+    # A list that mentions APF is parsed, and its items are counted in the same way.
+    mention = {"kind": "ConfigMap", "data": {GROUP: "FlowSchema", "kind": "FlowSchema"}}
+    both = json.dumps({"apiVersion": "v1", "kind": "List", "items": [value, mention]})
+    assert dict(read(both, "a.json").skipped) == {**counts, "ConfigMap objects": 1}
+
+
 def test_mistakes_in_other_objects_are_counted() -> None:
     assert problems("kind: ConfigMap\na: [\n---\n" + FLOW_SCHEMA) == []
     text = "data: {a: FlowSchema}\nb: c: d\n"
@@ -192,6 +355,7 @@ def test_decode_errors_are_reported() -> None:
 def test_undecodable_bytes(data: bytes, at: int, words: str) -> None:
     (problem,) = load("a.yaml", data).problems
     assert (problem.kind, *problem.place.offsets) == ("unsafe", at, at + 1)
+    assert (problem.help, problem.is_rejected, problem.correction) == (None, True, None)
     assert words in problem.message
 
 
@@ -272,7 +436,17 @@ def findings(text: str) -> list[Finding]:
     ],
 )
 @pytest.mark.parametrize(
-    ("kind", "spec"), [("FlowSchema", FLOW_SCHEMA_SPEC), ("PriorityLevelConfiguration", LEVEL_SPEC)]
+    ("kind", "spec"),
+    [
+        ("FlowSchema", FLOW_SCHEMA_SPEC),
+        ("FlowSchema", {"matchingPrecedence": 1}),
+        ("FlowSchema", {"priorityLevelConfiguration": None}),
+        ("FlowSchema", {"distinguisherMethod": {}}),
+        ("PriorityLevelConfiguration", LEVEL_SPEC),
+        ("PriorityLevelConfiguration", {"limited": {}}),
+        ("PriorityLevelConfiguration", {"type": "Limited"}),
+        ("PriorityLevelConfiguration", {"type": "Exempt"}),
+    ],
 )
 def test_apf_spec_in_another_group_is_reported(api_version: str, correction: str, kind: str, spec: Any) -> None:
     (finding,) = findings(manifest(api_version, kind, spec))

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint.load import comments as module
-from apflint.load.comments import find_comments
+from apflint.load.comments import find_comments, list_comments
 from apflint.load.source import Source
+from apflint.load.yaml import parse_tree
 
 PIECES = st.sampled_from(
     [
@@ -35,7 +36,7 @@ def test_documents_without_comments_need_not_be_parsed(text: str) -> None:
     assert all(module._find_scope(source, one.start, everywhere) == one.scope for one in found)
     starts = [one.start for one in found]
     every = [at for at in range(len(text)) if text.startswith("# word:", at)]
-    assert starts == [at for at in every if not module._is_inside(at, everywhere.scalars)]
+    assert starts == [at for at in every if module._find_range_end(at, everywhere.scalars) is None]
 
 
 def test_comment_before_empty_document_is_about_the_next_one() -> None:
@@ -48,3 +49,27 @@ def test_only_documents_with_comments_are_parsed() -> None:
     text = "---\n".join(f"a: {number}\n" for number in range(100)) + "# word: x\n"
     read = module._find_layout(Source("a.yaml", text), [text.index("#")])
     assert len(read.documents) == 1
+
+
+def test_comments_between_nodes() -> None:
+    """A sign `#` within a string is no comment. The first line of a block scalar may have one."""
+    text = "a: 'x # no' # one\nb: | # two\n  # no\n  y\n# three   \nc: [1, # four\n 2]\nd: 3 # after\n"
+    root = parse_tree(text, 0, len(text))
+    assert root is not None
+    end = text.index("d:")
+    assert list(list_comments(text, [root], 0, end)) == ["# one", "# two", "# three", "# four"]
+    assert list(list_comments(text, [root], 0, len(text)))[-1] == "# after"
+    assert list(list_comments(text, [root], text.index("# three"), end)) == ["# three", "# four"]
+
+
+def test_comment_after_a_string_with_the_same_words() -> None:
+    text = "a: 'x # word: no' # word: yes\nb: 'x # word: no\n  y # word: no' # word: after\n"
+    assert [comment.text for comment in find_comments(Source("a.yaml", text), "word:")] == ["yes", "after"]
+
+
+def test_comment_on_the_last_line_without_a_line_end() -> None:
+    source = Source("a.yaml", "a: 1\nb: 2 # word: x")
+    (comment,) = find_comments(source, "word:")
+    assert (comment.text, comment.scope) == ("x", (5, len(source.text) + 1))
+    (first,) = find_comments(Source("a.yaml", "a: 1 # word: x\nb: 2\n"), "word:")
+    assert first.scope == (0, 15)

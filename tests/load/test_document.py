@@ -66,6 +66,22 @@ def test_places_of_a_manifest() -> None:
         assert not document.has(*path)
 
 
+def test_paths_that_exist() -> None:
+    (found,) = load("a.yaml", f"{HEAD}spec: {{rules: [a, null], b: null}}\n".encode()).documents
+    exists = [(), ("spec",), ("spec", "rules"), ("spec", "rules", 0), ("spec", "rules", 1), ("spec", "b")]
+    absent = [
+        ("spec", "c"),
+        ("spec", "rules", 2),
+        ("spec", "rules", -1),
+        ("spec", "rules", "a"),
+        ("kind", 0),
+        ("spec", "b", "x"),
+    ]
+    assert [path for path in (*exists, *absent) if found.has(*path)] == exists
+    values = [found.at(*path) for path in (*exists[2:], *absent)]
+    assert values == [["a", None], "a", None, None, *[None] * 6]
+
+
 def document(text: str, name: str = "a.yaml") -> Document:
     loaded = load(name, text.encode("utf-8"))
     assert loaded.problems == ()

@@ -18,7 +18,7 @@ def decoded(text: str) -> Decoded:
 
 
 def duplicates(text: str) -> list[tuple[Any, ...]]:
-    return [found.path for found in decoded(text).duplicates]
+    return [duplicate.path for duplicate in decoded(text).duplicates]
 
 
 def test_duplicate_key_keeps_the_last_and_both_places() -> None:

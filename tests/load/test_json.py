@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from apflint.budgets import MAX_DEPTH
 from apflint.load.go_yaml import decode
 from apflint.load.json import parse_documents, parse_tree
-from apflint.load.tree import ParseError
+from apflint.load.tree import Mapping, ParseError, Sequence
 
 
 def values(text: str) -> list[Any]:
     return [
-        found.value if found.root is None else decode(found.root).value
-        for found in parse_documents(text)
-        if not found.error
+        parse_document.value if parse_document.root is None else decode(parse_document.root).value
+        for parse_document in parse_documents(text)
+        if not parse_document.error
     ]
 
 
@@ -52,7 +52,12 @@ def test_float_stays_a_float(text: str) -> None:
 def test_several_values_are_documents() -> None:
     text = ' {"a": 1}\n{"a": 2} [3]"x"'
     assert values(text) == [{"a": 1}, {"a": 2}, [3], "x"]
-    assert [text[found.start : found.end] for found in parse_documents(text)] == ['{"a": 1}', '{"a": 2}', "[3]", '"x"']
+    assert [text[parse_document.start : parse_document.end] for parse_document in parse_documents(text)] == [
+        '{"a": 1}',
+        '{"a": 2}',
+        "[3]",
+        '"x"',
+    ]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\r\n"])
@@ -114,7 +119,7 @@ def test_unwanted_values_are_skipped() -> None:
         asked.append((text[start:end], value))
         return bool(value == {"b": 2})
 
-    assert [found.value for found in parse_documents(text, wanted)] == [{"b": 2}]
+    assert [parse_document.value for parse_document in parse_documents(text, wanted)] == [{"b": 2}]
     assert asked == [('{"a": 1}', {"a": 1}), ('{"b": 2}', {"b": 2}), ('{"c": x', None)]
 
 
@@ -167,7 +172,7 @@ def test_ordinary_values_equal_the_tree(text: str, depth: int) -> None:
 def test_duplicate_keys_need_the_tree() -> None:
     (document,) = parse_documents('{"a": 1, "b": {"c": 1, "c": 2}}')
     assert document.root is not None
-    assert [found.path for found in decode(document.root).duplicates] == [("b", "c")]
+    assert [duplicate.path for duplicate in decode(document.root).duplicates] == [("b", "c")]
 
 
 def test_escapes_and_surrogate_pairs() -> None:
@@ -192,3 +197,40 @@ def test_number_beyond_floats_is_not_finite() -> None:
     (document,) = parse_documents('{"a": 1e999}')
     assert document.root is not None
     assert decode(document.root).not_finite == (("a",),)
+
+
+def test_places_and_styles_of_all_kinds_of_values() -> None:
+    texts = ["true", "null", "-1.5e3", '"x"', "[]", "{}", '[ 1 ,"y" ]', '{ "k" : false }']
+    text = f" [{', '.join(texts)}]"
+    root = parse_tree(text, 1, len(text))
+    assert isinstance(root, Sequence)
+    assert [text[item.start : item.end] for item in root.items] == texts
+    assert (root.start, root.end, root.flow) == (1, len(text), True)
+    *_, first, second, items, pairs = root.items
+    assert isinstance(first, Sequence)
+    assert isinstance(items, Sequence)
+    assert isinstance(second, Mapping)
+    assert isinstance(pairs, Mapping)
+    assert all(node.flow for node in (first, second, items, pairs))
+    ((key, value),) = pairs.pairs
+    assert [text[node.start : node.end] for node in (key, value, *items.items)] == ['"k"', "false", "1", '"y"']
+
+
+@pytest.mark.parametrize(
+    ("text", "values"), [("1", 1), ("[1, 2]", 3), ('{"a": 1}', 3), ('{"a": [1, {"b": 2}]}', 7), ("[[], {}]", 3)]
+)
+def test_number_of_values_is_bounded(text: str, values: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys count, too."""
+    monkeypatch.setattr("apflint.load.json.MAX_VALUES", values)
+    assert parse_tree(text, 0, len(text)) is not None
+    monkeypatch.setattr("apflint.load.json.MAX_VALUES", values - 1)
+    with pytest.raises(ParseError, match=f"more than {values - 1} values in one document"):
+        parse_tree(text, 0, len(text))
+
+
+def test_length_of_a_document_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apflint.load.json.MAX_DOCUMENT_CHARACTERS", 8)
+    assert parse_tree("  [1, 2]  ", 2, 10) is not None
+    with pytest.raises(ParseError, match="more than 8 characters in one document") as caught:
+        parse_tree("  [1, 2]   ", 2, 11)
+    assert (caught.value.start, caught.value.limit) == (2, "apflint")

@@ -129,7 +129,7 @@ def manifest(value: Any) -> dict[str, Any]:
         "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
         "kind": "FlowSchema",
         "spec": [value],
-    }  # a mapping might be a patch
+    }  # a mapping without kind may be a patch
 
 
 def loaded_value(text: str) -> Any:
@@ -150,7 +150,7 @@ def test_yaml_of_ruamel_round_trips(value: Any) -> None:
     assume(_same_words(value))
     out = io.StringIO()
     writer = YAML(typ="safe", pure=True)
-    writer.version = (1, 1)  # so that it quotes `yes` and `on`
+    writer.version = (1, 1)  # so that PyYAML quotes `yes` and `on`
     writer.dump(manifest(value), out)
     assert loaded_value(out.getvalue()) == whole_floats_as_integers(value)
 
@@ -238,7 +238,8 @@ def test_children_are_inside_and_flow_collections_have_brackets(value: Any) -> N
 @example("a: 1\n...\n%TAG !x! tag:x,1:\n# note\n\n---\nb: 2\n")
 def test_splitting_a_stream_equals_parsing_it_as_a_whole(text: str) -> None:
     """If libyaml can parse the whole stream, its scalars have the same places."""
-    assume("%" not in text.replace("%YAML 1.1\n---", "").replace("%TAG !x! tag", ""))  # a quoted text may start so
+    # A quoted string may start this way.
+    assume("%" not in text.replace("%YAML 1.1\n---", "").replace("%TAG !x! tag", ""))
     try:
         events: list[Any] = list(yaml.parse(text, Loader=yaml.CSafeLoader))
     except (yaml.YAMLError, UnicodeEncodeError):

@@ -39,7 +39,7 @@ spec:
 
 def places(text: str) -> list[tuple[object, ...]]:
     report = check([("a.yaml", text.encode())], Options(rules=tuple(CHECKS)))
-    return [(found.rule, found.span, found.field) for found in report.findings]
+    return [(finding.rule, finding.span, finding.field) for finding in report.findings]
 
 
 def texts() -> list[str]:

@@ -158,6 +158,7 @@ def test_infinity_and_not_a_number() -> None:
         ("null", "~", None),
         ("null", "", None),
         ("binary", "YWJj", "abc"),
+        ("binary", "Yf9i", "a\ufffdb"),
         ("binary", "YW\nJj", "abc"),
         ("timestamp", "2001-01-01", "2001-01-01"),
         ("map", "abc", "abc"),
@@ -190,7 +191,7 @@ def test_unknown_tag_is_ignored() -> None:
     ],
 )
 def test_tag_that_does_not_fit(tag: str, text: str) -> None:
-    with pytest.raises(ScalarError):
+    with pytest.raises(ScalarError, match=f"the tag !!{tag}"):
         resolve_tagged(TAG + tag, text)
 
 
@@ -209,6 +210,9 @@ def test_tag_that_does_not_fit(tag: str, text: str) -> None:
         (".nan", ".nan"),
         ("~", None),
         ("18446744073709551615", None),
+        ("9223372036854775807", "9223372036854775807"),
+        ("9223372036854775808", None),
+        ("-9223372036854775808", "-9223372036854775808"),
         ("2001-01-01", "2001-01-01"),
     ],
 )

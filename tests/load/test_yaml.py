@@ -10,7 +10,7 @@ from apflint.load.yaml import parse_documents, parse_tree
 
 
 def pieces(text: str) -> list[str]:
-    return [text[found.start : found.end] for found in parse_documents(text)]
+    return [text[parse_document.start : parse_document.end] for parse_document in parse_documents(text)]
 
 
 def error(text: str) -> ParseError:
@@ -26,7 +26,9 @@ def place(text: str) -> str:
 
 def roots(text: str) -> list[bool | None]:
     """For each document: whether there is something in it; None for an error."""
-    return [None if found.error else found.root is not None for found in parse_documents(text)]
+    return [
+        None if parse_document.error else parse_document.root is not None for parse_document in parse_documents(text)
+    ]
 
 
 @pytest.mark.parametrize(

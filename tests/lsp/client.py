@@ -156,7 +156,7 @@ class Editor:
         except Empty:
             raise AssertionError(f"no answer; the server logged {self.logs}, and wrote {self.errors!r}") from None
         assert message is not None, f"the server ended; it logged {self.logs}, and wrote {self.errors!r}"
-        if "method" in message and "id" in message:  # a request of the server: all right
+        if "method" in message and "id" in message:  # a request of the server, which the client accepts
             self._send({"id": message["id"], "result": None})
         if message.get("method") == "textDocument/publishDiagnostics":
             params = message["params"]

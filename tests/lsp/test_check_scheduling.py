@@ -64,7 +64,7 @@ def test_a_running_check_does_not_delay_the_end(capfd: pytest.CaptureFixture[str
             ended.set()
             raise ZeroDivisionError
 
-        own._checker.check = slow  # type: ignore[method-assign]  # a check that takes long
+        own._checker.check = slow  # type: ignore[method-assign] # a slow check
         own.open_document(UNTITLED, "yaml", 1, UNKNOWN_FIELD)
         own._start_check()
         await asyncio.sleep(0.01)
@@ -138,7 +138,7 @@ def test_changes_during_a_check_are_published_after_the_next_one() -> None:
             go.wait()
             return true(*expected, **more)
 
-        own._checker.check = slow  # type: ignore[method-assign]  # to be in the middle of it
+        own._checker.check = slow  # type: ignore[method-assign] # so that the session ends during a check
         own.open_document(UNTITLED, "yaml", 1, UNKNOWN_FIELD)
         await asyncio.to_thread(entered.wait)
         own.change_document(UNTITLED, 2, UNKNOWN_FIELD.replace("x: 1", "y: 1"))
@@ -147,7 +147,7 @@ def test_changes_during_a_check_are_published_after_the_next_one() -> None:
         assert own.documents[UNTITLED].text == UNKNOWN_FIELD.replace("x: 1", "y: 1")
         assert own.current_result(UNTITLED) is not None
         own.change_document(UNTITLED, 3, UNKNOWN_FIELD)
-        assert own.current_result(UNTITLED) is None  # of the text before
+        assert own.current_result(UNTITLED) is None  # the result is that of the former text
         await own.wait_for_checks()
 
     assert [version for _, version, _ in run_session(act).published] == [2, 3]

@@ -140,7 +140,7 @@ def test_a_burst_of_changes_is_one_check(folder: Path) -> None:
         [found] = editor.diagnostics_of(flow, 101)
         assert found["range"] == span(9, 10, 116)
         versions = [version for uri, version in editor.published if uri == flow and version is not None]
-        assert len(versions) <= 5, versions  # on a machine that is busy the burst may have gaps
+        assert len(versions) <= 5, versions  # on a busy machine, the burst may have gaps
         assert editor.exit() == 0
 
 
@@ -327,7 +327,7 @@ def test_a_document_that_is_emptied_hides_its_file(folder: Path) -> None:
         editor.change(level, 3, {"text": LEVEL})
         assert codes(editor.diagnostics_of(level, 3)) == [
             "APF403"
-        ]  # still, because the file of the open FlowSchema does not count
+        ]  # the finding remains, because the open document replaces the file of the FlowSchema
         editor.notify("textDocument/didClose", textDocument={"uri": flow})
         editor.wait_for(flow, ["APF203"])
         assert editor.exit() == 0

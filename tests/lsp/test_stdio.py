@@ -64,7 +64,7 @@ def test_unknown_methods(folder: Path) -> None:
         editor.notify("$/no", a=1)
         for method in ("$/no", "no/such"):
             editor._send({"method": method})
-        editor.notify("$/cancelRequest", id=editor.number)  # too late: it was answered
+        editor.notify("$/cancelRequest", id=editor.number)  # too late: the request was already answered
         editor.open(flow, FLOW)
         assert codes(editor.diagnostics_of(flow, 1)) == ["APF203"]
         assert [log for log in editor.logs if "Method Not Found" not in log] == []

@@ -34,7 +34,7 @@ def test_carets_are_below_the_span(line: str, start: int, length: int, room: int
     assert count_cells(shown.text) <= room
     assert shown.marks >= 1
     assert shown.indent + (shown.marks if start < stop else 0) <= count_cells(shown.text)
-    # What stands above the first mark is the first character of the span, as it is shown.
+    # The character above the first caret is the first character of the span, as displayed.
     first = "    " if line[start : start + 1] == "\t" else sanitize(line[start : start + 1])
     combining = start < stop and count_cells(first) == 0
     assert combining or any(rest.startswith(first) for rest in _after(shown.text, shown.indent))
@@ -47,7 +47,7 @@ def test_carets_are_below_the_span(line: str, start: int, length: int, room: int
 
 
 def _after(text: str, indent: int) -> list[str]:
-    """Return the possible rests of the text behind `indent` cells: combining characters may belong to either side."""
+    """Return the possible remainders of the text after `indent` cells. Combining characters may belong to either side."""
     return [text[n:] for n in range(len(text) + 1) if count_cells(text[:n]) == indent]
 
 

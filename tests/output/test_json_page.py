@@ -49,7 +49,7 @@ def test_fields_of_explain(printed: Any) -> None:
     answer = printed("explain list pods -n batch --as alice -f manifests")
     # `observed` requires metrics, dumps or a running cluster.
     assert list_fields("explain") == {*answer, *IN_CLUSTERS, "observed"}
-    for name in (*answer["request"], *answer["flow"], *answer["matchedBy"], *answer["basedOn"], *answer["fates"][0]):
+    for name in (*answer["request"], *answer["flow"], *answer["matchedBy"], *answer["basedOn"], *answer["outcomes"][0]):
         assert f"`{name}`" in SECTIONS["explain"], name
     for name in answer["limits"]:
         assert name == "serverConcurrency" or name in list_fields("limits")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -120,11 +121,39 @@ def test_seats_of_one_request(kubernetes: str, expected: dict[str, tuple[int | N
 
 @pytest.mark.parametrize(
     ("kubernetes", "style"),
-    [("1.36", Style()), ("1.36", Style(width=100)), ("1.36", Style(width=80)), ("1.25", Style(width=80))],
-    ids=["pipe", "wide", "narrow", "before borrowing"],
+    [
+        ("1.36", Style()),
+        ("1.36", Style(width=100)),
+        ("1.36", Style(width=80)),
+        ("1.25", Style(width=80)),
+        ("1.36", Style(verbose=True)),
+        ("1.36", Style(width=80, verbose=True)),
+    ],
+    ids=["pipe", "wide", "narrow", "before borrowing", "all tables", "all tables, narrow"],
 )
 def test_text(kubernetes: str, style: Style, snapshot: SnapshotAssertion) -> None:
     assert render_limits(limits(kubernetes, starved=None) if kubernetes == "1.25" else limits(), style) == snapshot
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("width", [50, 60, 70, 80, 100, 132, None])
+def test_footnotes_are_about_columns_that_are_shown(width: int | None, verbose: bool) -> None:
+    text = render_limits(limits(), Style(width=width, verbose=verbose))
+    notes = re.findall(r"(?:^|\. )([A-Z]{3,}): ", text, re.MULTILINE)
+    assert {"NOMINAL", "MIN", "MAX", "ATTAINABLE"} <= {*notes}
+    for title in notes:
+        assert re.search(rf"^(?!.*:).*\b{title}\b", text, re.MULTILINE), title
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_terminal_hides_no_column(verbose: bool) -> None:
+    titles = ["SHARES", "NOMINAL", "MIN", "MAX", "ATTAINABLE"]
+    titles += ["IDLE", "QUEUES", "SIZE", "QUEUED", "FLOWSCHEMAS"] if verbose else []
+    for width in (None, 80, 120):
+        text = render_limits(limits(), Style(width=width, verbose=verbose))
+        headings = " ".join(line for line in text.splitlines() if ":" not in line)
+        assert [title for title in titles if not re.search(rf"\b{title}\b", headings)] == []
+        assert ("--verbose" in text) != verbose
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 132])

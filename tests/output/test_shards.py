@@ -32,7 +32,7 @@ def test_hand_as_text_and_json() -> None:
         "hash   17644606172554983095 (0xf4de3bd42ccdf6b7)",
         "queues 55, 62, 126, 125, 105, 1 (6 of 128, counted from 0)",
     ]
-    with pytest.raises(UserError, match="larger than the deck"):
+    with pytest.raises(UserError, match="is greater than queues"):
         hand_json("a", "b", 4, 8)
 
 
@@ -49,11 +49,11 @@ def test_rows() -> None:
     assert "needs 66 bits" in found[1]["problem"]
     text = render_rows(rows, PIPE)
     assert text.startswith(
-        "HAND SIZE  QUEUES  BITS  1 ELEPHANT  4 ELEPHANTS  16 ELEPHANTS\n"
-        "        8      64    48   2.259e-10    0.0004887        0.3594\n"
+        "HAND SIZE  QUEUES  HASH BITS  1 BUSY FLOW  4 BUSY FLOWS  16 BUSY FLOWS\n"
+        "        8      64         48    2.259e-10     0.0004887         0.3594\n"
     )
     assert text.endswith(
-        "The API server refuses this: a hand of 11 from 64 queues needs 66 bits of hash, more than 60."
+        "The API server rejects this: handSize 11 with 64 queues needs 66 bits of hash, more than 60."
         " The largest hand from 64 queues is 10. The most queues for a hand of 11 are 43.\n"
     )
 
@@ -63,8 +63,8 @@ def test_recommendation_as_text_and_json() -> None:
     assert [(row["handSize"], row["queues"]) for row in found["rows"]] == [(7, 239), (6, 251), (5, 274)]
     assert found["best"] is None
     assert render_recommendation(0.001, 16, 300, PIPE).startswith(
-        "For a probability of at most 0.001 that 16 elephants squish a mouse, within 300 queues:\n\n"
-        "HAND SIZE  QUEUES  BITS  16 ELEPHANTS\n        7     239    56     0.0009895\n"
+        "For a probability of at most 0.001 that 16 busy flows fill all queues of another flow, within 300 queues:\n\n"
+        "HAND SIZE  QUEUES  HASH BITS  16 BUSY FLOWS\n        7     239         56      0.0009895\n"
     )
 
 
@@ -72,10 +72,10 @@ def test_recommendation_without_solution_names_the_closest() -> None:
     found: Any = recommendation_json(1e-9, 16, 512)
     assert (found["rows"], found["best"]["handSize"], found["best"]["queues"]) == ([], 6, 512)
     assert render_recommendation(1e-9, 16, 512, PIPE) == (
-        "No hand size with at most 512 queues and 60 bits gives a probability of at most 1e-09 that 16 elephants squish a"
-        " mouse. The closest is a hand size of 6 with 512 queues: 2.26e-05. Allow more queues, or a higher probability.\n"
+        "No hand size with at most 512 queues and 60 bits of hash gives a probability of at most 1e-09 that 16 busy flows"
+        " fill all queues of another flow. The closest is a hand size of 6 with 512 queues: 2.26e-05. Allow more queues, or a higher probability.\n"
     )
-    assert "that 1 elephant squishes a mouse" in render_recommendation(0.5, 1, 1024, PIPE)
+    assert "that 1 busy flow fills all queues of another flow" in render_recommendation(0.5, 1, 1024, PIPE)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])

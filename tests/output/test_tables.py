@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.text import Text
 
+from apflint.output import tables
 from apflint.output.console import Style, count_cells
-from apflint.output.tables import render_table
+from apflint.output.sanitize import sanitize
+from apflint.output.tables import Text, render_table
 
 TITLES = ("PRIORITY LEVEL", "", "SHARES", "LENGTH LIMIT")
 ROWS = [["workload-high", "##", "40", "50"], ["x" * 30, "#", "1", "-"]]
@@ -31,6 +33,22 @@ def test_narrow_tables_have_broken_titles_and_no_optional_columns() -> None:
         "workload-high                   ##      40      50\n"
         f"{'x' * 30}  #        1       -\n"
     )
+
+
+def test_omitted_columns_are_named() -> None:
+    titles, rows = ("NAME", "REQUESTS", "SHARE"), [("a" * 20, "1", "2")]
+    assert "Not shown" not in render_table(titles, rows, Style(width=40), optional=("SHARE",))
+    narrow = render_table(titles, rows, Style(width=32), optional=("SHARE",))
+    assert narrow.splitlines()[-1] == "Not shown in 32 columns: SHARE."
+    assert "SHARE" not in narrow.splitlines()[0]
+
+
+def test_text_is_wrapped_in_both_halves() -> None:
+    rows = [("a", "12345678", "12345678", "left"), ("b", "1", "2", "longer text")]
+    halves = render_table(("N", "FIRST", "SECOND", "WORDS"), rows, Style(width=24), wrapped=("WORDS",)).splitlines()
+    assert [line.index("left") for line in halves if "left" in line] == [
+        line.index("longer") for line in halves if "longer" in line
+    ]
 
 
 def test_names_are_broken_if_there_is_no_room() -> None:
@@ -82,3 +100,37 @@ def test_columns_are_aligned(rows: list[tuple[str, int]]) -> None:
     assert all(line.isprintable() for line in lines)
     assert len(lines) == 1 + len(rows)
     assert len({count_cells(line) for line in lines}) == 1
+
+
+CELLS = st.text("ab1 -:#[]\x1bé界\u0301", max_size=30)
+
+
+@given(
+    st.integers(1, 5).flatmap(
+        lambda columns: st.tuples(
+            st.lists(CELLS, min_size=columns, max_size=columns),
+            st.lists(st.lists(CELLS, min_size=columns, max_size=columns), max_size=4),
+        )
+    ),
+    st.booleans(),
+    st.booleans(),
+)
+def test_tables_for_a_pipe_are_those_of_rich(
+    content: tuple[list[str], list[list[str]]], has_header: bool, is_wrapped: bool
+) -> None:
+    titles, rows = [sanitize(title) for title in content[0]], content[1]
+
+    def render() -> str:
+        return render_table(titles, rows, Style(), wrapped=titles[1:] if is_wrapped else (), has_header=has_header)
+
+    shown = render()
+    with patch.object(tables, "_lay_out", lambda *_: None):
+        assert shown == render()
+
+
+def test_tables_for_a_pipe_that_are_too_wide_are_those_of_rich() -> None:
+    rows = [["a", "b" * 9_990], ["a", "c" * 9_999]]
+    narrow, wide = (render_table(("A", ""), rows[:count], Style()) for count in (1, 2))
+    with patch.object(tables, "_lay_out", lambda *_: None):
+        assert narrow == render_table(("A", ""), rows[:1], Style())
+        assert wide == render_table(("A", ""), rows, Style())

@@ -97,7 +97,10 @@ def check_in_terminal(page: Page, manifests: str, directory: Path) -> str:
     (directory / "manifests.yaml").write_text(manifests, "utf-8")
     arguments = ["check", "--isolated", "--color", "always", "manifests.yaml"]
     columns = page.get_attribute("#check .output", "data-columns") or ""
-    return run_in_terminal(arguments, directory, columns).output.strip("\n")
+    printed = run_in_terminal(arguments, directory, columns).output.strip("\n")
+    # The page has neither the option --context nor the command migrate.
+    printed = re.sub(r"(apflint\s+migrate\s+--to\s+\w+)", r"\1 (on the command line)", printed)
+    return re.sub(r"(add\s+that\s+file\s+)with\s+--context", r"\1to the manifests", printed)
 
 
 @pytest.mark.parametrize("story", STORIES)
@@ -321,11 +324,54 @@ def test_link_with_unknown_release_and_view_uses_the_defaults(open_page: Page) -
 
 
 def test_missing_packages_are_named(open_page: Page) -> None:
-    wait_for(lambda: open_page.inner_text("#missing-open"), "Runs without libyaml and rpds-py")
-    open_page.click("#missing-open")
+    """The dialog names them. They concern few users, so the page itself does not."""
+    open_page.click("#about-open")
+    wait_for(lambda: "libyaml is missing." in open_page.inner_text("#missing"), True)
     assert "The Python parser of PyYAML reads YAML instead." in open_page.inner_text("#about")
     assert "python-sat" in open_page.inner_text("#packages")
     open_page.click("#about button")
+    assert "libyaml" not in open_page.inner_text("body")
+
+
+def test_safe_fixes_are_applied(open_page: Page, tmp_path: Path) -> None:
+    example = next(example for example in parse_examples(read_rule("APF302")) if "type: limited" in example.text)
+    show(open_page, "check", example.text)
+    wait_for(lambda: open_page.inner_text("#fix"), "Apply 1 safe fix")
+    open_page.click("#fix")
+    wait_for(lambda: open_page.is_visible("#fix"), False)
+    wait_for_results(open_page)
+    file = tmp_path / "manifests.yaml"
+    file.write_text(example.text, "utf-8")
+    command = [sys.executable, "-m", "apflint", "fix", "--isolated", str(file)]
+    subprocess.run(command, check=False, capture_output=True)
+    assert open_page.input_value("#manifests") == file.read_text("utf-8") != example.text
+    assert "APF302" not in read_findings(open_page)
+    assert open_page.inner_text("#notice") == "fixed 1 finding in 1 file"
+    assert open_page.locator(".gutter .error, #gutter .error").count() == 0
+
+
+def test_unsafe_fixes_have_no_button(open_page: Page) -> None:
+    example = next(example for example in parse_examples(read_rule("APF303")) if "type: Reject\n" in example.text)
+    show(open_page, "check", example.text.replace("type: Limited", "type: Exempt"))
+    assert open_page.locator("#check .findings li").count() > 0
+    assert not open_page.is_visible("#fix")
+
+
+def test_advice_can_be_followed_in_the_page(open_page: Page) -> None:
+    """The page has no files and no other commands than check, fix, graph and explain."""
+    unknown = """\
+apiVersion: flowcontrol.apiserver.k8s.io/v1beta3
+kind: FlowSchema
+metadata: {name: x}
+spec: {matchingPrecedence: 500, priorityLevelConfiguration: {name: unknown-level}}
+"""
+    show(open_page, "check", unknown)
+    found = open_page.inner_text("#check")
+    assert "APF401" in found
+    assert "--context" not in found
+    assert "add that file to the manifests" in re.sub(r"\s+", " ", found)
+    assert "can be fixed: apflint fix" not in found
+    assert re.search(r"apflint\s+migrate\s+--to\s+v1\s+\(on the command line\)", found)
 
 
 def test_tabs_work_with_the_keyboard(open_page: Page) -> None:

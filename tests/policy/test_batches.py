@@ -48,32 +48,36 @@ def test_result_does_not_depend_on_other_expectations(world: str) -> None:
     found = run(suite({"tests": tests, **excepted}), CONFIGURATION, NEWEST)
     assert len(found) == len(tests)
     assert len(list(split_into_batches(suite({"tests": tests}), CONFIGURATION))) > 5
-    for test, said in zip(tests, found, strict=True):
+    for test, test_result in zip(tests, found, strict=True):
         alone = outcome(test, **excepted)
-        assert (said.passed, said.expected, said.request is None) == (
+        assert (test_result.passed, test_result.expected, test_result.request is None) == (
             alone.passed,
             alone.expected,
             alone.request is None,
         )
-        claim = said.test.claim
+        claim = test_result.test.claim
         if not isinstance(claim, Property):
-            assert said._replace(test=alone.test, span=alone.span) == alone
-        elif said.request is None:
-            assert (said.happened, said.reasons, said.path[2:]) == (alone.happened, alone.reasons, alone.path[2:])
+            assert test_result._replace(test=alone.test, span=alone.span) == alone
+        elif test_result.request is None:
+            assert (test_result.happened, test_result.reasons, test_result.path[2:]) == (
+                alone.happened,
+                alone.reasons,
+                alone.path[2:],
+            )
         else:
-            check_refutation(said, CONFIGURATION)
+            check_refutation(test_result, CONFIGURATION)
 
 
-def check_refutation(said: Result, known: Configuration) -> None:
+def check_refutation(test_result: Result, known: Configuration) -> None:
     """Check that the witness is a request of the property, and goes where it should not."""
-    claim = said.test.claim
+    claim = test_result.test.claim
     assert isinstance(claim, Property)
-    assert said.request is not None
-    assert matches_policy_rule(said.request.digest, claim.requests)
-    assert not any(matches_policy_rule(said.request.digest, each) for each in claim.excluded)
-    assert said.destination is not None
-    assert (said.destination.level.name in claim.reaches.priority_levels) == (claim.kind == "never")
-    check_witness(said, known)
+    assert test_result.request is not None
+    assert matches_policy_rule(test_result.request.digest, claim.requests)
+    assert not any(matches_policy_rule(test_result.request.digest, each) for each in claim.excluded)
+    assert test_result.destination is not None
+    assert (test_result.destination.level.name in claim.reaches.priority_levels) == (claim.kind == "never")
+    check_witness(test_result, known)
 
 
 @pytest.mark.parametrize("world", ["authenticated", "any"])
@@ -83,10 +87,10 @@ def test_witness_has_few_groups(world: str) -> None:
     teams = [schema(f"t{at}", level[at % 2], 1000 + at, {"kind": "Group", "group": {"name": f"t{at}"}}) for at in many]
     known = built([*OURS, *teams])
     tests = [{"always": {"subject": {"group": f"t{at}"}, "resources": "pods", "reaches": level[at % 2]}} for at in many]
-    for said in run(suite({"tests": tests, "world": world}), known, NEWEST):
-        check_refutation(said, known)
-        assert said.request is not None
-        assert len(said.request.digest.user.groups) <= 3
+    for test_result in run(suite({"tests": tests, "world": world}), known, NEWEST):
+        check_refutation(test_result, known)
+        assert test_result.request is not None
+        assert len(test_result.request.digest.user.groups) <= 3
 
 
 def test_batches_have_all_expectations_in_order() -> None:

@@ -267,8 +267,10 @@ def _property(body: str) -> Property:
 )  # fmt: skip
 def test_omitted_keys_match_everything(body: str, resource_rules: list[Any], non_resource_rules: list[Any]) -> None:
     rule = _property(body).requests
-    assert list(rule.resource_rules) == [ResourcePolicyRule(*each) for each in resource_rules]
-    assert list(rule.non_resource_rules) == [NonResourcePolicyRule(*each) for each in non_resource_rules]
+    assert list(rule.resource_rules) == [ResourcePolicyRule(*resource_rule) for resource_rule in resource_rules]
+    assert list(rule.non_resource_rules) == [
+        NonResourcePolicyRule(*non_resource_rule) for non_resource_rule in non_resource_rules
+    ]
 
 
 def test_subject_may_be_a_list() -> None:
@@ -305,7 +307,7 @@ def test_groups_are_joined() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "description"),
     [
         ("subject: {user: '*'}", "request"),
         ("verbs: get", "request to get"),
@@ -323,5 +325,5 @@ def test_groups_are_joined() -> None:
         ("nonResourceURLs: [/a, /b], verbs: get", "request to get for /a or /b"),
     ],
 )
-def test_requests_are_described(body: str, said: str) -> None:
-    assert describe_requests(_property(body).requests) == said
+def test_requests_are_described(body: str, description: str) -> None:
+    assert describe_requests(_property(body).requests) == description

@@ -1,4 +1,4 @@
-"""A small world, enumerated without a look at the proof engine: users, requests, and what they match."""
+"""Enumeration of a small world without the proof engine: users, requests, and their matches."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ from apflint.proofs.request_space import (
     Point,
     World,
     has_authentic_groups,
+    is_in_scope,
+    make_point,
     rank,
 )
 from apflint.proofs.request_space import make_digest as digest_of
@@ -56,7 +58,8 @@ SWAPS: tuple[dict[str, str], ...] = (
     {'"/version/"': '"/debug/pprof/heap"', '"nodes"': '"status"', '"system:masters"': '"system:serviceaccounts:N_"'},
     {'"/hea"': '"/api/v1/pods"', '"//healthz"': '"/api/"', '"nodes"': '""', '"kube-system"': '"a/b"'},
 )
-"""Other values in place of those of the strategies: for the groups that authentication rules, and what it excludes."""
+"""Replacements for values of the strategies: values for groups that authentication assigns, and for users that it
+excludes."""
 
 
 SWAPPED = st.tuples(FLOW_SCHEMAS, st.sampled_from(SWAPS)).map(lambda drawn: _swapped(*drawn))
@@ -175,25 +178,26 @@ def _subsets(groups: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 @cache
-def who(world: World) -> tuple[UserInfo, ...]:
+def list_users(world: World) -> tuple[UserInfo, ...]:
     if world == "any":
         return tuple(UserInfo(user, groups) for user in USERS for groups in _subsets(ALL_GROUPS))
     found = []
     for user in USERS:
         added = complete_groups(user, ())[0]
         if user.startswith("system:serviceaccount:") or user == "system:anonymous":
-            # Tokens of service accounts name their groups; a malformed name has none, and nobody has such a name.
+            # The groups of service accounts follow from their names. Authentication reports no service account with a
+            # malformed name.
             found += [UserInfo(user, added)] if len(added) != 1 or user == "system:anonymous" else []
             continue
-        # With a group that is named, nothing but what authentication adds is added to a node.
+        # If a request names a group, authentication adds no other groups to a node.
         subsets = (("system:authenticated", *groups) for groups in _subsets(FREE_GROUPS))
         found += [UserInfo(user, complete_groups(user, groups)[0]) for groups in subsets]
     return tuple(found)
 
 
 @cache
-def what() -> tuple[RequestDigest, ...]:
-    """Requests by nobody that a server can be sent and classifies."""
+def list_userless_requests() -> tuple[RequestDigest, ...]:
+    """Return requests without a user that a server can receive and classifies."""
     found = []
     for verb, group, resource, namespace in itertools.product(VERBS, API_GROUPS, RESOURCES, NAMESPACES):
         if resource == "status" and namespace:
@@ -210,21 +214,21 @@ def what() -> tuple[RequestDigest, ...]:
 def requests(
     config: Configuration, world: World, *more: Any, users: Iterable[UserInfo] | None = None
 ) -> list[RequestDigest]:
-    """One request for each way in which users and requests match these rules: together they say all there is to say."""
+    """Return one request for each combination of matching rules. Together, they represent all requests."""
     rules = [rule for schema in config.order for rule in schema.spec.rules] + list(more)
     subjects = dict.fromkeys(subject for rule in rules for subject in rule.subjects)
-    resource = dict.fromkeys(each for rule in rules for each in rule.resource_rules)
-    other = dict.fromkeys(each for rule in rules for each in rule.non_resource_rules)
-    candidates = who(world) if users is None else users
-    different = {tuple(matches_subject(user, each) for each in subjects): user for user in candidates}
+    resource = dict.fromkeys(resource_rule for rule in rules for resource_rule in rule.resource_rules)
+    other = dict.fromkeys(non_resource_rule for rule in rules for non_resource_rule in rule.non_resource_rules)
+    candidates = list_users(world) if users is None else users
+    different = {tuple(matches_subject(user, subject) for subject in subjects): user for user in candidates}
     asked = {}
-    for each in what():
+    for each in list_userless_requests():
         info = each.request_info
         if info.is_resource_request:
             key = tuple(matches_resource_policy_rule(info, rule) for rule in resource)
         else:
             key = tuple(matches_non_resource_policy_rule(info, rule) for rule in other)
-        asked[info.is_resource_request, key] = info
+        asked[info.is_resource_request, key, is_in_scope(make_point(each))] = info
     return [RequestDigest(info, user) for user in different.values() for info in asked.values()]
 
 
@@ -234,7 +238,7 @@ def parts(config: Configuration) -> Iterator[Part]:
 
 
 def deciding(resolution: Resolution) -> list[tuple[int, Any]]:
-    """The parts that decide, as `explain` reports them."""
+    """Return the matching parts of a request, as `explain` reports them."""
     schema, found = resolution.flow_schema, resolution.matched_by
     paths: list[Any] = [("metadata", "name")]
     if found is not None:
@@ -267,7 +271,7 @@ def outermost(dead: list[Part]) -> list[Part]:
 
 
 def replays(config: Configuration, found: Witness, world: World) -> Resolution:
-    """Where the make_witness goes; its words and its record must mean the very same request."""
+    """Return the destination of a witness. Its command line and its record must describe the same request."""
     resolution = classify(config, found.digest)
     assert is_seen_by_apf(found.digest.request_info)
     assert world == "any" or has_authentic_groups(found.digest.user.name, found.digest.user.groups)
@@ -279,7 +283,7 @@ def replays(config: Configuration, found: Witness, world: World) -> Resolution:
 
 
 def spoken(words: tuple[str, ...]) -> RequestDigest:
-    """The request that `apflint explain` makes of these arguments, read as a command line is."""
+    """Return the request that `apflint explain` parses from these arguments."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--as", dest="user")
@@ -294,7 +298,7 @@ def spoken(words: tuple[str, ...]) -> RequestDigest:
 
 
 def overlap(config: Configuration, a: FlowSchema, b: FlowSchema, world: World) -> Witness | None:
-    """A request by a realistic user that both match and that goes to the earlier of the two."""
+    """Return a request of a realistic user that both FlowSchemas match and the earlier one captures."""
     group = sorted((a, b), key=config.order.index)
     example = find_ties(Analysis(config, world), group, lambda *_: True, Budget(1, 9)).example
     assert example is None or [*example[:2]] == group
@@ -314,13 +318,17 @@ AUTHENTICATED = "system:authenticated"
 SOME_SYSTEM_USERS = tuple(user for user in SYSTEM_USERS if user != "system:kube-proxy")
 
 
-def by_rank(config: Configuration, *more: Any) -> Iterator[tuple[int, RequestDigest]]:
-    """Requests that stand for all, for each set of requesters; the enumeration merges users that the rules cannot tell apart."""
+def by_rank(config: Configuration, *more: Any) -> list[tuple[int, RequestDigest]]:
+    """Return representative requests by the first user set that sends them. Users whom the rules cannot distinguish are
+    merged."""
+    found = []
     for at, requesters in enumerate(PREFERRED):
-        users = [user for user in who("authenticated") if rank(PREFERRED, *user) == at]
+        users = [user for user in list_users("authenticated") if rank(PREFERRED, Point(*user, True, "list")) == at]
         assert users, requesters
-        yield from ((at, asked) for asked in requests(config, "authenticated", *more, users=users))
+        asked = requests(config, "authenticated", *more, users=users)
+        found += [(rank(PREFERRED, make_point(each)), each) for each in asked]
+    return sorted(found, key=lambda each: each[0])
 
 
 def rank_of(found: Witness | None) -> int | None:
-    return None if found is None else rank(PREFERRED, *found.digest.user)
+    return None if found is None else rank(PREFERRED, found.point)

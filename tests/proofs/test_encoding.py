@@ -1,14 +1,14 @@
-"""Models of the formula are requests that exist."""
+"""Every model of the formula is a possible request."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from support.builders import group
+from support.builders import group, service_account, user
 from support.configurations import schema
 
 from apflint.proofs.encoding import Encoding
-from apflint.proofs.request_space import is_possible, usual_groups
+from apflint.proofs.request_space import Requesters, is_possible, usual_groups
 from apflint.proofs.vocabulary import (
     build_vocabulary,
 )
@@ -27,3 +27,40 @@ def test_models_have_the_groups_that_authentication_gives() -> None:
     assert point is not None
     assert {*usual_groups(point.user)} <= {*point.groups}
     assert is_possible(point, "authenticated")
+
+
+def test_requests_by_a_set_without_some_users() -> None:
+    found = Encoding(build_vocabulary(rules(schema(user("system:kube-proxy"))), "authenticated"))
+    proxy = found.subject(schema(user("system:kube-proxy")).spec.rules[0].subjects[0])
+    assert found.solve(proxy, by=Requesters("system")) is not None
+    assert found.solve(proxy, by=Requesters("system", without=("system:kube-",))) is None
+
+
+def test_no_system_users_without_authentication() -> None:
+    node = schema(user("system:node:node-1"))
+    found = Encoding(build_vocabulary(rules(node), "any"))
+    matched = found.subject(node.spec.rules[0].subjects[0])
+    assert found.solve(matched) is not None
+    assert found.solve(matched, by=Requesters("system")) is None
+
+
+def test_all_service_accounts_of_a_namespace_match_their_subject() -> None:
+    accounts = schema(service_account("ci", "*"))
+    found = Encoding(build_vocabulary(rules(accounts), "authenticated"))
+    subject = found.subject(accounts.spec.rules[0].subjects[0])
+    point = found.solve(subject)
+    assert point is not None
+    assert point.user.startswith("system:serviceaccount:ci:")
+    other = found.solve(-subject)
+    assert other is not None
+    assert not other.user.startswith("system:serviceaccount:ci:")
+
+
+def test_no_groups_other_than_those_of_the_model_are_reported() -> None:
+    named = rules(schema(group("dev")), schema(group("ops")))
+    found = Encoding(build_vocabulary(named, "any"))
+    dev, ops = (found.subject(rule.subjects[0]) for rule in named)
+    for wanted, literals in ((("dev",), (dev, -ops)), (("ops",), (ops, -dev)), ((), (-dev, -ops))):
+        point = found.solve(*literals)
+        assert point is not None
+        assert point.groups == wanted

@@ -1,4 +1,4 @@
-"""The examples of policy tests, diffs and reachability proofs are requests of ordinary users whenever there are any."""
+"""Examples in policy tests, diffs and reachability findings are requests of ordinary users if such requests exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEAM = flow_schema("team", "workload-high", 450, subjects=[group("dev")], resour
 
 
 def users(out: str) -> set[str]:
-    """The users of all commands in a text, with the groups that are named."""
+    """Return the users of all commands in a text, with the named groups."""
     commands = (shlex.split(line) for line in re.findall(r"apflint explain (\S+ .*--as.*)", out))
     return {" ".join(words[words.index("--as") + 1 :]).partition(" -f ")[0] for words in commands}
 
@@ -31,7 +31,7 @@ def users(out: str) -> set[str]:
         ("workload-high", "alice --as-group dev"),
         ("exempt", "alice --as-group dev"),
         ("global-default", "alice --as-group dev"),
-        # No other users reach it.
+        # No other users reach this FlowSchema.
         ("system", "system:node:node-1 --as-group dev --as-group system:nodes"),
     ],
 )

@@ -22,10 +22,8 @@ from apflint.evaluate.match import (
     matches_flow_schema,
     matches_policy_rule,
 )
-from apflint.proofs.one_configuration import Analysis, Part
-from apflint.proofs.request_space import (
-    World,
-)
+from apflint.proofs.one_configuration import Analysis, Claim, Part
+from apflint.proofs.request_space import ANYBODY
 from apflint.proofs.two_configurations import Comparison
 from apflint.releases import RELEASES, parse_release
 
@@ -87,7 +85,7 @@ BUILDER = service_account("dev", "builder")
 
 
 def is_taken(first: FlowSchema, second: FlowSchema, world: World) -> bool:
-    """Whether the first shadows the second if only `exempt` comes before both."""
+    """Return whether the first FlowSchema shadows the second if only `exempt` comes before both."""
     made = [
         each._replace(metadata=each.metadata._replace(name=name), spec=each.spec._replace(matching_precedence=1))
         for each, name in ((first, "first"), (second, "second"))
@@ -102,7 +100,7 @@ def is_taken(first: FlowSchema, second: FlowSchema, world: World) -> bool:
 @given(SWAPPED, st.sampled_from(WORLDS))
 def test_reachable_parts_are_those_of_an_enumeration(values: list[dict[str, Any]], world: World) -> None:
     config = build_configuration(objects(values), BUILT_IN)
-    reached = {key for each in requests(config, world) for key in deciding(classify(config, each))}
+    reached = {key for request in requests(config, world) for key in deciding(classify(config, request))}
     dead = [part for part in parts(config) if (id(part.schema), part.path) not in reached]
     analysis = Analysis(config, world)
     assert names(analysis.find_unreachable()[0]) == names(outermost(dead))
@@ -124,7 +122,7 @@ def test_requests_in_sets_are_those_of_an_enumeration(
     conditions = [rule for schema in objects(others).flow_schemas for rule in schema.spec.rules][:2]
     answers = Analysis(config, world, conditions)
     for condition in conditions:
-        asked = [each for each in requests(config, world, condition) if matches_policy_rule(each, condition)]
+        asked = [request for request in requests(config, world, condition) if matches_policy_rule(request, condition)]
         goes = {classify(config, each).flow_schema.name for each in asked}
         for schema in config.order:
             found = answers.find_request_in(condition, (schema,))
@@ -138,6 +136,32 @@ def test_requests_in_sets_are_those_of_an_enumeration(
         left = answers.find_request_in(condition, config.order, rest)
         assert (left is not None) == bool(kept)
         assert left is None or not any(matches_policy_rule(left.digest, other) for other in rest)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(SWAPPED, SWAPPED, st.sampled_from(WORLDS))
+def test_proven_claims_are_those_of_an_enumeration(
+    values: list[dict[str, Any]], others: list[dict[str, Any]], world: World
+) -> None:
+    config = build_configuration(objects(values), BUILT_IN)
+    conditions = [rule for schema in objects(others).flow_schemas for rule in schema.spec.rules][:2]
+    answers = Analysis(config, world, conditions)
+    for condition in conditions:
+        rest = tuple(each for each in conditions if each is not condition)
+        asked = [
+            request
+            for request in requests(config, world, *conditions)
+            if matches_policy_rule(request, condition)
+            and not any(matches_policy_rule(request, other) for other in rest)
+        ]
+        goes = {classify(config, each).flow_schema.name for each in asked}
+        proven = answers.prove([Claim(schema, condition, rest, (ANYBODY,)) for schema in config.order])
+        assert {config.order[index].name for index in proven} == goes
+        for index, found in proven.items():
+            assert replays(config, found, world).flow_schema is config.order[index]
+            assert matches_policy_rule(found.digest, condition)
+            assert not any(matches_policy_rule(found.digest, other) for other in rest)
 
 
 @pytest.mark.slow
@@ -173,8 +197,8 @@ def test_all_unreachable_parts_can_be_removed_at_once(values: list[dict[str, Any
         if Part(schema) not in dead or schema.name == "catch-all"
     )
     fewer = config._replace(order=order)
-    for each in requests(config, world):
-        assert place(classify(fewer, each)) == place(classify(config, each))
+    for request in requests(config, world):
+        assert place(classify(fewer, request)) == place(classify(config, request))
 
 
 @pytest.mark.parametrize("number", sorted(recorded()))
@@ -235,7 +259,7 @@ def test_empty_flow_schema_matches_nothing(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("verbs", "resources", "asked"),
     [
-        (["get", "watch", "list"], ["pods/log"], "watch"),  # a log that is not watched is long-running, and not seen
+        (["get", "watch", "list"], ["pods/log"], "watch"),  # `get` of a log is long-running and not classified
         (["get", "list"], ["pods/log"], None),
         (["list", "get", "deletecollection"], [""], "get"),
         (["list", "deletecollection"], [""], None),
@@ -284,12 +308,13 @@ def test_shadows_are_in_matching_order() -> None:
         assert [(part.rule, part.member, part.entry) for part in found] == parts_of_it
 
 
-@pytest.mark.parametrize("name", [each.name for each in RELEASES])
+@pytest.mark.parametrize("name", [release.name for release in RELEASES])
 def test_unreachable_parts_of_the_built_in_objects(name: str) -> None:
     config = build_configuration(Objects(), builtin.load_objects(parse_release(name)))
     dead: list[Any] = [("global-default" if name == "1.18" else "catch-all", ("metadata", "name"))]
     if int(name[2:]) < 34:
-        # Rule 1 for the leases of controllers takes service accounts of kube-system, which system-leader-election has taken.
+        # Rule 1 for the leases of controllers matches service accounts of kube-system, whose requests
+        # system-leader-election captures.
         dead.insert(0, ("workload-leader-election", ("spec", "rules", 0, "resourceRules", 1)))
     assert names(Analysis(config).find_unreachable()[0]) == dead
 
@@ -298,7 +323,8 @@ def test_catch_all_captures_users_in_no_group() -> None:
     config = build_configuration(Objects(), BUILT_IN)
     (catch_all,) = (each for each in config.order if each.name == "catch-all")
     assert [*Analysis(config).find_unreachable([catch_all])[0]] == [Part(catch_all)]
-    # Its rules match nobody whom global-default leaves, but a server takes it where nothing matches.
+    # The rules of catch-all match no request that global-default leaves, but a server uses catch-all if no FlowSchema
+    # matches.
     assert [*Analysis(config, "any").find_unreachable([catch_all])[0]] == [Part(catch_all, 0)]
 
 
@@ -377,7 +403,7 @@ def test_requests_in_sets_prefer_ordinary_users(values: list[dict[str, Any]], ot
         (BUILDER, service_account("dev", "*"), False, False),
         (BUILDER, user("system:serviceaccount:dev:builder"), True, True),
         (user("system:serviceaccount:dev:"), service_account("dev", "*"), False, False),
-        (user("bob"), user("system:serviceaccount:no"), True, False),  # authentication gives no such user
+        (user("bob"), user("system:serviceaccount:no"), True, False),  # authentication reports no such user
         (user("bob"), service_account("N_", "*"), True, False),
         (user("bob"), group("system:serviceaccounts:N_"), True, False),
     ],
@@ -434,7 +460,7 @@ def test_shadowing_resource_rules(first: dict[str, Any], second: dict[str, Any],
         (["/"], ["/healthz"], True),
         (["/healthz"], ["/healthz/etcd"], True),
         (["/healthz"], ["/healthz/*"], True),
-        (["/healthz/*"], ["/healthz"], False),  # not /healthz itself
+        (["/healthz/*"], ["/healthz"], False),  # the pattern does not match /healthz itself
         (["/healthz*"], ["/healthz"], False),
         (["/healthz/", "/healthz"], ["/healthz"], True),
         (["/heal"], ["/healthz"], False),
@@ -461,3 +487,57 @@ def test_subject_that_captures_one_request_of_a_group_is_not_its_shadow() -> Non
     (mine,) = (each for each in config.order if each.name == "x")
     (found,) = Analysis(config, "any").find_shadows(Part(mine, 0, "subjects", 2))
     assert found.entry == 0
+
+
+def _shadowed(rules: int) -> tuple[Configuration, FlowSchema]:
+    """Return a configuration, and its last FlowSchema, which another FlowSchema shadows. It has some rules with 2 users."""
+    everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+    everybody = [
+        {"kind": "Group", "group": {"name": name}} for name in ("system:authenticated", "system:unauthenticated")
+    ]
+    spec: dict[str, Any] = {"priorityLevelConfiguration": {"name": "exempt"}}
+    own = [
+        {"subjects": [user(f"a{number}"), user(f"b{number}")], "resourceRules": [everything]} for number in range(rules)
+    ]
+    first = {**spec, "matchingPrecedence": 1, "rules": [{"subjects": everybody, "resourceRules": [everything]}]}
+    values = [
+        {"kind": "FlowSchema", "name": "first", "spec": first},
+        {"kind": "FlowSchema", "name": "last", "spec": {**spec, "matchingPrecedence": 2, "rules": own}},
+    ]
+    config = build_configuration(objects(values), BUILT_IN)
+    return config, next(schema for schema in config.order if schema.name == "last")
+
+
+def test_estimated_work_of_a_part() -> None:
+    """Each FlowSchema costs 1, and each rule before the part and each sibling in its list costs 8."""
+    config, last = _shadowed(3)
+    analysis, own = Analysis(config), len(config.order)
+    assert analysis.estimate_work(Part(last)) == own
+    assert [analysis.estimate_work(Part(last, rule)) for rule in range(3)] == [own, own + 8, own + 16]
+    assert analysis.estimate_work(Part(last, 0, "subjects", 1)) == own + 8 * 2
+    assert analysis.estimate_work(Part(last, 2, "resourceRules", 0)) == own + 8 * (2 + 1)
+
+
+@pytest.mark.parametrize(("bound", "is_analyzed"), [(0, True), (-1, False)])
+def test_flow_schemas_beyond_the_bound_of_work_are_named(
+    bound: int, is_analyzed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, last = _shadowed(1)
+    work = sum(Analysis(config).estimate_work(part) for part in (Part(last),))
+    monkeypatch.setattr("apflint.proofs.one_configuration.MAX_REACHABILITY_WORK", work + bound)
+    parts, not_analyzed = Analysis(config).find_unreachable([last])
+    assert (parts, not_analyzed) == (((Part(last),), (last,)[1:]) if is_analyzed else ((), (last,)))
+
+
+@pytest.mark.parametrize(("url", "verb", "is_reachable"), [
+    ("/version", "get", True),
+    ("/api/v1/proxy", "get", False),  # a path of resources
+    ("/apis/x/proxy/*", "*", True),
+    ("/debug/pprof/profile", "get", False),  # long-running, except for watches
+    ("/debug/pprof/profile", "watch", True),
+    ("/debug/pprof/profile", "*", True),
+])  # fmt: skip
+def test_paths_of_requests(url: str, verb: str, is_reachable: bool) -> None:
+    mine = schema_for(user("alice"), path=True, verbs=[verb], nonResourceURLs=[url])
+    found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).find_request(mine)
+    assert (found is not None) is is_reachable

@@ -1,4 +1,4 @@
-"""The quick test for FlowSchemas that share requests denies it only if they share none."""
+"""The quick overlap test returns False only if two FlowSchemas match no common request."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_overlapping_subjects(one: dict[str, Any], other: dict[str, Any], meet: 
         (f"{ACCOUNTS}:qa", False),
         (AUTHENTICATED, True),
         ("system:unauthenticated", False),
-        ("system:masters", False),  # whoever is put there, a service account is in its own three groups and no other
+        ("system:masters", False),  # only users are in this group: a service account is in its own three groups only
         ("dev", False),
         ("*", True),
     ],
@@ -120,12 +120,12 @@ def test_overlapping_entries(world: World) -> None:
         assert not meet({field: []}, {})
         assert meet({field: ["a", "b"]}, {field: ["b", "c"]})
         assert meet({field: ["a"]}, {})
-        assert not meet({field: ["a"]}, {field: ["*", "b"]})  # a star counts only alone
+        assert not meet({field: ["a"]}, {field: ["*", "b"]})  # `*` is a wildcard only if it is the only item
     assert not meet({"namespaces": ["a"], "clusterScope": False}, {"namespaces": ["b"]})
     assert not meet({"namespaces": [], "clusterScope": True}, {"clusterScope": False})
     assert meet({"namespaces": [], "clusterScope": True}, {"namespaces": ["b"]})
     assert meet({"namespaces": ["b"], "clusterScope": False}, {"namespaces": ["b"], "clusterScope": False})
     assert meet({}, {}, path=True)
-    assert meet({"nonResourceURLs": ["/a"]}, {"nonResourceURLs": ["/b"]}, path=True)  # left to the solver
+    assert meet({"nonResourceURLs": ["/a"]}, {"nonResourceURLs": ["/b"]}, path=True)  # undecided: left to the solver
     assert not meet({"verbs": ["get"]}, {"verbs": ["put"]}, path=True)
     assert not may_overlap(schema(user("alice")), schema(user("alice"), path=True), world)

@@ -1,4 +1,4 @@
-"""The requests that exist, and sets of users."""
+"""Possible requests, and sets of users."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from apflint.proofs.request_space import (
     has_authentic_groups,
     is_authentic_user,
     is_free_group,
+    is_in_scope,
     is_long_running_path,
     is_ordinary_user,
     is_possible,
@@ -103,7 +104,7 @@ def test_resource_paths_are_those_of_the_server(segments: list[str]) -> None:
     try:
         info = parse_request_info("GET", path)
     except UserError:
-        assert is_resource_path(path)  # a resource that the server cannot make out
+        assert is_resource_path(path)  # a resource path without a valid resource
     else:
         assert is_resource_path(path) is info.is_resource_request
 
@@ -192,9 +193,48 @@ def test_possible_requests(point: Point, there_is: bool) -> None:
     ],
 )
 def test_rank_is_the_first_set_that_includes_a_user(user: str, groups: tuple[str, ...], requesters: Any) -> None:
-    assert PREFERRED[rank(PREFERRED, user, groups)] is requesters
-    assert Requesters("system", user).include(user, groups) == (requesters is SYSTEM)
-    assert not Requesters("system", "system:other").include(user, groups)
+    point = Point(user, groups, True, "get", "", "nodes")
+    assert PREFERRED[rank(PREFERRED, point)] is requesters
+    assert Requesters("system", user).send(point) == (requesters is SYSTEM)
+    assert not Requesters("system", "system:other").send(point)
+    assert rank(PREFERRED, point._replace(namespace="dev")) == PREFERRED.index(ANYBODY)
+
+
+@pytest.mark.parametrize(
+    ("api_group", "resource", "namespace", "in_scope"),
+    [
+        ("", "nodes", "", True),
+        ("", "nodes", "dev", False),
+        ("", "nodes/status", "dev", False),
+        ("storage.k8s.io", "storageclasses", "dev", False),
+        ("example.com", "nodes", "dev", True),
+        ("", "namespaces", "dev", True),
+        ("", "pods", "dev", True),
+        ("", "pods", "", True),
+        ("example.com", "widgets", "dev", True),
+    ],
+)
+def test_no_client_asks_for_a_cluster_scoped_resource_in_a_namespace(
+    api_group: str, resource: str, namespace: str, in_scope: bool
+) -> None:
+    point = Point("alice", (AUTHENTICATED,), True, "get", api_group, resource, namespace)
+    assert is_in_scope(point) is in_scope
+    assert is_possible(point, "authenticated")
+    assert ORDINARY.send(point) is in_scope
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        Point("alice", (AUTHENTICATED,), True, "watch", "", "pods", "dev"),
+        Point("alice", (AUTHENTICATED,), True, "watch", "", "pods/log", "dev"),
+        Point("alice", (AUTHENTICATED,), False, "watch", path="/debug/pprof/heap"),
+    ],
+)
+def test_watches_are_possible_only_if_the_server_classifies_them(point: Point) -> None:
+    assert is_possible(point, "authenticated")
+    assert not is_possible(point, "authenticated", watches=False)
+    assert is_possible(point._replace(verb="list", resource="pods", path="/x"), "authenticated", watches=False)
 
 
 def test_digest_has_only_what_is_matched() -> None:
@@ -204,3 +244,14 @@ def test_digest_has_only_what_is_matched() -> None:
     scale = Point(*alice, True, "update", "apps", "deployments/scale", "dev")
     info = RequestInfo(True, "update", "", "apps", "", "dev", "deployments", "scale", "", "")
     assert digest_of(scale) == RequestDigest(info, alice)
+
+
+def test_sets_without_some_users() -> None:
+    def lists_pods(account: str) -> Point:
+        return Point(account, usual_groups(account), True, "list", resource="pods", namespace="kube-system")
+
+    account, other = "system:serviceaccount:kube-system:x", "system:serviceaccount:ci:x"
+    requesters = Requesters("system", without=("system:serviceaccount:kube-", "system:kube-"))
+    assert SYSTEM.send(lists_pods(account))
+    assert not requesters.send(lists_pods(account))
+    assert requesters.send(lists_pods(other))

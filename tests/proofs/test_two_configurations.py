@@ -1,4 +1,4 @@
-"""Proofs about two configurations, compared with enumerations, and how few of them need the solver."""
+"""Proofs about two configurations, compared with enumerations, and the number of questions to the solver."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.builders import group
+from support.builders import effective, flow_schema, group
 from support.configurations import BUILT_IN, Objects, objects
 
 from apflint.evaluate.classify import classify
@@ -50,7 +50,7 @@ MANY = 40
 
 
 def teams(names: list[int], level: str = "workload-low", verbs: tuple[str, ...] = ("get", "list")) -> Configuration:
-    """A FlowSchema for each team, in this order."""
+    """Return a FlowSchema for each team, in this order."""
     rule = {"verbs": verbs, "apiGroups": [""], "resources": ["pods"], "clusterScope": True, "namespaces": ["*"]}
     values: list[dict[str, Any]] = [
         {
@@ -77,7 +77,7 @@ def names(moves: list[Move]) -> set[tuple[str, str]]:
 
 @pytest.fixture
 def questions(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The questions to the solver."""
+    """Record the questions to the solver."""
     asked: list[object] = []
     solve = Formula.solve
 
@@ -99,8 +99,8 @@ def test_moves_are_those_of_an_enumeration(
     new = build_configuration(objects(old_values[:1] + new_values), BUILT_IN)
     both = [rule for schema in new.order for rule in schema.spec.rules]
     expected = set()
-    for each in requests(old, world, *both):
-        before, after = classify(old, each), classify(new, each)
+    for request in requests(old, world, *both):
+        before, after = classify(old, request), classify(new, request)
         if place(before) != place(after):
             expected.add((place(before), place(after)))
     moves = list(Comparison(old, new, world).find_moves())
@@ -193,7 +193,51 @@ def test_questions_about_two_configurations_share_a_formula(monkeypatch: pytest.
     there = [old.order[position(old, f"team-{name}")] for name in range(9)]
     comparison = Comparison(new, old)
     for one, other in product(range(9), repeat=2):
-        # The lower number was first, and the higher one is now.
+        # The FlowSchema with the lower precedence number was first. Now the other one is first.
         found = comparison.find_passage([at[one]], [there[other]])
         assert (found is not None) == (one >= other)
     assert len(made) == 1
+
+
+def known(*manifests: Any, kubernetes: str = "1.36") -> Configuration:
+    return effective(*manifests, kubernetes=kubernetes).assumed
+
+
+def test_examples_are_requests_that_clients_send() -> None:
+    """No client requests `nodes` in a namespace, unless nothing else moves."""
+    for resources, expected in (
+        (["nodes", "secrets"], "secrets"),
+        (["nodes", "zebras"], "zebras"),
+        (["nodes"], "nodes"),
+    ):
+        entry = {"verbs": ["*"], "apiGroups": [""], "resources": resources, "namespaces": ["team-a"]}
+        mine = flow_schema("mine", "workload-high", 700, subjects=[group("dev")], resources=[entry])
+        for moves in (Comparison(known(), known(mine)).find_moves(), Comparison(known(mine), known()).find_moves()):
+            ordinary = [move for move in moves if "global-default" in (move.from_schema.name, move.to_schema.name)]
+            assert [move.witness.point.resource for move in ordinary] == [expected]
+    assert [*Comparison(known(), known(mine), among=REALISTIC).find_moves()] == []
+
+
+@pytest.mark.parametrize(("old", "new", "moves"), [("1.21", "1.21", 0), ("1.21", "1.22", 0), ("1.22", "1.22", 1)])
+def test_watches_move_only_if_both_servers_classify_them(old: str, new: str, moves: int) -> None:
+    entry = {"verbs": ["watch"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
+    mine = flow_schema("mine", "workload-high", 700, subjects=[group("dev")], resources=[entry], version="v1beta1")
+    comparison = Comparison(known(kubernetes=old), known(mine, kubernetes=new))
+    found = [move for move in comparison.find_moves() if place_of(move.to_schema)[0] == "mine"]
+    assert len([move for move in found if move.from_schema.name == "global-default"]) == moves
+    assert bool(found) is bool(moves)
+    assert all(move.witness.point.verb == "watch" for move in found)
+
+
+def test_comparison_with_another_old_configuration_shares_the_formula() -> None:
+    first = flow_schema("first", "workload-high", 700, subjects=[group("dev")])
+    second = flow_schema("second", "workload-low", 800, subjects=[group("dev")])
+    both = Comparison(known(), known(first, second))
+    other = both.with_old(known(second))
+    assert other.encoding is both.encoding
+    schemas = {schema.name: schema for schema in other.old.configuration.order}
+    target = next(schema for schema in other.new.configuration.order if schema.name == "first")
+    witness = other.find_passage([schemas["second"]], [target])
+    assert witness is not None
+    assert other.old.resolve(witness.point).flow_schema.name == "second"
+    assert both.old.resolve(witness.point).flow_schema.name == "global-default"

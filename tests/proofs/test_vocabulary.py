@@ -1,4 +1,4 @@
-"""The values that stand for all."""
+"""Representative values of the attributes of requests."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_namespace_is_numbered_if_all_ordinary_ones_have_accounts() -> None:
     known = build_vocabulary(
         rules(*(schema(service_account(name, "x")) for name in (*NAMESPACES, "team-1"))), "authenticated"
     )
-    assert any(each.startswith("system:serviceaccount:team-2:") for each in known.users.values)
+    assert any(value.startswith("system:serviceaccount:team-2:") for value in known.users.values)
 
 
 def test_names_are_numbered_if_all_ordinary_ones_are_mentioned() -> None:
@@ -102,7 +102,9 @@ def test_names_are_numbered_if_all_ordinary_ones_are_mentioned() -> None:
     assert found.resources.values[-1] == "widgets1"
     assert found.namespaces.values[1] == "team-1"
     assert build_vocabulary(rules(*(schema(user(name)) for name in USERS)), "any").users.values[0] == "user-1"
-    paths = schema(group("*"), path=True, verbs=list(HTTP_VERBS), nonResourceURLs=[f"/{each}" for each in SEGMENTS])
+    paths = schema(
+        group("*"), path=True, verbs=list(HTTP_VERBS), nonResourceURLs=[f"/{segment}" for segment in SEGMENTS]
+    )
     other = build_vocabulary(rules(paths), "any")
     assert other.http_verbs.values[-1] == "x-method1"
     assert other.paths.values[-1] == "/other1"
@@ -111,7 +113,8 @@ def test_names_are_numbered_if_all_ordinary_ones_are_mentioned() -> None:
 def test_verbs_and_methods() -> None:
     everybody = {"kind": "Group", "group": {"name": "*"}}
     found = build_vocabulary(rules(schema(everybody, verbs=["get", "gte"])), "any").verbs
-    # A list (and a deletecollection) is of no single object, a watch may be long-running; all others are alike.
+    # `list` and `deletecollection` do not name an object, and `watch` may be long-running. All other verbs are
+    # equivalent.
     assert found.values == ("list", "get", "create", "watch")
     assert [found.values[at] for at in found.covers["get", "gte"]] == ["get"]
     methods = build_vocabulary(rules(schema(everybody, path=True, verbs=["get", "purge"])), "any").http_verbs
@@ -130,7 +133,7 @@ def test_resources_with_other_traits_are_other_values() -> None:
 def test_resource_paths_are_not_values() -> None:
     everybody = {"kind": "Group", "group": {"name": "*"}}
     urls = ["/api/v1/pods"], ["/x"], ["relative"], ["/y", "/apis/apps/v1/deployments"]
-    found = build_vocabulary(rules(*(schema(everybody, path=True, nonResourceURLs=each) for each in urls)), "any").paths
+    found = build_vocabulary(rules(*(schema(everybody, path=True, nonResourceURLs=url) for url in urls)), "any").paths
     assert found.values == ("/x", "/y", "/metrics")
     assert sorted(found.covers.values()) == [(), (), (0,), (1,)]
 
@@ -141,7 +144,7 @@ def test_path_below_a_prefix() -> None:
     assert _path_under("/a{b}/", {"/a{b}/"}, known) == "/a{b}/other1"
     assert _path_under(None, {"/a/"}, known) == "/metrics"
     assert _path_under(None, {"/a/", "/"}, known) is None
-    # Below /api/v1/ everything is a resource but more slashes.
+    # Below /api/v1/, every path is that of a resource, except paths of slashes.
     assert _path_under("/api/v1/", {"/api/v1/"}, set()) == "/api/v1/"
     assert _path_under("/api/v1/", {"/api/v1/"}, {"/api/v1/"}) == "/api/v1//"
     assert _path_under("/api/v1/", {"/api/v1/", "/api/v1//"}, {"/api/v1/"}) is None

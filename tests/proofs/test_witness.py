@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support import builders, configurations
 from support.configurations import BUILT_IN, Objects
 
-from apflint.evaluate.authentication import complete_groups
+from apflint.evaluate.authentication import EXACT_GROUPS, complete_groups
 from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.match import (
     RequestDigest,
@@ -21,18 +21,34 @@ from apflint.evaluate.match import (
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.proofs.one_configuration import Analysis
 from apflint.proofs.request_space import (
+    ORDINARY,
+    PREFERRED,
     VERBS,
     Point,
+    Requesters,
     World,
     is_possible,
     is_resource_path,
     usual_groups,
 )
 from apflint.proofs.request_space import make_digest as digest_of
-from apflint.proofs.witness import _http, _in_scope, _other_resources, _other_users, make_witness, minimize
+from apflint.proofs.witness import (
+    NotReplayedError,
+    _http,
+    _in_scope,
+    _other_resources,
+    _other_users,
+    find_earliest,
+    find_witness,
+    make_witness,
+    minimize,
+)
 from apflint.requests.json_lines import parse_record
 
 from .enumeration import API_GROUPS, HTTP_VERBS, NAMESPACES, RESOURCES, spoken
+
+if TYPE_CHECKING:
+    from apflint.proofs.witness import Find
 
 AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
 
@@ -86,7 +102,7 @@ def test_ordinary_verb_is_preferred_in_an_unusual_scope(changes: dict[str, Any],
     ("groups", "users"),
     [
         ((AUTHENTICATED,), ["alice"]),
-        # Only nodes are in the group of nodes, so alice is tried outside of it first.
+        # Only nodes are in the group of nodes, so alice is first tried without this group.
         (("system:nodes", AUTHENTICATED), ["alice", "system:node:node-1"]),
     ],
 )
@@ -116,7 +132,7 @@ def test_order_of_users() -> None:
         ("authenticated", (*more, ("dev", "x"))),
     )
     for world, all_of_them in worlds:
-        found = [(each.user, each.groups) for each in _other_users(point, world)]
+        found = [(other_user.user, other_user.groups) for other_user in _other_users(point, world)]
         assert found == [(user, (*extra, *groups)) for user, groups in users for extra in all_of_them]
 
 
@@ -151,14 +167,89 @@ def test_unneeded_groups_are_dropped() -> None:
         assert found.user == "alice"
 
 
+@pytest.mark.parametrize(("path", "verb", "needed", "expected"), [
+    ("/logs/*", "put", "", ("/logs/", "get")),
+    ("/logs/*", "put", "/logs/*", ("/logs/*", "get")),
+    ("/logs/", "put", "", ("/logs/", "get")),
+])  # fmt: skip
+def test_path_and_method_are_plain(path: str, verb: str, needed: str, expected: tuple[str, str]) -> None:
+    """The star of a pattern is only in the path, and another method than GET is only there, if the claim needs it."""
+
+    def holds(point: Point) -> bool:
+        return not point.is_resource and point.path.startswith(needed)
+
+    def holds_for_method(point: Point) -> bool:
+        return holds(point) and point.verb == verb
+
+    start = Point("alice", (AUTHENTICATED,), False, verb, "", "", "", path)
+    found = minimize(start, holds, "authenticated")
+    assert (found.path, found.verb) == expected
+    found = minimize(start, holds_for_method, "authenticated")
+    assert (found.path, found.verb) == (expected[0], verb)
+
+
+PLAIN = Point("alice", (AUTHENTICATED,), True, "list", "", "pods", "default")
+CONTROLLER = PLAIN._replace(user="system:kube-scheduler")
+ODD = PLAIN._replace(groups=("system:nodes", AUTHENTICATED))
+
+
+def find_among(*points: Point) -> tuple[list[str], Find]:
+    """Return the kinds of requesters that are searched, and a search that returns the last point by such a requester."""
+    kinds: list[str] = []
+
+    def find(requesters: Requesters) -> Point | None:
+        kinds.append(requesters.kind)
+        return next((point for point in reversed(points) if requesters.send(point)), None)
+
+    return kinds, find
+
+
+def test_witness_is_by_the_first_requesters_that_send_one() -> None:
+    claims = (
+        ((), None, ["anybody"]),
+        ((PLAIN,), PLAIN, ["anybody"]),
+        ((CONTROLLER,), CONTROLLER, ["anybody", "ordinary", "system"]),
+        ((PLAIN, CONTROLLER), PLAIN, ["anybody", "ordinary"]),
+        ((PLAIN, CONTROLLER, ODD), PLAIN, ["anybody", "ordinary"]),
+        ((CONTROLLER, ODD), CONTROLLER, ["anybody", "ordinary", "system"]),
+    )
+    for points, first, searched in claims:
+        kinds, find = find_among(*points)
+        assert find_earliest(find, PREFERRED) == first
+        assert kinds == searched
+    assert find_earliest(find_among(ODD)[1], (ORDINARY,)) is None
+
+
+def test_witness_prefers_requesters_over_a_known_point() -> None:
+    """The user of the point cannot be replaced, but another request proves the claim, too."""
+    points = PLAIN, CONTROLLER
+    witness = find_witness(find_among(*points)[1], lambda point: point in points, "authenticated", point=CONTROLLER)
+    assert witness is not None
+    assert witness.point == PLAIN
+    witness = find_witness(find_among(CONTROLLER)[1], lambda point: point == CONTROLLER, "authenticated")
+    assert witness is not None
+    assert witness.point == CONTROLLER
+    assert find_witness(find_among()[1], lambda _: True, "authenticated") is None
+
+
+@pytest.mark.parametrize(
+    ("point", "is_confirmed", "among"), [(PLAIN, False, PREFERRED), (CONTROLLER, True, (ORDINARY,))]
+)
+def test_request_that_the_classifier_does_not_confirm_is_an_error(
+    point: Point, is_confirmed: bool, among: tuple[Requesters, ...]
+) -> None:
+    with pytest.raises(NotReplayedError):
+        find_witness(find_among()[1], lambda _: is_confirmed, "authenticated", among, point=point)
+
+
 def test_known_resources_are_tried_first() -> None:
     found = list(_other_resources(Point("alice", (AUTHENTICATED,), True, "get", "x.io", "deployments/scale", "dev")))
     things = [(each.api_group, each.resource) for each in found]
     assert things.index(("apps", "deployments/scale")) < things.index(("x.io", "deployments/scale"))
     assert things[-1] == ("x.io", "deployments/scale")
     kin = {
-        (each.api_group, each.resource)
-        for each in _other_resources(Point("a", (), True, "get", "batch", "widgets", "dev"))
+        (other_resource.api_group, other_resource.resource)
+        for other_resource in _other_resources(Point("a", (), True, "get", "batch", "widgets", "dev"))
     }
     assert {("batch", "jobs"), ("batch", "cronjobs"), ("batch", "widgets"), ("example.com", "widgets")} <= kin
     assert ("autoscaling", "horizontalpodautoscalers") not in kin
@@ -169,7 +260,7 @@ def test_known_resources_are_tried_first() -> None:
 
 
 def _bare(asked: RequestDigest) -> RequestDigest:
-    """Without what FlowSchemas do not look at."""
+    """Return the request without attributes that FlowSchemas do not match."""
     info = asked.request_info
     whole = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
     return digest_of(
@@ -263,3 +354,22 @@ def test_method_and_url(verb: str, group: str, resource: str, namespace: str, me
     point = Point("alice", (AUTHENTICATED,), True, verb, group, resource, namespace)
     assert _http(point) == (method, url)
     assert seen_as(method, url) == (verb, group, resource, namespace)
+
+
+@pytest.mark.parametrize(
+    ("name", "groups", "exact"),
+    [
+        ("alice", (AUTHENTICATED,), False),
+        ("alice", ("dev", AUTHENTICATED), False),
+        ("system:anonymous", ("system:unauthenticated",), False),
+        ("alice", ("dev",), True),
+        ("alice", (), True),
+    ],
+)
+def test_record_marks_groups_that_authentication_would_complete(
+    name: str, groups: tuple[str, ...], exact: bool
+) -> None:
+    record = make_witness(Point(name, groups, True, "get", "", "pods", "dev")).record
+    assert record["groups"] == list(groups)
+    assert (EXACT_GROUPS in record) is exact
+    assert parse_record(record).digest.user.groups == groups

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.audit_logs import ENGINES, FIXTURES, RECORDINGS, event, needs_duckdb, replay_each, write_log
+from support.reading import read_effective
 
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
-from apflint.inputs.audit_logs import find_audit_logs
 from apflint.releases import parse_release
 from apflint.replay.comparison import Destination, MovedRequest
 from apflint.replay.filters import Filter, parse_condition
 from apflint.replay.object_counts import StoredObjects
 from apflint.replay.running import ReplayOptions, compare
+from apflint.sources.audit_logs import find_audit_logs
 
 from .test_engines import events, known
 
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 
 def read(*paths: Path, kubernetes: str = "1.36") -> Effective:
-    options = ClusterOptions(parse_release(kubernetes), 600, isolated=True)
-    return read_cluster([str(path) for path in paths], options, str)
+    return read_effective([str(path) for path in paths], parse_release(kubernetes), 600, isolated=True)
 
 
 def write_objects(path: Path, *specs: dict[str, Any]) -> Path:
@@ -99,10 +98,28 @@ def test_move_to_another_level(engine: str, log: Path, tmp_path: Path) -> None:
     assert move.first == MovedRequest("c", START, "alice", "list", "pods", "team-a")
     assert comparison.changed
     assert comparison.levels == ("global-default", "tenant")
+    # The old configuration has no level `tenant`, and both have other seats.
+    assert (comparison.levels_with_other_limits, comparison.levels_with_other_seats, comparison.classified) == (2, 2, 4)
     peaks = [
         {level.name: level.peaks[0].seats for level in report.levels} for report in (comparison.old, comparison.new)
     ]
     assert peaks == [{"global-default": 3}, {"tenant": 2, "global-default": 1}]
+
+
+def test_requests_that_no_configuration_classifies(tmp_path: Path) -> None:
+    requests = event(requestURI="/api/v1/namespaces/a/pods/b/exec", verb="create")
+    requests["objectRef"] = {"resource": "pods", "subresource": "exec", "namespace": "a", "name": "b"}
+    comparison = compare_logs(write_log(tmp_path / "audit.log", [requests]), read(), read(kubernetes="1.30"))
+    assert (comparison.classified, comparison.levels, comparison.moves, comparison.changed) == (0, (), (), False)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bytes_that_were_read_are_reported(engine: Any, log: Path) -> None:
+    """The numbers are those of the bytes since the last report."""
+    sizes: list[int] = []
+    found = compare(find_audit_logs([str(log)]), read(), read(), ReplayOptions(engine), report=sizes.append)
+    assert found.classified == 4
+    assert sum(sizes) == log.stat().st_size
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -187,8 +204,7 @@ def test_filters_select_requests_by_their_old_levels(engine: str, log: Path, tmp
 
 @cache
 def end() -> Effective:
-    options = ClusterOptions(server_concurrency=30, isolated=True)
-    return read_cluster([str(FIXTURES / "live" / "objects-end.json")], options, str)
+    return read_effective([str(FIXTURES / "live" / "objects-end.json")], server_concurrency=30, isolated=True)
 
 
 @settings(max_examples=15)

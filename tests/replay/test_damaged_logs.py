@@ -60,6 +60,10 @@ LOGS = {
     "other kinds": (A + b'{"kind":"Policy","apiVersion":"audit.k8s.io/v1"}\n{"kind":"EventList"}\n' + B, 3, 2, 3),
     "empty list": (A + b'{"kind":"EventList","items":[]}\n' + B, 3, 0, None),
     "list with other values": (A + b'{"items":[5,null,' + B[:-1] + b"]}\n", 3, 2, 3),
+    "audit ID is a number": (A + json.dumps(event(auditID=7)).encode() + b"\n" + B, 3, 1, 3),
+    "URI is a number": (A + json.dumps(event(requestURI=7)).encode() + b"\n" + B, 3, 1, 3),
+    "sign within a time": (A + B.replace(b"20.000000Z", b"20.-00000Z") + B, 3, 1, 3),
+    "letter within a time": (A + B.replace(b"20.000000Z", b"20.00000xZ") + B, 3, 1, 3),
     "several compressed parts": (gzip.compress(A) + gzip.compress(b"") + gzip.compress(B), 3, 0, None),
     "bad line in compressed data": (gzip.compress(A + b"{\n" + B), 3, 1, 3),
     "tar archive": (archive(), 1, 2, 1),
@@ -141,7 +145,7 @@ def test_file_that_vanishes(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from apflint.cli.commands import replay
-    from apflint.inputs.audit_logs import find_audit_logs
+    from apflint.sources.audit_logs import find_audit_logs
 
     (tmp_path / "a.log").write_bytes(A)
     (tmp_path / "b.log").write_bytes(B)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.audit_logs import event, needs_duckdb, replay_json, write_log
 
-from apflint.inputs.audit_logs import AuditLogFile
+from apflint.sources.audit_logs import AuditLogFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 pytestmark = needs_duckdb
 
 
-def write_rotated(folder: Path) -> list[Path]:
+def write_rotated(directory: Path) -> list[Path]:
     """Write three files of two events each."""
     names = ("audit.log", "audit.log.1", "audit.log.2")
-    return [write_log(folder / name, [event(auditID=f"{name} {number}") for number in range(2)]) for name in names]
+    return [write_log(directory / name, [event(auditID=f"{name} {number}") for number in range(2)]) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_pipe_is_read_by_python(capsys: pytest.CaptureFixture[str]) -> None:
 def test_file_system_without_symbolic_links(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "logs[1]*"
-    folder.mkdir()
-    files = write_rotated(folder)
+    directory = tmp_path / "logs[1]*"
+    directory.mkdir()
+    files = write_rotated(directory)
 
     def fail(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")

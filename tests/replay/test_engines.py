@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.audit_logs import FIXTURES, event, needs_duckdb
+from support.reading import read_effective
 
 from apflint.evaluate.classify import classify
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import is_seen_by_apf, parse_request_info
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
-from apflint.inputs.audit_logs import find_audit_logs
 from apflint.replay.running import ReplayOptions, replay
 from apflint.replay.statistics import ReplayReport, RequestAnswer, compute_report, stream_requests
+from apflint.sources.audit_logs import find_audit_logs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +37,15 @@ REQUESTS = (
     ("GET", "/api/v1/namespaces/dev/pods/p/log", {"resource": "pods", "subresource": "log", "namespace": "dev"}),
     ("PATCH", "/api/v1/nodes/n/status", {"resource": "nodes", "subresource": "status", "name": "n"}),
     ("GET", "/apis/apps/v1/deployments", {"resource": "deployments", "apiGroup": "apps"}),
+    # Bodies whose namespace is not that of the URI, which the server writes into `objectRef`.
+    (
+        "POST",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        {"resource": "clusterroles", "apiGroup": "rbac.authorization.k8s.io", "namespace": "team-a"},
+    ),
+    ("POST", "/api/v1/namespaces?x=/namespaces/team-a", {"resource": "namespaces", "namespace": "team-a"}),
+    ("POST", "/api/v1/namespaces/%74eam-a/pods", {"resource": "pods", "namespace": "team-a"}),
+    ("GET", "/api/v1/watch/namespaces/slow/configmaps", {"resource": "configmaps", "namespace": "slow"}),
     ("GET", "/healthz", None),
     ("GET", "/a%20b/é?x", None),
     ("GET", "/debug/pprof/heap", None),
@@ -67,7 +76,11 @@ def events(draw: st.DrawFn) -> dict[str, Any]:
         user=draw(st.sampled_from([user, {}])),
         impersonatedUser=draw(st.sampled_from([None, None, {"username": "bob", "groups": ["guests"]}])),
         objectRef=reference and {**reference, "apiVersion": "v1"},
-        responseStatus={"metadata": {}, "code": draw(st.sampled_from([200, 401, 403, 429]))},
+        responseStatus={
+            "metadata": {},
+            **draw(st.sampled_from([{}, {}, {"reason": "TooManyRequests"}])),
+            "code": draw(st.sampled_from([200, 401, 403, 429])),
+        },
         requestReceivedTimestamp=f"2026-11-22T05:49:{second:02}.000000Z",
         stageTimestamp=f"2026-11-22T05:{49 + end // 60_000_000}:{end // 1_000_000 % 60:02}.{end % 1_000_000:06}Z",
         annotations=annotations or None,
@@ -98,8 +111,7 @@ def lines(draw: st.DrawFn) -> str:
 
 @cache
 def known() -> Effective:
-    options = ClusterOptions(server_concurrency=30, isolated=True)
-    return read_cluster([str(FIXTURES / "live" / "objects-begin.json")], options, str)
+    return read_effective([str(FIXTURES / "live" / "objects-begin.json")], server_concurrency=30, isolated=True)
 
 
 def run_engine(path: Path, engine: Any, cluster: Effective) -> tuple[ReplayReport, list[RequestAnswer]]:
@@ -150,6 +162,7 @@ def classify_event(value: dict[str, Any], cluster: Effective) -> tuple[str, str 
     """Return outcome, FlowSchema and rejection of an event, without the reduction."""
     user = value.get("impersonatedUser") or value["user"]
     code, is_decided = value["responseStatus"]["code"], "authorization.k8s.io/decision" in value.get("annotations", {})
+    is_decided |= code == 429 and "reason" in value["responseStatus"]
     method = {"create": "POST", "patch": "PATCH"}.get(value["verb"], "GET")
     info = parse_request_info(method, value["requestURI"])
     if not user or (code == 401 and not is_decided):

@@ -37,13 +37,12 @@ def request(name: str, second: float, user: str, groups: list[str], **changes: A
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Two API servers with five requests, `a` to `e`."""
-    pods = {"resource": "pods", "apiVersion": "v1"}
     node = {"resource": "nodes", "subresource": "status", "name": "n", "apiVersion": "v1"}
     write_log(
         tmp_path / "one.log",
         [
-            request("a", 0, "alice", ["dev"], objectRef={**pods, "namespace": "team-a"}),
-            request("b", 10, "Alice", ["ops"], objectRef={**pods, "namespace": "team_b"}, userAgent="it's 100%"),
+            request("a", 0, "alice", ["dev"]),
+            request("b", 10, "Alice", ["ops"], requestURI="/api/v1/namespaces/team_b/pods", userAgent="it's 100%"),
             request("c", 20, "bob", ["dev", "ops"], responseStatus={"code": 429}, annotations=None),
         ],
     )
@@ -51,7 +50,14 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         tmp_path / "two.log",
         [
             request(
-                "d", 30, "system:node:n", ["system:nodes"], verb="update", objectRef=node, responseStatus={"code": 500}
+                "d",
+                30,
+                "system:node:n",
+                ["system:nodes"],
+                verb="update",
+                requestURI="/api/v1/nodes/n/status",
+                objectRef=node,
+                responseStatus={"code": 500},
             ),
             request("e", 40, "alice", ["dev"], annotations=None, responseStatus={"code": 401}),
         ],

@@ -124,7 +124,7 @@ def test_seats_of_lists(
     assert [peak["seats"] for peak in level["peaks"]] == [len(executed)]
     assert level["seatSeconds"] == len(executed)  # each request takes a second
     assert report["seatsFromObjectCounts"] is True
-    assert report["withoutObjectCount"] == (0 if kubernetes == "1.22" else 1)  # the deployments
+    assert report["withoutObjectCount"] == (0 if kubernetes == "1.22" else 1)  # deployments have no object count
 
 
 def test_without_counts_each_request_takes_one_seat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.audit_logs import FIXTURES, event
+from support.reading import read_effective
 
 from apflint.cli.app import run
 from apflint.errors import UserError
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
-from apflint.inputs.audit_logs import find_audit_logs
 from apflint.replay.running import ReplayOptions, replay
 from apflint.replay.spark_engine import check_server
 from apflint.replay.statistics import compute_report, stream_requests
+from apflint.sources.audit_logs import find_audit_logs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,9 +55,7 @@ def test_spark_agrees_with_other_engines(tmp_path: Path) -> None:
     recorded = gzip.decompress((FIXTURES / "live" / "audit.log.gz").read_bytes())
     log.write_bytes(recorded + "\n".join(ODD_LINES).encode() + b"\n")
     by = ("user", "group", "namespace", "userAgent", "verb", "resource", "flow", "status", "server")
-    known = read_cluster(
-        [str(FIXTURES / "live" / "objects-begin.json")], ClusterOptions(server_concurrency=30, isolated=True), str
-    )
+    known = read_effective([str(FIXTURES / "live" / "objects-begin.json")], server_concurrency=30, isolated=True)
 
     def answer(engine: Any) -> Any:
         result = replay(find_audit_logs([str(log)]), known, ReplayOptions(engine, by=by, each=True))

@@ -11,11 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.audit_logs import ENGINES, event, needs_duckdb, replay_json, write_log
+from support.reading import read_effective
 
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
-from apflint.inputs.audit_logs import find_audit_logs
+from apflint.replay.object_counts import StoredObjects
 from apflint.replay.running import ReplayOptions, replay
-from apflint.replay.statistics import compute_report
+from apflint.replay.statistics import (
+    Breakdown,
+    Distribution,
+    Group,
+    LevelTraffic,
+    Peak,
+    UserTraffic,
+    compute_report,
+)
+from apflint.sources.audit_logs import find_audit_logs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +45,7 @@ def request(number: int, start: float, end: float, **changes: Any) -> dict[str, 
 def test_seats_in_use_over_time(spans: list[tuple[int, int]], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "seats.log"
     write_log(path, [request(number, start, start + length) for number, (start, length) in enumerate(spans)])
-    known = read_cluster((), ClusterOptions(isolated=True), print)
+    known = read_effective((), isolated=True)
     result = replay(find_audit_logs([str(path)]), known, ReplayOptions("python"))
     report = compute_report(result)
     result.log.database.close()
@@ -152,7 +161,7 @@ def test_engines_agree_about_many_requests(tmp_path: Path, capsys: pytest.Captur
     users += [{"username": name, "groups": [group, "system:authenticated"]} for name in "xy" for group in groups]
     events = []
     for number in range(8000):
-        start = chance.randrange(3000)  # so few times that many requests start or end at the same one
+        start = chance.randrange(3000)  # few different times, so that many requests start or end simultaneously
         wait = {"apiserver.latency.k8s.io/apf-queue-wait": f"{chance.randrange(3)}ms"}
         changes = {"user": chance.choice(users), **({"annotations": wait} if chance.random() < 0.3 else {})}
         events.append(request(number, start, start + chance.randrange(500), **changes))
@@ -160,3 +169,73 @@ def test_engines_agree_about_many_requests(tmp_path: Path, capsys: pytest.Captur
     expected, found = (replay_json(capsys, *arguments, "--engine", engine) for engine in ("python", "duckdb"))
     assert {**found, "engine": "python"} == expected
     assert sum(level["peaks"][0]["seats"] > 50 and level["waits"] is not None for level in expected["levels"]) == 2
+
+
+def test_every_figure_of_a_report(tmp_path: Path) -> None:
+    """Lists of pods take 4 seats. One request waited 1.5 s, one was rejected, one is a watch, and one is exempt."""
+    users = {name: {"username": name, "groups": ["system:authenticated"]} for name in ("alice", "bob")}
+    wait = {"authorization.k8s.io/decision": "allow", "apiserver.latency.k8s.io/apf-queue-wait": "1.5s"}
+    write_log(
+        tmp_path / "one.log",
+        [
+            request(1, 0, 1_000_000, user=users["alice"]),
+            request(2, 500_000, 2_500_000, user=users["bob"], verb="get", annotations=wait),
+            request(3, 3_000_000, 3_000_001, user=users["bob"], responseStatus={"code": 429}, annotations=None),
+            request(4, 3_500_000, 3_500_001, user=users["bob"], requestURI="/api/v1/namespaces/team-a/pods?limit=1"),
+        ],
+    )
+    watch = "/api/v1/namespaces/team-a/pods?watch=1"
+    exempt = {"username": "root", "groups": ["system:masters", "system:authenticated"]}
+    write_log(
+        tmp_path / "two.log",
+        [
+            request(5, 1_000_000, 9_000_000, user=users["alice"], verb="watch", requestURI=watch),
+            request(6, 4_000_000, 4_000_002, user=exempt, verb="delete"),
+        ],
+    )
+    known = read_effective(())
+    options = ReplayOptions("python", counts={"pods": StoredObjects(400, 1000)})
+    result = replay(find_audit_logs([str(tmp_path)]), known, options)
+    report = compute_report(result, ("user", "verb"), 1, 2)
+    result.log.database.close()
+    first = int(START.timestamp() * 1_000_000)
+    assert (report.start, report.end) == (first, first + 9_000_000)
+    assert (report.outcomes, report.watches, report.uncounted, report.backwards) == ({"classified": 6}, 1, 0, 0)
+    assert (report.uncertain, report.without_groups, report.has_counts) == (0, 0, True)
+    assert report.breakdown == Breakdown(
+        ("user", "verb"), (Group(("bob", "list"), 2, 1, 1), Group(("alice", "list"), 1, 0, 4_000_000)), 5
+    )
+    default, other = report.levels
+    alice, bob = UserTraffic("alice", 2, 0, 4_000_000), UserTraffic("bob", 3, 1, 500_001)
+    assert default._replace(limits=None, series=None) == LevelTraffic(  # type: ignore[arg-type]  # compared elsewhere
+        name="global-default",
+        limits=None,  # type: ignore[arg-type]
+        flow_schemas=(("global-default", 5),),
+        requests=5,
+        rejected=1,
+        waits=Distribution(1, 1_500_000, 1_500_000, 1_500_000),
+        durations=Distribution(3, 1_000_000, 2_000_000, 2_000_000),
+        seat_microseconds=4_500_001,
+        peaks=(Peak(str(tmp_path / "one"), 4, first),),
+        user_count=2,
+        users=(bob,),
+        rejected_users=(bob,),
+        busy_users=(alice,),
+        series=None,  # type: ignore[arg-type]
+    )
+    assert other._replace(limits=None, series=None) == LevelTraffic(  # type: ignore[arg-type]  # compared elsewhere
+        name="exempt",
+        limits=None,  # type: ignore[arg-type]
+        flow_schemas=(("exempt", 1),),
+        requests=1,
+        rejected=0,
+        waits=None,
+        durations=Distribution(1, 2, 2, 2),
+        seat_microseconds=2,
+        peaks=(Peak(str(tmp_path / "two"), 1, first + 4_000_000),),
+        user_count=1,
+        users=(UserTraffic("root", 1, 0, 2),),
+        rejected_users=(),
+        busy_users=(UserTraffic("root", 1, 0, 2),),
+        series=None,  # type: ignore[arg-type]
+    )

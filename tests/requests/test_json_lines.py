@@ -316,7 +316,7 @@ def test_google_record_is_read_without_groups(method: str, path: str, attributes
     ],
 )
 def test_recorded_log_records_have_the_same_requests(name: str, shared: Path) -> None:
-    folder = shared / "oracle" / "envelopes"
-    raw, wrapped = ((folder / file).read_text(encoding="utf-8") for file in ("raw.jsonl", name))
+    directory = shared / "oracle" / "envelopes"
+    raw, wrapped = ((directory / file).read_text(encoding="utf-8") for file in ("raw.jsonl", name))
     requests = [parse_event(line.value) for line in read_json_values(raw)]
     assert [parse_event(line.value) for line in read_json_values(wrapped)] == requests

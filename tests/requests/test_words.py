@@ -10,7 +10,7 @@ from apflint.errors import UserError
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.request import parse_http
-from apflint.requests.words import parse_words
+from apflint.requests.words import infer_resource, parse_words
 
 if TYPE_CHECKING:
     from apflint.requests.request import Request
@@ -188,3 +188,40 @@ def test_http_request() -> None:
     assert request.user == UserInfo("bob", ("ops", "system:authenticated"))
     assert request.info == parse_request_info("GET", "/version")
     assert request.digest.user == request.user
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        # Groups that Kubernetes serves, and groups without a dot, cannot be those of a custom resource.
+        ("pods.apps", 'Kubernetes serves "pods" in the core API group "", not in the group "apps".'),
+        ("ingresses.extensions", 'Kubernetes serves "ingresses" in the API group "networking.k8s.io", not in the'),
+        ("nodes.networking.k8s.io", 'Kubernetes serves "nodes" in the core API group "", not in the group'),
+        ("pods.metrics.k8s.io", 'An aggregated API server serves the API group "metrics.k8s.io".'),
+        ("pods.custom.metrics.k8s.io", 'An aggregated API server serves the API group "custom.metrics.k8s.io".'),
+        ("queue.external.metrics.k8s.io", 'An aggregated API server serves the API group "external.metrics.k8s.io".'),
+        (
+            "services.serving.knative.dev",
+            '"services" is read as a resource of the API group "serving.knative.dev", of a',
+        ),
+        ("jobs.batch.volcano.sh", '"jobs" is read as a resource of the API group "batch.volcano.sh", of a'),
+        ("widgets.example.com", ""),
+    ],
+)
+def test_group_of_a_resource_with_the_name_of_another(text: str, note: str) -> None:
+    target = infer_resource(text)
+    assert (target.name, target.group) == tuple(text.split(".", 1))
+    assert " ".join(target.notes).startswith(note)
+    assert bool(target.notes) == bool(note)
+    assert ("not in the group" in " ".join(target.notes)) == note.startswith("Kubernetes serves")
+
+
+def test_resources_of_metrics_server() -> None:
+    pods, nodes = infer_resource("pod.metrics.k8s.io"), infer_resource("nodes.v1beta1.metrics.k8s.io")
+    assert (pods.name, pods.version, pods.known is not None and pods.known.namespaced) == ("pods", "v1beta1", True)
+    assert (nodes.name, nodes.version, nodes.known is not None and nodes.known.namespaced) == (
+        "nodes",
+        "v1beta1",
+        False,
+    )
+    assert infer_resource("pods").notes == ()

@@ -41,6 +41,12 @@ def test_tests_run_with_the_dependencies_of_the_container(root: Path) -> None:
     assert direct <= runtime.keys()
 
 
+def test_action_has_the_dependencies_of_the_container_and_the_build_backend_of_releases() -> None:
+    action = read_pins("action")
+    assert read_pins("runtime").items() <= action.items()
+    assert action["hatchling"] == read_pins("release")["hatchling"]
+
+
 def test_another_hash_is_not_another_version() -> None:
     one = "attrs==26.1.0 \\\n    --hash=sha256:aa\n    # via jsonschema\n"
     two = "attrs==26.1.0 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n    # via jsonschema\n"

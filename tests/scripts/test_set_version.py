@@ -10,6 +10,7 @@ import pytest
 import set_version
 
 from apflint import __version__
+from apflint.catalogue import read_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +23,9 @@ repos:
     rev: v0.1.0
 
 uses: apflint/apflint@v0.1.0
+
+$ apflint --version
+apflint 0.1.0
 """
 CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A rule.\n\n## [0.1.0]\n\n- All.\n"
 
@@ -51,9 +55,12 @@ def test_no_place_repeats_the_version_without_being_checked(root: Path) -> None:
         r"such as ==[\d.]+|`[\d.]+`, or a range"  # examples of what an option accepts
         r"|since: [\d.]+|\| [\d.]+ \|"  # the version that added a rule never changes
     )
+    release = set_version.find_release(__version__)
     for path in [*set_version.list_files(root), root / "Containerfile", *(root / ".github").rglob("*.*")]:
-        unchecked = unrelated.sub("", set_version._REPEATED.sub("", path.read_text("utf-8")))
-        assert not re.search(rf"(?<![\d.]){re.escape(__version__)}(?![\d.]*\d)", unchecked), path
+        text = path.read_text("utf-8")
+        for pattern in (set_version._PRINTED, set_version._PINNED, unrelated):
+            text = pattern.sub("", text)
+        assert not re.search(rf"(?<![\d.]){re.escape(release)}(?![\d.]*\d)", text), path
 
 
 def test_set_version_writes_every_place_of_this_project_only(checkout: Path) -> None:
@@ -68,17 +75,38 @@ def test_set_version_writes_every_place_of_this_project_only(checkout: Path) -> 
     assert "## [Unreleased]\n\n## [0.2.0] - 2026-11-22\n" in (checkout / "CHANGELOG.md").read_text("utf-8")
 
 
+def test_pages_of_a_development_version_pin_the_release_that_they_document(checkout: Path) -> None:
+    set_version.set_version(checkout, "0.3.0.dev0", dt.date(2026, 11, 22))
+    page = (checkout / "docs/guides/page.md").read_text("utf-8")
+    assert page.count("v0.3.0\n") == 2
+    assert "apflint --version\napflint 0.3.0.dev0\n" in page
+    assert (set_version.read_version(checkout), set_version.check_version(checkout, None)) == ("0.3.0.dev0", [])
+    assert (checkout / "CHANGELOG.md").read_text("utf-8") == CHANGELOG
+    assert set_version.read_notes(checkout, "0.3.0.dev0") == "### Added\n\n- A rule.\n"
+    # A tag of the release needs a commit that sets it.
+    assert "apflint/__init__.py: 0.3.0.dev0 instead of 0.3.0" in set_version.check_version(checkout, "0.3.0")
+    (checkout / "docs/guides/page.md").write_text(page.replace("v0.3.0", "v0.2.0", 1), "utf-8")
+    assert set_version.check_version(checkout, None) == ["docs/guides/page.md:3: 0.2.0 instead of 0.3.0"]
+
+
+def test_rules_are_not_newer_than_the_version() -> None:
+    """Pages of rules say since which release the rule exists, so a build of main must not call itself older."""
+    release = tuple(map(int, set_version.find_release(__version__).split(".")))
+    assert max(tuple(map(int, rule.since.split("."))) for rule in read_rules()) <= release
+
+
 def test_check_reports_other_versions_and_their_place(checkout: Path) -> None:
     (checkout / "apflint/__init__.py").write_text('__version__ = "0.2.0"\n', "utf-8")
     assert set_version.check_version(checkout, "0.3.0") == [
         "docs/guides/page.md:3: 0.1.0 instead of 0.2.0",
         "docs/guides/page.md:7: 0.1.0 instead of 0.2.0",
+        "docs/guides/page.md:10: 0.1.0 instead of 0.2.0",
         "apflint/__init__.py: 0.2.0 instead of 0.3.0",
         "CHANGELOG.md: no section for 0.3.0",
     ]
 
 
-@pytest.mark.parametrize("version", ["0.2.0rc1", "0.2", "v0.2.0", "0.2.0\n"])
+@pytest.mark.parametrize("version", ["0.2.0rc1", "0.2.0.dev", "0.2", "v0.2.0", "0.2.0\n"])
 def test_versions_that_a_release_cannot_have(
     version: str, checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,5 +114,5 @@ def test_versions_that_a_release_cannot_have(
     monkeypatch.setattr("sys.argv", ["set_version.py", version])
     with pytest.raises(SystemExit):
         set_version.main()
-    assert "a version such as 0.2.0 is required" in capsys.readouterr().err
+    assert "a version such as 0.2.0 or 0.3.0.dev0 is required" in capsys.readouterr().err
     assert set_version.read_version(checkout) == "0.1.0"

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import synthesize_audit_log
 from support.audit_logs import FIXTURES
+from support.reading import read_effective
 
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
-from apflint.inputs.audit_logs import find_audit_logs, read_blocks
 from apflint.replay.running import ReplayOptions, replay
 from apflint.replay.statistics import compute_report
+from apflint.sources.audit_logs import find_audit_logs, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +67,7 @@ def test_log_has_what_a_busy_cluster_logs(tmp_path: Path, monkeypatch: pytest.Mo
 
     result = replay(
         find_audit_logs([str(tmp_path / "audit.log")]),
-        read_cluster([], ClusterOptions(isolated=True), str),
+        read_effective([], isolated=True),
         ReplayOptions("python"),
     )
     report = compute_report(result)

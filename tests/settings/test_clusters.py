@@ -14,7 +14,7 @@ from apflint.budgets import MAX_CLUSTERS, MAX_PATTERNS
 from apflint.cli.app import run
 from apflint.errors import UserError
 from apflint.releases import parse_release
-from apflint.settings.clusters import ClusterSettings, apply_cluster, find_cluster
+from apflint.settings.clusters import ClusterSelection, ClusterSettings, apply_cluster, find_cluster
 from apflint.settings.resolution import resolve_settings
 
 if TYPE_CHECKING:
@@ -115,17 +115,107 @@ def test_config_shows_clusters(project: Path, capsys: pytest.CaptureFixture[str]
     jsonschema.validate(printed, json.loads((root / "schemas/apflint-config.json").read_text("utf-8")))
 
 
+RENDERED = """
+[[cluster]]
+name = "prod"
+kustomize = "overlays/prod"
+server-concurrency = 1200
+context = ["vendor/levels.yaml"]
+
+[[cluster]]
+name = "edge"
+context = []
+render = ["helm", "template", "charts/apf", "--set", "note="]
+"""
+
+
+def test_clusters_that_programs_render(project: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    write(project, RENDERED)
+    prod, edge = resolve_settings().cluster
+    assert prod == ClusterSettings(
+        "prod", context=("vendor/levels.yaml",), server_concurrency=1200, kustomize="overlays/prod"
+    )
+    assert edge == ClusterSettings("edge", context=(), render=("helm", "template", "charts/apf", "--set", "note="))
+    assert (prod.is_rendered, edge.is_rendered) == (True, True)
+    assert ClusterSelection(resolve_settings(), ("prod", "edge")).paths == ()
+    assert not ClusterSettings("a", ("a",)).is_rendered
+    jsonschema.validate(tomllib.loads(RENDERED), json.loads((root / "schemas/apflint-config.json").read_text("utf-8")))
+    (project / "overlays").mkdir()
+    monkeypatch.chdir(project / "overlays")
+    assert resolve_settings().cluster[0].kustomize == "prod"
+
+
+def test_config_shows_clusters_that_programs_render(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, RENDERED)
+    assert run(["config"]) == 0
+    assert tomllib.loads(capsys.readouterr().out)["cluster"] == tomllib.loads(RENDERED)["cluster"]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        'name = "a"',
+        'name = "a"\npaths = ["a"]\nrender = ["a"]',
+        'name = "a"\nkustomize = ["a"]',
+        'name = "a"\nrender = []',
+    ],
+)
+def test_schema_rejects_what_apflint_rejects(entries: str, project: Path, root: Path) -> None:
+    write(project, f"[[cluster]]\n{entries}\n")
+    with pytest.raises(UserError):
+        resolve_settings()
+    schema = json.loads((root / "schemas/apflint-config.json").read_text("utf-8"))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(tomllib.loads(f"[[cluster]]\n{entries}\n"), schema)
+
+
 def cluster(**values: object) -> str:
     """Return a table of a cluster. Keys have underscores, and values are TOML."""
     entries = {"name": '"a"', "paths": '["a"]'} | values
     return "[[cluster]]\n" + "".join(f"{key.replace('_', '-')} = {value}\n" for key, value in entries.items() if value)
 
 
+def kustomize(value: str) -> str:
+    return cluster(paths=None, kustomize=value)
+
+
+def render(value: object) -> str:
+    return cluster(paths=None, render=value)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (cluster(name=None), "cluster[0]: the key name is missing."),
-        (cluster(paths=None), "cluster[0]: the key paths is missing."),
+        (
+            cluster(paths=None),
+            "cluster[0]: the objects of the cluster are missing: add paths, kustomize or render.",
+        ),
+        (cluster(kustomize='"a"'), "cluster[0]: paths and kustomize cannot be combined: use paths or kustomize."),
+        (
+            cluster(kustomize='"a"', render='["a"]'),
+            "cluster[0]: paths, kustomize and render cannot be combined: use paths, kustomize or render.",
+        ),
+        (kustomize('["a"]'), "cluster[0].kustomize: expected a directory with a kustomization, such as"),
+        (kustomize('""'), "cluster[0].kustomize: expected a directory with a kustomization, such as"),
+        (kustomize("true"), "cluster[0].kustomize: expected a directory with a kustomization, such as"),
+        (kustomize('"../other"'), 'cluster[0].kustomize: "../other" is outside the project.'),
+        (kustomize('"link"'), 'cluster[0].kustomize: "link" is outside the project.'),
+        (kustomize('"pipe"'), 'cluster[0].kustomize: "pipe" is a stream or a device.'),
+        (kustomize('"-"'), 'cluster[0].kustomize: "-" is a stream or a device.'),
+        (
+            kustomize('"apflint.toml"'),
+            'cluster[0].kustomize: "apflint.toml" is a file. Name the directory of the kustomization.',
+        ),
+        (
+            render('"helm template ."'),
+            'cluster[0].render: expected a list of words, because no shell runs the command: ["helm", "template", "."].',
+        ),
+        (render("[]"), "cluster[0].render: the list is empty. Name a program and its arguments."),
+        (render('["helm", 1]'), "cluster[0].render: expected a list of strings"),
+        (render('["", "a"]'), "cluster[0].render: the program is an empty string."),
+        (render('["a\\u0000"]'), "cluster[0].render: a word contains the character NUL."),
+        (render(["a"] * (MAX_PATTERNS + 1)), "cluster[0].render: 1,001 words, but at most 1,000 are allowed."),
         (cluster(kubernets='"1.36"'), 'cluster[0].kubernets: unknown key of a cluster. Did you mean "kubernetes"?'),
         (cluster() + cluster(name='"b"') + cluster(), 'cluster: two clusters have the name "a".'),
         (cluster(paths="[]"), "cluster[0].paths: the list is empty."),

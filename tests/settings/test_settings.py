@@ -14,7 +14,7 @@ from conftest import UNMEASURED
 from support.builders import FLAWED_FLOW_SCHEMA
 
 from apflint.cli.app import run
-from apflint.cli.commands.check import Threshold
+from apflint.cli.options import Threshold
 from apflint.output.findings import FORMATS
 from apflint.settings.discovery import find_settings_file
 from apflint.settings.model import KEYS
@@ -38,7 +38,7 @@ def write(directory: Path, text: str, name: str = "apflint.toml") -> None:
     (directory / name).write_text(text, encoding="utf-8")
 
 
-def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str]]:
+def list_findings(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str]]:
     run(["check", "--format", "json", *arguments])
     answer = json.loads(capsys.readouterr().out)
     return [(finding["rule"], finding["severity"]) for finding in answer["findings"]]
@@ -48,7 +48,7 @@ BOTH = [("APF104", "warning"), ("APF203", "error")]
 
 
 def test_defaults_without_a_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert found(capsys) == BOTH
+    assert list_findings(capsys) == BOTH
     assert find_settings_file(str(project)) is None
 
 
@@ -73,8 +73,8 @@ def test_keys_change_findings(
     project: Path, capsys: pytest.CaptureFixture[str], text: str, expected: list[tuple[str, str]]
 ) -> None:
     write(project, text)
-    assert found(capsys) == expected
-    assert found(capsys, "--isolated") == BOTH
+    assert list_findings(capsys) == expected
+    assert list_findings(capsys, "--isolated") == BOTH
 
 
 def test_keys_of_output(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,23 +95,23 @@ def test_context_is_relative_to_the_settings_file(
     write(project / "levels", level, "level.yaml")
     write(project / "flows", FLAWED_FLOW_SCHEMA.replace("workload-low", "own"), "flow.yaml")
     monkeypatch.chdir(project / "flows")
-    assert ("APF401", "warning") in found(capsys, "--isolated")
+    assert ("APF401", "error") in list_findings(capsys, "--isolated")
     write(project, 'context = ["levels"]')
-    assert "APF401" not in {rule for rule, _ in found(capsys)}
+    assert "APF401" not in {rule for rule, _ in list_findings(capsys)}
 
 
 def test_severity_enables_a_rule(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, FLAWED_FLOW_SCHEMA.replace("{type: ByFoo}", "{type: ByFoo} # apflint: ignore[APF203]"), "a.yaml")
-    assert found(capsys) == [("APF104", "warning")]
+    assert list_findings(capsys) == [("APF104", "warning")]
     write(project, '[severity]\nAPF903 = "warning"')
-    assert found(capsys) == [("APF104", "warning"), ("APF903", "warning")]
+    assert list_findings(capsys) == [("APF104", "warning"), ("APF903", "warning")]
 
 
 def test_command_line_takes_precedence(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, 'select = ["APF1"]\nignore = ["APF203"]\nextend-select = ["APF5"]\n[severity]\nAPF2 = "off"')
-    assert found(capsys) == [("APF104", "warning")]
-    assert found(capsys, "--select", "APF203") == [("APF203", "error")]
-    assert found(capsys, "--ignore", "APF104") == []
+    assert list_findings(capsys) == [("APF104", "warning")]
+    assert list_findings(capsys, "--select", "APF203") == [("APF203", "error")]
+    assert list_findings(capsys, "--ignore", "APF104") == []
 
 
 def test_closest_file_up_to_the_repository_is_used(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,15 +137,15 @@ def test_patterns_are_relative_to_the_settings_file(
 ) -> None:
     write(project / "deep" / "down", FLAWED_FLOW_SCHEMA, "b.yaml")
     monkeypatch.chdir(project / "deep")
-    assert found(capsys) == BOTH
+    assert list_findings(capsys) == BOTH
     write(project, 'exclude = ["deep/down/*"]')
-    assert found(capsys) == []
+    assert list_findings(capsys) == []
     write(project, 'exclude = ["down/*"]')
-    assert found(capsys) == BOTH
+    assert list_findings(capsys) == BOTH
     write(project, '[per-file-ignores]\n"deep/*" = ["APF104"]')
-    assert found(capsys) == BOTH[1:]
+    assert list_findings(capsys) == BOTH[1:]
     write(project, 'exclude = ["./deep/down"]')
-    assert found(capsys) == []
+    assert list_findings(capsys) == []
 
 
 @pytest.mark.parametrize(
@@ -179,10 +179,10 @@ def test_per_file_ignores_match_like_exclude(
     (project / "a.yaml").unlink()
     write(project / "deep" / "down", FLAWED_FLOW_SCHEMA, "b.yaml")
     write(project, f'[per-file-ignores]\n"{pattern}" = ["APF"]')
-    assert found(capsys) == ([] if covered else BOTH)
+    assert list_findings(capsys) == ([] if covered else BOTH)
     if pattern:  # `exclude` does not accept an empty pattern
         write(project, f'exclude = ["{pattern}"]')
-        assert found(capsys) == ([] if covered else BOTH)
+        assert list_findings(capsys) == ([] if covered else BOTH)
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_patterns_of_a_config_file_elsewhere(
     project: Path, capsys: pytest.CaptureFixture[str], pattern: str, covered: bool
 ) -> None:
     write(project / "ci", f'exclude = ["{pattern}"]')
-    assert found(capsys, "--config", "ci/apflint.toml") == ([] if covered else BOTH)
+    assert list_findings(capsys, "--config", "ci/apflint.toml") == ([] if covered else BOTH)
     write(project / "ci", f'[per-file-ignores]\n"{pattern}" = ["APF"]')
-    assert found(capsys, "--config", "ci/apflint.toml") == ([] if covered else BOTH)
+    assert list_findings(capsys, "--config", "ci/apflint.toml") == ([] if covered else BOTH)
 
 
 def test_patterns_of_a_linked_settings_file(
@@ -205,9 +205,9 @@ def test_patterns_of_a_linked_settings_file(
     write(project / "deep", FLAWED_FLOW_SCHEMA, "b.yaml")
     (project / "a.yaml").unlink()
     (project / "apflint.toml").symlink_to("common/settings")
-    assert found(capsys) == []
+    assert list_findings(capsys) == []
     monkeypatch.chdir(project / "deep")
-    assert found(capsys) == []
+    assert list_findings(capsys) == []
 
 
 @pytest.mark.parametrize("pattern", ["deep/down", "deep", "**/down", "down", "deep/down/"])
@@ -223,10 +223,10 @@ def test_excluded_directory_is_excluded_from_within(
 ) -> None:
     write(project / "deep" / "down", FLAWED_FLOW_SCHEMA, "b.yaml")
     monkeypatch.chdir(project / "deep" / "down")
-    assert found(capsys, *arguments) == BOTH
+    assert list_findings(capsys, *arguments) == BOTH
     write(project, f'exclude = ["{pattern}"]')
-    assert found(capsys, *arguments) == []
-    assert found(capsys, "b.yaml") == BOTH  # a file that is named is checked
+    assert list_findings(capsys, *arguments) == []
+    assert list_findings(capsys, "b.yaml") == BOTH  # a file that is named is checked
 
 
 def test_config_shows_patterns_as_written(
@@ -241,7 +241,7 @@ def test_config_shows_patterns_as_written(
 
 def test_byte_order_mark_in_settings_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, '\ufeffignore = ["APF1"]')
-    assert found(capsys) == BOTH[1:]
+    assert list_findings(capsys) == BOTH[1:]
 
 
 @pytest.mark.parametrize("text", ["tool = 3", "[tool]\napflint = 3", "[tool.other]", ""])
@@ -346,7 +346,7 @@ def test_output_of_config_is_a_settings_file(project: Path, capsys: pytest.Captu
     text = capsys.readouterr().out
     jsonschema.validate(tomllib.loads(text), _schema(root))
     write(project, text)
-    assert found(capsys) == BOTH
+    assert list_findings(capsys) == BOTH
 
 
 def test_schema_has_keys_and_choices(root: Path) -> None:

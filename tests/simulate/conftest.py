@@ -23,10 +23,10 @@ COMPLETE = Path(os.environ.get("APFLINT_RECORDINGS") or ROOT.parent / "shared/or
 @pytest.fixture(params=["fixtures", "complete"])
 def recording(request: SubRequest) -> Callable[[str], Rows]:
     """Return a function that reads a file of recordings. A test skips if the file is not there."""
-    folder = COMPLETE if request.param == "complete" else ROOT / "fixtures/simulate"
+    directory = COMPLETE if request.param == "complete" else ROOT / "fixtures/simulate"
 
     def read(name: str) -> Rows:
-        path = folder / name
+        path = directory / name
         if not path.is_file():
             pytest.skip(f"the recording {path} is not there; name its directory in APFLINT_RECORDINGS")
         data = path.read_bytes()

@@ -80,5 +80,5 @@ def test_retry_after_agrees_with_the_server(recording: Callable[[str], Rows]) ->
     for row in recording("borrowing/retry_after.jsonl.gz"):
         tracker = RejectionTracker()
         for second, rejections, retry_after in row["seconds"]:
-            told = [tracker.record_rejection(second) for _ in range(rejections)]
-            assert set(told) == {retry_after}, (row["id"], second)
+            answers = [tracker.record_rejection(second) for _ in range(rejections)]
+            assert set(answers) == {retry_after}, (row["id"], second)

@@ -78,8 +78,8 @@ def simulate(count: int, *, levels: int = 1, queues: int = 128, length: int = 2)
     return outcomes
 
 
-def count_lines(work: Callable[[], object], folder: str) -> int:
-    """Return the number of executed lines in modules of a folder."""
+def count_lines(work: Callable[[], object], directory: str) -> int:
+    """Return the number of executed lines in modules of a directory."""
     lines = 0
 
     def trace_line(_frame: FrameType, event: str, _argument: object) -> Any:
@@ -88,7 +88,7 @@ def count_lines(work: Callable[[], object], folder: str) -> int:
         return trace_line
 
     def trace_call(frame: FrameType, _event: str, _argument: object) -> Any:
-        return trace_line if frame.f_code.co_filename.startswith(folder) else None
+        return trace_line if frame.f_code.co_filename.startswith(directory) else None
 
     former = sys.gettrace()
     sys.settrace(trace_call)
@@ -101,9 +101,9 @@ def count_lines(work: Callable[[], object], folder: str) -> int:
 
 def lines_of(count: int, *, levels: int = 1, queues: int = 128) -> int:
     """Return the lines for each request, without those that build the server."""
-    folder = event_loop.__file__.removesuffix("event_loop.py")
-    idle = count_lines(lambda: simulate(0, levels=levels, queues=queues), folder)
-    return (count_lines(lambda: simulate(count, levels=levels, queues=queues), folder) - idle) // count
+    directory = event_loop.__file__.removesuffix("event_loop.py")
+    idle = count_lines(lambda: simulate(0, levels=levels, queues=queues), directory)
+    return (count_lines(lambda: simulate(count, levels=levels, queues=queues), directory) - idle) // count
 
 
 def test_load_fills_the_queues() -> None:

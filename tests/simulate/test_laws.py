@@ -14,9 +14,10 @@ from apflint.evaluate.seats import Seats
 from apflint.releases import NEWEST
 from apflint.simulate import queue_set as queue_set_module
 from apflint.simulate import request as request_module
-from apflint.simulate.event_loop import EventLoop
+from apflint.simulate.event_loop import CONFIGURATION, EventLoop
 from apflint.simulate.queue_set import QueueSet, Queuing, ServerCrashError
 from apflint.simulate.request import ESTIMATED_SERVICE_NANOSECONDS, Request, complete_work_estimate
+from apflint.simulate.seat_demand import IntegratorResults
 from apflint.simulate.server import Server
 
 from .loads import CHANGING_LOADS, LOADS, MILLISECOND, RANDOM, Load, describe, make_load, run, scale
@@ -110,6 +111,40 @@ def test_round_of_the_queues_ends_where_it_began_if_no_request_fits() -> None:
         queue_set.robin_index = -1  # as after the removal of queue 0
         queue_set.start_request(Request(number, 0, MILLISECOND, estimate, queue_set), 0)
     assert (queue_set.waiting, queue_set.robin_index) == (1, 2)
+
+
+def test_first_queue_that_dispatches_is_the_second_one() -> None:
+    """`robinIndex` begins at 0 and advances before each dispatch. The level gets its first seat after the requests."""
+    loop = EventLoop()
+    queue_set = QueueSet(loop, Queuing(3, 5, 1), 0, lambda _: None)
+    requests = [
+        Request(number, 0, MILLISECOND, complete_work_estimate(Seats(1)), queue_set, number) for number in range(3)
+    ]
+    for request in requests:
+        queue_set.start_request(request, 0)
+    queue_set.set_configuration(queue_set.queuing, 1, MILLISECOND)
+    loop.run()
+    assert sorted(request.queue_index for request in requests) == [0, 1, 2]
+    assert [request.queue_index for request in sorted(requests, key=lambda request: request.dispatch_number)] == [
+        1,
+        2,
+        0,
+    ]
+
+
+def test_demand_without_a_request_that_timed_out() -> None:
+    """One request executes. Of two that wait, one leaves after half of the period."""
+    loop = EventLoop()
+    queue_set = QueueSet(loop, Queuing(1, 5, 1), 1, lambda _: None)
+    for number, wait in enumerate((None, None, 5 * MILLISECOND)):
+        request = Request(number, 0, 100 * MILLISECOND, complete_work_estimate(Seats(1)), queue_set, 0, wait)
+        queue_set.start_request(request, 0)
+    demand: list[IntegratorResults] = []
+    loop.schedule(
+        10 * MILLISECOND, CONFIGURATION, 0, lambda _, now: demand.append(queue_set.seat_demand.reset(now)), None
+    )
+    loop.run()
+    assert demand == [IntegratorResults(0.01, 2.5, 0.5, 0, 3)]
 
 
 @given(CHANGING_LOADS)

@@ -36,13 +36,13 @@ def parse(text: str) -> ParsedLoad:
     return parse_load("load.yaml", text.encode())
 
 
-def one(body: str) -> str:
+def client_load(body: str) -> str:
     """Return a load with one client on the second line."""
     return f"duration: 1m\nclients: [{{{body}}}]"
 
 
 def load_of(body: str) -> Client:
-    found = parse(one(body)).load
+    found = parse(client_load(body)).load
     assert found is not None
     return found.clients[0]
 
@@ -65,41 +65,69 @@ MISTAKES = [
     (f"duration: 1m\nserver: 2\nclients: [{{{CLIENT}, rate: 1/s}}]".replace("server:", "«server»:"), "servers", 1),
     (f"duration: 1m\nservers: «0»\nclients: [{{{CLIENT}, rate: 1/s}}]", "an integer of at least 1", 1),
     ("duration: 1m\nclients: [«1»]", "expected a mapping with", 1),
-    (one("«name: a, as: alice, service: 1s, rate: 1/s»").replace("{«", "«{").replace("»}", "}»"), "no `request`", 1),
-    (one(f"{CLIENT}, «rates»: 1/s, rate: 1/s"), 'unknown key "rates". Did you mean "rate"?', 1),
-    (one(f"{CLIENT}, rate: «2»"), "expected a rate such as 2/s", 1),
-    (one(f"{CLIENT}, rate: «0/s»"), "expected a rate such as 2/s", 0),
-    (one(f"{CLIENT}, rate: «{'9' * 400}/s»"), "expected a rate such as 2/s", 1),
-    (one(f"{CLIENT}, rate: 1/s, «think»: 1s"), "not both", 1),
-    (one('name: «"a-{n}"», as: alice, request: list pods, service: 1s, rate: 1/s'), "has no effect in `name` alone", 0),
-    (one(f"«{CLIENT}»").replace("{«", "«{").replace("»}", "}»"), "add `rate`, `think` or `bursts`", 1),
-    (one(f"{CLIENT}, think: «0s»"), "at least 1ms", 0),
-    (one(f"{CLIENT}, rate: 1/s, timeout: «900ms»"), "not longer than the median service time", 0),
-    (one("name: a, as: alice, request: list pods, rate: 1/s, service: «2m»"), "ends requests after 60s", 0),
-    (one("name: a, as: alice, request: list pods, rate: 1/s, service: «[]»"), "the list is empty", 1),
-    (one("name: a, as: alice, request: list pods, rate: 1/s, service: «{p50: 1s}»"), "`p99` is missing", 1),
-    (one("name: a, as: alice, request: list pods, rate: 1/s, service: {p50: 1s, p99: «1ms»}"), "p99 is less", 0),
-    (one("name: a, request: «list pods», rate: 1/s, service: 1s"), "add `as`", 0),
-    (one("name: a, as: alice, request: «list podz», rate: 1/s, service: 1s"), "Did you mean", 0),
-    (one(f"{CLIENT}, bursts: [{{at: «1m», requests: 3}}]"), "after the end of the load", 0),
-    (one(f"{CLIENT}, bursts: [{{at: 50s, requests: 3, over: «11s»}}]"), "ends after the end of the load", 0),
-    (one(f"{CLIENT}, bursts: [«{{at: 1s}}»]"), "this burst has no `requests`", 1),
-    (one(f"{CLIENT}, rate: 1/s, retries: «{{on429: 1s}}»"), "`max` is missing", 1),
-    (one(f"{CLIENT}, rate: 1/s, retries: {{on429: «never», max: 2}}"), "retry-after, or a duration", 1),
-    (one(f"{CLIENT}, rate: 1/s, retries: {{max: «300»}}"), "at most 255 retries", 1),
-    (f"{one(f'{CLIENT}, rate: 1/s')}\nobjects: {{«podz»: 3}}", "Did you mean", 0),
-    (f"{one(f'{CLIENT}, rate: 1/s')}\nobjects: «3»", "expected a mapping from resources to numbers", 1),
-    (f"{one(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: «{{size: 3}}»}}", "`count` is missing", 1),
-    (f"{one(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: {{count: 1, size: «big»}}}}", "a size such as 8Ki", 1),
-    (f"{one(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: {{count: 1, size: «4000000000»}}}}", "a size such as 8Ki", 1),
-    (f"{one(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: {{count: 1, size: «4000000000k»}}}}", "a size such as 8Ki", 1),
-    (f"{one(f'{CLIENT}, rate: 1/s')}\nwatchers: {{pods: «many»}}", "an integer of at least 1", 1),
+    (
+        client_load("«name: a, as: alice, service: 1s, rate: 1/s»").replace("{«", "«{").replace("»}", "}»"),
+        "no `request`",
+        1,
+    ),
+    (client_load(f"{CLIENT}, «rates»: 1/s, rate: 1/s"), 'unknown key "rates". Did you mean "rate"?', 1),
+    (client_load(f"{CLIENT}, rate: «2»"), "expected a rate such as 2/s", 1),
+    (client_load(f"{CLIENT}, rate: «0/s»"), "expected a rate such as 2/s", 0),
+    (client_load(f"{CLIENT}, rate: «{'9' * 400}/s»"), "expected a rate such as 2/s", 1),
+    (client_load(f"{CLIENT}, rate: 1/s, «think»: 1s"), "not both", 1),
+    (
+        client_load('name: «"a-{n}"», as: alice, request: list pods, service: 1s, rate: 1/s'),
+        "has no effect in `name` alone",
+        0,
+    ),
+    (client_load(f"«{CLIENT}»").replace("{«", "«{").replace("»}", "}»"), "add `rate`, `think` or `bursts`", 1),
+    (client_load(f"{CLIENT}, think: «0s»"), "at least 1ms", 0),
+    (client_load(f"{CLIENT}, rate: 1/s, timeout: «900ms»"), "not longer than the median service time", 0),
+    (client_load("name: a, as: alice, request: list pods, rate: 1/s, service: «2m»"), "ends requests after 60s", 0),
+    (client_load("name: a, as: alice, request: list pods, rate: 1/s, service: «[]»"), "the list is empty", 1),
+    (client_load("name: a, as: alice, request: list pods, rate: 1/s, service: «{p50: 1s}»"), "`p99` is missing", 1),
+    (
+        client_load("name: a, as: alice, request: list pods, rate: 1/s, service: {p50: 1s, p99: «1ms»}"),
+        "p99 is less",
+        0,
+    ),
+    (
+        client_load("name: a, as: alice, request: list pods, rate: 1/s, service: {p50: «0s», p99: 1s}"),
+        "at least 1ns, not 0s",
+        0,
+    ),
+    (client_load(f"{CLIENT}, bursts: [«{{requests: 1}}»]"), "this burst has no `at`", 1),
+    (client_load(f"{CLIENT}, bursts: [{{at: 0s, requests: 1, over: «0s»}}]"), "at least 1ms, not 0s", 0),
+    (f"duration: «10»\nclients: [{{{CLIENT}, bursts: [{{at: 1s, requests: 1}}]}}]", "a duration such as", 1),
+    (client_load("name: a, request: «list pods», rate: 1/s, service: 1s"), "add `as`", 0),
+    (client_load("name: a, as: alice, request: «list podz», rate: 1/s, service: 1s"), "Did you mean", 0),
+    (client_load(f"{CLIENT}, bursts: [{{at: «1m», requests: 3}}]"), "after the end of the load", 0),
+    (client_load(f"{CLIENT}, bursts: [{{at: 50s, requests: 3, over: «11s»}}]"), "ends after the end of the load", 0),
+    (client_load(f"{CLIENT}, bursts: [«{{at: 1s}}»]"), "this burst has no `requests`", 1),
+    (client_load(f"{CLIENT}, rate: 1/s, retries: «{{on429: 1s}}»"), "`max` is missing", 1),
+    (client_load(f"{CLIENT}, rate: 1/s, retries: {{on429: «never», max: 2}}"), "retry-after, or a duration", 1),
+    (client_load(f"{CLIENT}, rate: 1/s, retries: {{max: «300»}}"), "at most 255 retries", 1),
+    (f"{client_load(f'{CLIENT}, rate: 1/s')}\nobjects: {{«podz»: 3}}", "Did you mean", 0),
+    (f"{client_load(f'{CLIENT}, rate: 1/s')}\nobjects: «3»", "expected a mapping from resources to numbers", 1),
+    (f"{client_load(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: «{{size: 3}}»}}", "`count` is missing", 1),
+    (f"{client_load(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: {{count: 1, size: «big»}}}}", "a size such as 8Ki", 1),
+    (
+        f"{client_load(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: {{count: 1, size: «4000000000»}}}}",
+        "a size such as 8Ki",
+        1,
+    ),
+    (
+        f"{client_load(f'{CLIENT}, rate: 1/s')}\nobjects: {{pods: {{count: 1, size: «4000000000k»}}}}",
+        "a size such as 8Ki",
+        1,
+    ),
+    (f"{client_load(f'{CLIENT}, rate: 1/s')}\nwatchers: {{pods: «many»}}", "an integer of at least 1", 1),
     (
         f"duration: 1m\nclients: [{{{CLIENT}, rate: 1/s}}, {{name: «a», as: b, request: list pods, service: 1s, rate: 1/s}}]",
         "already used",
         0,
     ),
-    (f"{one(f'{CLIENT}, rate: 1/s')}\n«duration»: 2m", "is set twice", 0),
+    (f"{client_load(f'{CLIENT}, rate: 1/s')}\n«duration»: 2m", "is set twice", 0),
     ("duration: 1m\n«-»--\na: 1", "only one document", 0),
     ("«»", "the file is empty", 0),
 ]
@@ -110,7 +138,8 @@ def test_mistake_is_reported_at_its_place(text: str, words: str, by_schema: bool
     text, line, start, end = marked(text)
     found = parse(text)
     assert found.load is None
-    (mistake,) = (mistake for mistake in found.mistakes if words in mistake.message)
+    (mistake,) = found.mistakes  # and no mistake that follows from another one
+    assert words in mistake.message
     assert not mistake.message.endswith(".")
     assert (mistake.span.line, mistake.span.column, mistake.span.end_column) == (line, start, end)
     if by_schema:
@@ -151,8 +180,13 @@ def test_other_forms_of_values() -> None:
     assert load_of(f"{CLIENT}, rate: 30/m").rate == 0.5
     assert load_of(f"{CLIENT}, rate: 18/h").rate == 0.005
     assert load_of(f"{CLIENT}, rate: 1/s, timeout: 5m").timeout == 60 * SECOND
+    times = load_of("name: a, as: b, request: list pods, rate: 1/s, service: {p50: 1us, p99: 1us}").service
+    assert (times.at(0.01), times.at(0.99)) == (1000, 1000)
+    assert load_of(f"{CLIENT}, bursts: {{at: 59s, requests: 3, over: 1s}}").bursts[0].over == SECOND
     assert load_of("name: a, request: list pods --as bob, service: 0s, rate: .5/s").arguments.user == "bob"
-    text = f'{one(f"{CLIENT}, rate: 1/s")}\nobjects: {{secrets: 7, "deployments.apps": {{count: 2, size: 500}}}}'
+    text = (
+        f'{client_load(f"{CLIENT}, rate: 1/s")}\nobjects: {{secrets: 7, "deployments.apps": {{count: 2, size: 500}}}}'
+    )
     found = parse(text).load
     assert found is not None
     assert found.objects == {("", "secrets"): ObjectCount(7, 1000), ("apps", "deployments"): ObjectCount(2, 500)}

@@ -20,7 +20,7 @@ from apflint.output.simulation import describe_likeness, simulation_json
 from apflint.releases import NEWEST
 from apflint.simulate import simulation
 from apflint.simulate.arrivals import list_sources
-from apflint.simulate.changes import parse_change
+from apflint.simulate.changes import apply_changes, parse_change
 from apflint.simulate.comparison import compare
 from apflint.simulate.draws import Draws
 from apflint.simulate.fairness import max_min_shares, measure_fairness
@@ -339,6 +339,15 @@ def test_changed_field_has_the_effect_of_a_changed_manifest() -> None:
     assert result_at(built_in, "global-default").limits.min == result_at(built_in, "global-default").limits.nominal
 
 
+def test_changed_level_replaces_the_former_one() -> None:
+    known = Effective(build_workspace([], NEWEST), Assumptions())
+    for text, is_valid in (("workload-low.queues=7", True), ("workload-low.queues=9999999999", False)):
+        changed = apply_changes(apply_changes(known, [parse_change("workload-low.queues=9")]), [parse_change(text)])
+        manifests = [(item.document.kind, item.document.name) for item in changed.workspace.manifests]
+        assert manifests == [("PriorityLevelConfiguration", "workload-low")]
+        assert [item.name for item in changed.workspace.priority_levels] == ["workload-low"] * is_valid
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -364,7 +373,8 @@ def test_arrivals_are_a_poisson_process() -> None:
     arrivals = list(source.arrivals)
     assert len(arrivals) == pytest.approx(20_000, abs=4 * 20_000**0.5)
     gaps = [(later.time - earlier.time) / SECOND for earlier, later in pairwise(arrivals)]
-    assert sum(gap > 0.01 for gap in gaps) / len(gaps) == pytest.approx(0.3679, abs=0.015)  # 1/e
+    # The proportion for exponential gaps is 1/e.
+    assert sum(gap > 0.01 for gap in gaps) / len(gaps) == pytest.approx(0.3679, abs=0.015)
     assert sorted({arrival.instance for arrival in arrivals}) == [0, 1, 2, 3]
     assert [arrival.time for arrival in arrivals] == sorted(arrival.time for arrival in arrivals)
 
@@ -468,7 +478,7 @@ def test_borrowed_and_lent_seats_of_one_server_do_not_hide_those_of_another() ->
 def test_servers_below_their_limits_do_not_borrow() -> None:
     both = client("a", user="system:serviceaccount:ci:runner", instances=2, rate=70.0, service=ServiceTime(SECOND // 5))
     found = result_at(simulate(load(both, servers=2), Options("", seats=60, changes=NO_LENDING)), "workload-low")
-    assert found.seats > found.limits.nominal  # of one server
+    assert found.seats > found.limits.nominal  # the seats are those of one server
     assert found.borrowed == 0
 
 

@@ -1,4 +1,4 @@
-"""Configurations and requests for the tests of the evaluator: recorded ones, and strategies that make up new ones."""
+"""Recorded configurations and requests for tests of the evaluator, and strategies that generate new ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lines(path: Path) -> list[Any]:
 
 
 def objects(values: list[dict[str, Any]]) -> Objects:
-    """Typed objects of decoded ones: `kind`, `name`, `spec`."""
+    """Convert decoded objects (`kind`, `name`, `spec`) to typed objects."""
     schemas, levels = [], []
     for value in values:
         manifest = {
@@ -52,7 +52,7 @@ def objects(values: list[dict[str, Any]]) -> Objects:
 
 
 def schema(subject: dict[str, Any], *, path: bool = False, **more: Any) -> FlowSchema:
-    """One for a subject, for all resources or all paths but for what `more` says."""
+    """Return a FlowSchema for one subject and all resources or all paths, with other fields from `more`."""
     rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]} | more
     what = (
         {"nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]} | more]} if path else {"resourceRules": [rule]}
@@ -63,7 +63,7 @@ def schema(subject: dict[str, Any], *, path: bool = False, **more: Any) -> FlowS
 
 
 def merged(base: list[dict[str, Any]], row: dict[str, Any]) -> Objects:
-    """A recorded configuration: the defaults, less what was removed, plus what was added or replaced."""
+    """Return a recorded configuration: the defaults without removed objects, plus added and replaced objects."""
     gone = {("FlowSchema", name) for name in row["removed_flow_schemas"]}
     gone |= {("PriorityLevelConfiguration", name) for name in row["removed_priority_levels"]}
     stored = {(each["kind"], each["name"]): each for each in base if (each["kind"], each["name"]) not in gone}
@@ -73,7 +73,7 @@ def merged(base: list[dict[str, Any]], row: dict[str, Any]) -> Objects:
 
 @cache
 def recorded() -> dict[str, tuple[dict[str, Any], Configuration]]:
-    """The recorded configurations by id, each with its row."""
+    """Return the recorded configurations by id, each with its row."""
     base, *rows = lines(FIXTURES / "configs.jsonl")
     return {
         row["id"]: (row, build_configuration(merged(base["objects"], row), BUILT_IN, defaults=False)) for row in rows
@@ -84,7 +84,7 @@ def digest(user: str, groups: list[str], method: str, url: str) -> RequestDigest
     return RequestDigest(parse_request_info(method, url), UserInfo(user, tuple(groups)))
 
 
-# Few values, so that made-up requests and rules often meet.
+# Few values, so that generated requests often match generated rules.
 USERS = ("alice", "bob", "system:serviceaccount:dev:builder", "system:serviceaccount:ops:a:b", "eve*")
 GROUPS = ("dev", "system:authenticated", "system:unauthenticated", "system:masters", "system:nodes", "*")
 NAMESPACES = ("dev", "ops", "kube-system")
@@ -95,7 +95,7 @@ PATHS = ("/", "/healthz", "/healthz/etcd", "/healthz/*", "/hea", "/version/", "/
 LEVELS = ("exempt", "catch-all", "global-default", "workload-low", "nowhere")
 
 
-def _some(values: tuple[str, ...], *, least: int = 0) -> st.SearchStrategy[list[str]]:
+def _lists_of(values: tuple[str, ...], *, least: int = 0) -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from((*values, "*")), min_size=least, max_size=3, unique=True)
 
 
@@ -115,14 +115,14 @@ def _subjects(draw: st.DrawFn) -> dict[str, Any]:
 
 RESOURCE_RULES = st.fixed_dictionaries(
     {
-        "verbs": _some(VERBS),
-        "apiGroups": _some(API_GROUPS),
-        "resources": _some(RESOURCES),
+        "verbs": _lists_of(VERBS),
+        "apiGroups": _lists_of(API_GROUPS),
+        "resources": _lists_of(RESOURCES),
         "clusterScope": st.booleans(),
-        "namespaces": _some(NAMESPACES),
+        "namespaces": _lists_of(NAMESPACES),
     }
 )
-NON_RESOURCE_RULES = st.fixed_dictionaries({"verbs": _some(VERBS), "nonResourceURLs": _some(PATHS)})
+NON_RESOURCE_RULES = st.fixed_dictionaries({"verbs": _lists_of(VERBS), "nonResourceURLs": _lists_of(PATHS)})
 _RULES = st.fixed_dictionaries(
     {
         "subjects": st.lists(_subjects(), max_size=3),

@@ -7,6 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from apflint.cli.app import run
+from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,7 @@ def explain(
     assert command is not None
     program, *arguments = shlex.split(command)
     assert program == "apflint"
-    assert run([*arguments, "-f", str(directory), "--format", "json"]) == 0
+    source = str(directory) if any(directory.iterdir()) else f"defaults:{NEWEST.name}"
+    assert run([*arguments, "-f", source, "--format", "json"]) == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     return answer

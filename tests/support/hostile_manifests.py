@@ -1,4 +1,4 @@
-"""Manifests of ours with hostile text in many places, and files whose names are as odd as a file system takes them."""
+"""Strategies for manifests with hostile text in many places, and for files with unusual names."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ HOSTILE = st.lists(WORDS | st.text(st.characters(exclude_categories=()), max_siz
 
 @st.composite
 def objects(draw: st.DrawFn) -> dict[str, Any]:
-    """An object of ours with hostile text in some places: names, keys, lists, labels."""
+    """Generate an APF object with hostile text in some places: names, keys, lists, labels."""
 
     def text(usual: str) -> str:
         return draw(st.just(usual) | HOSTILE)
@@ -95,7 +95,7 @@ def objects(draw: st.DrawFn) -> dict[str, Any]:
         }
     if draw(st.booleans()):
         spec[text("unknown")] = 1
-    # Names are drawn from few, so that objects have the same one: findings about two places.
+    # Names are drawn from a few values, so that objects share names and findings have related places.
     metadata: dict[str, Any] = {"name": draw(st.sampled_from(["twice", "alone"]) | HOSTILE)}
     if draw(st.booleans()):
         metadata["labels"] = {text("app"): text("x")}
@@ -105,7 +105,8 @@ def objects(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def texts(draw: st.DrawFn) -> bytes:
-    """A file: JSON, or YAML whose scalars are written as in JSON or not at all escaped; with a comment; broken at times."""
+    """Generate a file: JSON, or YAML with or without escaped scalars, with a comment, and sometimes with a syntax
+    error."""
     parts = []
     for found in draw(st.lists(objects(), min_size=1, max_size=3)):
         indent = draw(st.sampled_from([None, 1]))
@@ -155,16 +156,16 @@ ODD_NAMES = (
     "a=b",
     "..a",
 )
-"""Of files and folders, as Python gives them: what is no UTF-8 as lone surrogates (PEP 383)."""
+"""Unusual names of files and directories. Bytes that are not UTF-8 are lone surrogates, as in Python (PEP 383)."""
 ODD_DIRECTORIES = tuple(name for name in ODD_NAMES if not name.startswith("."))
-"""Those whose files are checked: hidden directories are skipped."""
+"""Names of directories whose files are checked: hidden directories are skipped."""
 
 NAMES = st.sampled_from(ODD_NAMES) | st.binary(min_size=1, max_size=12).map(
     lambda data: os.fsdecode(data.replace(b"/", b"_").replace(b"\0", b"_").strip(b".") or b"_")
 )
 FILES = st.dictionaries(
     st.builds(
-        lambda folder, name, ending: f"{folder}/{name}{ending}" if folder else f"{name}{ending}",
+        lambda directory, name, ending: f"{directory}/{name}{ending}" if directory else f"{name}{ending}",
         st.just("") | NAMES,
         NAMES,
         st.sampled_from([".yaml", ".json", ".yml"]),

@@ -1,4 +1,4 @@
-"""Manifests with mistakes that can be fixed, written as oddly as people (and their tools) write YAML."""
+"""Generator of manifests with fixable mistakes, in unusual YAML styles."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ TEXTS = (
 
 
 class Raw(str):
-    """A word that is written as it is, without quotes: YAML reads something else in it."""
+    """A plain scalar without quotes, which YAML does not parse as a string."""
 
     __slots__ = ()
 
 
 class Text(str):
-    """A number or truth in quotes where none belong."""
+    """A quoted number or boolean in a field that is not a string."""
 
     __slots__ = ()
 
 
 class Generated(NamedTuple):
-    """A text, and what it should hold when everything that can be fixed safely is fixed."""
+    """A text, and the values that it should contain after all safe fixes."""
 
     data: bytes
     wanted: list[Any]
-    """Of each document that is not empty."""
+    """The wanted value of each document that is not empty."""
 
 
 def schema(random: Random, name: str) -> dict[str, Any]:
-    """A FlowSchema without a mistake."""
+    """Generate a FlowSchema without mistakes."""
     subjects = [
         {"kind": "Group", "group": {"name": "night-watch"}},
         {"kind": "User", "user": {"name": "alice"}},
@@ -93,7 +93,7 @@ def schema(random: Random, name: str) -> dict[str, Any]:
 
 
 def level(random: Random, name: str) -> dict[str, Any]:
-    """A PriorityLevelConfiguration without a mistake."""
+    """Generate a PriorityLevelConfiguration without mistakes."""
     response: dict[str, Any] = {"type": "Reject"}
     if random.random() < 0.6:
         response = {"type": "Queue", "queuing": {"queues": 64, "handSize": 6, "queueLengthLimit": 50}}
@@ -149,7 +149,7 @@ _WORDS = {
 
 
 def misspell(value: Any, random: Random, fields: dict[str, tuple[str, ...]] = _FIELDS) -> None:
-    """Another name for one field."""
+    """Misspell the name of one field."""
     owners = [(owner, key) for owner in mappings(value) for key in owner if key in fields]
     if owners:
         owner, key = random.choice(owners)
@@ -160,7 +160,7 @@ def misspell(value: Any, random: Random, fields: dict[str, tuple[str, ...]] = _F
 
 
 def misspell_word(value: Any, random: Random) -> None:
-    """Another word in place of one that is known."""
+    """Misspell a known value, such as a verb or a type."""
     places: list[tuple[Any, Any]] = [
         (owner, key)
         for owner in [*mappings(value["spec"]), *lists(value["spec"])]
@@ -177,7 +177,7 @@ def _entries(owner: Any) -> list[tuple[Any, Any]]:
 
 
 def unquote(value: Any, _: Random) -> None:
-    """Labels that YAML reads as truths and numbers."""
+    """Add labels that YAML parses as booleans and numbers."""
     for owner in mappings(value):
         for key in ("managed", "revision"):
             if key in owner:
@@ -185,7 +185,7 @@ def unquote(value: Any, _: Random) -> None:
 
 
 def quote(value: Any, random: Random) -> None:
-    """A number in quotes."""
+    """Put a number into quotes."""
     places = [(owner, key) for owner in mappings(value) for key, item in owner.items() if isinstance(item, int)]
     if places:
         owner, key = random.choice(places)
@@ -193,7 +193,7 @@ def quote(value: Any, random: Random) -> None:
 
 
 def as_in_roles(value: Any, random: Random) -> None:
-    """Subjects as RBAC writes them."""
+    """Write subjects as in RBAC."""
     for owner in mappings(value):
         if "kind" in owner and len(owner) == 2 and random.random() < 0.7:
             entries = [*owner.pop(next(key for key in owner if key != "kind")).items(), ("kind", owner.pop("kind"))]
@@ -202,7 +202,7 @@ def as_in_roles(value: Any, random: Random) -> None:
 
 
 def left_out(value: Any, random: Random) -> None:
-    """Fields that can be only one thing."""
+    """Remove fields that have only one possible value."""
     for owner in mappings(value["spec"]):
         for key, known in (("matchingPrecedence", [1000]), ("type", ["Limited"]), ("kind", list(KINDS))):
             if owner.get(key) in known and len(owner) > 1 and random.random() < 0.7:
@@ -210,14 +210,14 @@ def left_out(value: Any, random: Random) -> None:
 
 
 def wildcard(value: Any, random: Random) -> None:
-    """A wildcard among others."""
+    """Add a wildcard to a list with other items."""
     for owner in mappings(value):
         if "verbs" in owner and owner["verbs"] == ["*"]:
             owner["verbs"] = random.choice([["*", "get"], ["get", "*"], ["get", "*", "list"]])
 
 
 def twice(value: Any, random: Random) -> None:
-    """A value that is in a list already."""
+    """Repeat an item of a list."""
     found = [entries for entries in lists(value) if entries and all(isinstance(entry, str) for entry in entries)]
     if found:
         entries = random.choice(found)
@@ -225,14 +225,14 @@ def twice(value: Any, random: Random) -> None:
 
 
 def queues_under_reject(value: Any, _: Random) -> None:
-    """Queues that nobody uses."""
+    """Add queues to a level that rejects requests."""
     for owner in mappings(value):
         if owner.get("type") == "Reject":
             owner["queuing"] = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
 
 
 def from_the_server(value: Any, random: Random) -> None:
-    """Fields that the server fills in."""
+    """Add fields that the server sets."""
     for key, item in (("uid", "12-34"), ("resourceVersion", "77"), ("generation", 3), ("namespace", "nights")):
         if random.random() < 0.5:
             value["metadata"][key] = item
@@ -241,14 +241,14 @@ def from_the_server(value: Any, random: Random) -> None:
 
 
 def old_shares(value: Any, _: Random) -> None:
-    """The name that the shares had before."""
+    """Write the shares under their former field name."""
     for owner in mappings(value):
         if "nominalConcurrencyShares" in owner:
             owner["assuredConcurrencyShares"] = owner.pop("nominalConcurrencyShares")
 
 
 def bare_method(value: Any, _: Random) -> None:
-    """A word where a mapping is due."""
+    """Replace a mapping by a string."""
     method = value["spec"].get("distinguisherMethod")
     if isinstance(method, dict):
         value["spec"]["distinguisherMethod"] = method["type"]
@@ -271,19 +271,19 @@ MISTAKES: tuple[Callable[[Any, Random], None], ...] = (
 
 
 def mappings(value: Any) -> list[dict[str, Any]]:
-    """All mappings in a value, the value itself first."""
+    """Return all mappings in a value. The value itself comes first."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return ([value] if isinstance(value, dict) else []) + [found for item in inner for found in mappings(item)]
+    return ([value] if isinstance(value, dict) else []) + [mapping for item in inner for mapping in mappings(item)]
 
 
 def lists(value: Any) -> list[list[Any]]:
-    """All lists in a value."""
+    """Return all lists in a value."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return ([value] if isinstance(value, list) else []) + [found for item in inner for found in lists(item)]
 
 
 def broken(random: Random, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An object with some mistakes, and without them."""
+    """Generate an object with some mistakes, and the same object without them."""
     wanted = (schema if random.random() < 0.6 else level)(random, name)
     if random.random() < 0.3:
         for owner in mappings(wanted):
@@ -299,7 +299,7 @@ def broken(random: Random, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 class Writer:
-    """Writes values as YAML, every time otherwise."""
+    """Writer of values as YAML, in random styles."""
 
     def __init__(self, random: Random, *, comments: bool = True, anchors: bool = True) -> None:
         self.random = random
@@ -311,7 +311,7 @@ class Writer:
         self.count = 0
 
     def document(self, value: Any) -> str:
-        """A whole document, without its marker."""
+        """Return a document without the marker `---`."""
         self.anchored = []
         self.shapes = Counter(shape(item) for item in (*mappings(value), *lists(value)))
         if self.random.random() < 0.12:
@@ -321,7 +321,7 @@ class Writer:
         return self.block(value, 0)
 
     def indentedly_json(self, value: Any) -> str:
-        """JSON, which is YAML too."""
+        """Return an indented JSON document, which is also YAML."""
         random = self.random
         return json.dumps(value, indent=random.choice([None, 1, 2, 4]), ensure_ascii=False)
 
@@ -333,13 +333,13 @@ class Writer:
         return f"#{self.random.choice(['', ' ', '# '])}c{self.count} {self.random.choice(NOTES)}"
 
     def trail(self) -> str:
-        """What may follow on a line: blanks, a comment."""
+        """Return random text for the end of a line: spaces and a comment."""
         if self.comments and self.chance(0.15):
             return self.random.choice([" ", "  ", "\t", " \t "]) + self.comment()
         return self.random.choice(["", "", "", "", "", " ", "   ", "\t"])
 
     def between(self) -> str:
-        """What may stand before an entry: empty lines, comments of any indentation."""
+        """Return random lines before an entry: empty lines, and comments with any indentation."""
         text = ""
         while self.chance(0.12):
             blank = " " * self.random.randint(0, 7)
@@ -347,7 +347,7 @@ class Writer:
         return text
 
     def block(self, value: Any, indent: int, *, first: bool = True) -> str:
-        """Lines of a mapping or a list; the first one without its indentation unless `first`."""
+        """Return the lines of a mapping or a list. The first line is not indented unless `first` is set."""
         text, lead = "", " " * indent
         entries: list[tuple[str, Any]] = []
         if isinstance(value, dict):
@@ -383,7 +383,7 @@ class Writer:
         return written
 
     def inline(self, item: Any, indent: int) -> str:
-        """A value beside its key."""
+        """Return a value for the line of its key."""
         for name, known in self.anchored:
             if known == shape(item) and self.chance(0.7):
                 return f"*{name} "
@@ -394,15 +394,15 @@ class Writer:
         return f"&{mark} {written}" if mark else written
 
     def mark(self, item: Any) -> str:
-        """The name of an anchor, more often where there is something like it elsewhere; or none."""
+        """Return an anchor or an empty string. Values that occur several times have an anchor more often."""
         share = 0.4 if self.shapes[shape(item)] > 1 or (isinstance(item, dict) and "managed" in item) else 0.04
         if not self.anchors or not self.chance(share):
             return ""
-        self.named += 1  # other readers do not take a name twice
+        self.named += 1  # other YAML parsers reject repeated anchor names
         return f"a{self.named}x{self.random.randint(0, 999)}"
 
     def merge(self, value: dict[str, Any]) -> tuple[str, set[str]] | None:
-        """An anchored mapping of which all entries are in `value`."""
+        """Return the anchor of a mapping whose entries `value` all contains, for a merge key."""
         for name, known in self.anchored:
             kind, _, text = known.partition(":")
             if kind == "dict":
@@ -413,7 +413,7 @@ class Writer:
         return None
 
     def flow(self, value: Any, indent: int) -> str:
-        """A value in brackets, which may go over several lines."""
+        """Return a value in flow style, which may have several lines."""
         if isinstance(value, dict):
             parts = [f"{self.key(key)}: {self.flow(item, indent)}" for key, item in value.items()]
             left, right = "{", "}"
@@ -456,7 +456,9 @@ class Writer:
         if style == "'":
             return "'" + value.replace("'", "''") + "'"
         if style == '"':
-            return json.dumps(value, ensure_ascii=self.chance(0.3) and max(value, default="") < "\ud800")  # no pairs
+            return json.dumps(
+                value, ensure_ascii=self.chance(0.3) and max(value, default="") < "\ud800"
+            )  # no surrogate pairs
         if simple and not flow and self.chance(0.03):
             return value
         return value
@@ -471,7 +473,7 @@ def _is_special(text: str) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """What YAML reads in a value: words without quotes are truths and numbers."""
+    """Return the value that YAML parses: plain scalars become booleans and numbers."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -482,7 +484,7 @@ def plain(value: Any) -> Any:
 
 
 def shape(value: Any) -> str:
-    """A key for values that are written the same."""
+    """Return a key that is equal for values with equal text."""
     return f"{type(value).__name__}:{json.dumps(plain(value), sort_keys=True)}"
 
 
@@ -490,7 +492,7 @@ OTHER = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "da
 
 
 def text(random: Random, tag: str, *, anchors: bool = True) -> Generated:
-    """One file: some objects of ours, some others, markers between, a byte order mark perhaps."""
+    """Generate a file with APF objects and other objects, document markers, and sometimes a byte order mark."""
     writer = Writer(random, anchors=anchors)
     documents: list[tuple[Any, Any]] = []
     for number in range(random.choice([1, 1, 1, 2, 3])):

@@ -6,11 +6,14 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from apflint.catalogue import MARKER, MARKER_ABOVE
+from apflint.effective import Renaming
+from apflint.releases import parse_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.catalogue import Rule
+    from apflint.engine import Options
 
 
 class Example(NamedTuple):
@@ -26,6 +29,15 @@ class Example(NamedTuple):
     """All findings: rule id and 1-based line of `text`, in the order of lines."""
     page_line: int
     """1-based line of its opening fence in the page."""
+    prefix: str = ""
+    """`namePrefix` of a kustomization that lists the file."""
+
+    def adapt(self, options: Options) -> Options:
+        """Return options with the release and the renaming of the example."""
+        if self.kubernetes:
+            options = options._replace(kubernetes=parse_release(self.kubernetes))
+        renamings = (Renaming(self.file, "overlay/kustomization.yaml", self.prefix),) if self.prefix else ()
+        return options._replace(assumptions=options.assumptions._replace(renamings=renamings))
 
 
 def parse_examples(rule: Rule) -> list[Example]:
@@ -62,8 +74,8 @@ def _parse_examples(rule: Rule) -> Iterator[Example]:
 
 def _example(kind: Literal["bad", "good"], language: str, info: str, content: list[str], number: int) -> Example:
     options = dict(option.partition("=")[::2] for option in info.split())
-    if unknown := options.keys() - {"kubernetes", "file"}:
-        raise ValueError(f'"{min(unknown)}" is not an option of an example; use kubernetes= or file=.')
+    if unknown := options.keys() - {"kubernetes", "file", "prefix"}:
+        raise ValueError(f'"{min(unknown)}" is not an option of an example; use kubernetes=, file= or prefix=.')
     kept: list[str] = []
     expected: list[tuple[str, int]] = []
     for line in content:
@@ -85,4 +97,5 @@ def _example(kind: Literal["bad", "good"], language: str, info: str, content: li
         kubernetes=options.get("kubernetes"),
         expected=tuple(expected),
         page_line=number,
+        prefix=options.get("prefix", ""),
     )

@@ -43,6 +43,15 @@ spec:
       resourceRules:
         - {verbs: [get, list], apiGroups: [""], resources: [pods], namespaces: ["*"]}
 """
+WITHOUT_EFFECT = {
+    "APF401": SCHEMA.replace("{name: batch}", "{name: missing}"),
+    "APF404": LEVEL.replace("name: batch", "name: workload-low"),
+    "APF501": SCHEMA.replace("870", "9500"),
+    "APF504": SCHEMA.replace('apiGroups: [""]', 'apiGroups: ["apps/v1"]'),
+    "APF506": SCHEMA.replace("pods", "nodes").replace("[get, list]", "[get]"),
+}
+"""A manifest without an effect for each rule about it: a FlowSchema that is skipped, unreachable or matches nothing, or a change
+that the API server reverts. `LEVEL` and `SCHEMA` have an effect, and `SCHEMA` has a warning (APF505)."""
 LIVE = SCHEMA.replace("spec:", "  uid: 6f9a4d3e-0c5b-4b7e-9a51-3f2d8a1c7e60\nspec:", 1)
 OLD_LEVEL = LEVEL.replace("io/v1", "io/v1beta2").replace("nominal", "assured")
 SUITE = """\

@@ -63,7 +63,7 @@ spec:
 """
 
 
-def found(text: str, name: str = "a.yaml", **options: object) -> list[str]:
+def list_rules(text: str, name: str = "a.yaml", **options: object) -> list[str]:
     return sorted(finding.rule for finding in report(text, name, **options).findings)
 
 
@@ -90,7 +90,7 @@ def before(line: str, comment: str, text: str = MANIFEST) -> str:
 
 
 def test_manifest_has_the_findings_to_suppress() -> None:
-    assert found(MANIFEST) == ALL
+    assert list_rules(MANIFEST) == ALL
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,9 @@ def test_manifest_has_the_findings_to_suppress() -> None:
     ],
 )
 def test_suppressed_findings(text: str, left: list[str]) -> None:
-    assert found(text) == left
+    assert list_rules(text) == left
     assert report(text).suppressed == len(ALL) - len(left)
-    assert found(text, suppressions=False) == ALL
+    assert list_rules(text, suppressions=False) == ALL
 
 
 @pytest.mark.parametrize(
@@ -162,13 +162,13 @@ def test_suppressed_findings(text: str, left: list[str]) -> None:
     ],
 )
 def test_comments_without_effect(text: str, more: list[str]) -> None:
-    assert found(text) == sorted([*ALL, *more])
+    assert list_rules(text) == sorted([*ALL, *more])
     assert report(text).suppressed == 0
 
 
 def test_comment_after_the_bar_of_a_block_scalar() -> None:
     text = put("name: nightly", "\n  annotations:\n    a: |  # apflint: file-ignore[APF203] here\n      words")
-    assert found(text) == ["APF207", "APF207", "APF211"]
+    assert list_rules(text) == ["APF207", "APF207", "APF211"]
 
 
 def test_unknown_rule_has_a_suggestion_and_place() -> None:
@@ -183,19 +183,19 @@ def test_unknown_rule_has_a_suggestion_and_place() -> None:
 
 def test_suppression_of_a_rule_that_did_not_run_is_not_unused() -> None:
     text = put("name: workload-low", "# apflint: ignore[APF203]")
-    assert "APF901" in found(text)
-    assert "APF901" not in found(text, rules=without("APF203"))
-    assert found(text, rules=("APF901",)) == []
+    assert "APF901" in list_rules(text)
+    assert "APF901" not in list_rules(text, rules=without("APF203"))
+    assert list_rules(text, rules=("APF901",)) == []
 
 
 def test_missing_reason_is_reported_if_selected() -> None:
     bare = put("type: ByFoo", "# apflint: ignore[APF203] --")
     explained = put("type: ByFoo", "# apflint: ignore[APF203] -- our own")
-    assert "APF903" in found(bare, rules=tuple(CHECKS))
-    assert "APF903" not in found(explained, rules=tuple(CHECKS))
-    assert "APF903" not in found(bare)
+    assert "APF903" in list_rules(bare, rules=tuple(CHECKS))
+    assert "APF903" not in list_rules(explained, rules=tuple(CHECKS))
+    assert "APF903" not in list_rules(bare)
     empty = put("name: nightly", '\n  annotations: {apflint/ignore.APF203: ""}')
-    assert "APF903" in found(empty, rules=tuple(CHECKS))
+    assert "APF903" in list_rules(empty, rules=tuple(CHECKS))
 
 
 def test_annotation_applies_to_its_object() -> None:
@@ -218,15 +218,15 @@ def test_json_has_annotations_but_no_comments() -> None:
             "rules": [{"subjects": [{"kind": "Group", "group": {"name": "a"}}]}],
         },
     }
-    assert found(json.dumps(value), "a.json") == ["APF206"]
+    assert list_rules(json.dumps(value), "a.json") == ["APF206"]
 
 
 def test_comments_of_an_unreadable_document() -> None:
     broken = MANIFEST.replace("matchingPrecedence: 870", "matchingPrecedence: : :")
-    assert found(broken) == ["APF001"]
-    assert found("# apflint: file-ignore[APF001] later\n" + broken) == []
-    assert found("# apflint: ignore[APF001] later\n" + broken) == []
-    assert found(broken + "# apflint: file-ignore[APF001]\n") == ["APF001"]
+    assert list_rules(broken) == ["APF001"]
+    assert list_rules("# apflint: file-ignore[APF001] later\n" + broken) == []
+    assert list_rules("# apflint: ignore[APF001] later\n" + broken) == []
+    assert list_rules(broken + "# apflint: file-ignore[APF001]\n") == ["APF001"]
 
 
 def test_command_line_counts_suppressions_and_ignores_them_on_request(
@@ -244,7 +244,7 @@ def test_thousands_of_comments_take_linear_time() -> None:
     subjects = "\n".join(f"        - kind: Nobody{number}" for number in range(3000))
     comments = "# apflint: file-ignore[APF207] x\n" * 3000
     start = time.process_time()
-    assert "APF207" not in found(comments + MANIFEST.replace("        - kind: Nobody", subjects))
+    assert "APF207" not in list_rules(comments + MANIFEST.replace("        - kind: Nobody", subjects))
     assert time.process_time() - start < 10
 
 
@@ -252,9 +252,9 @@ def test_maximum_number_of_suppressions(monkeypatch: pytest.MonkeyPatch) -> None
     first = put("Somebody", "# apflint: ignore[APF207] x")
     text = put("Nobody", "# apflint: ignore[APF207] x", first)
     monkeypatch.setattr(parser, "MAX_SUPPRESSIONS", 2)
-    assert found(text) == ["APF203", "APF211"]
+    assert list_rules(text) == ["APF203", "APF211"]
     monkeypatch.setattr(parser, "MAX_SUPPRESSIONS", 1)
-    assert found(text) == ["APF203", "APF207", "APF211", "APF902"]
+    assert list_rules(text) == ["APF203", "APF207", "APF211", "APF902"]
     finding = next(finding for finding in report(text).findings if finding.rule == "APF902")
     assert finding.span.line == 14
     assert finding.message == "more than 1 suppressions in one file"
@@ -262,7 +262,7 @@ def test_maximum_number_of_suppressions(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_no_suppression_is_unused_if_findings_are_incomplete() -> None:
     spec = "spec:\n" + "".join(f"  k{number}: 1  # apflint: ignore[APF101] x\n" for number in range(1_005))
-    assert found(MANIFEST[: MANIFEST.index("spec:")] + spec, rules=("APF101", "APF901")) == []
+    assert list_rules(MANIFEST[: MANIFEST.index("spec:")] + spec, rules=("APF101", "APF901")) == []
 
 
 def rendered(*documents: tuple[str, str], head: str = "") -> str:
@@ -288,20 +288,20 @@ OTHER = MANIFEST.replace("nightly", "daily").replace("870", "871")
 )
 def test_file_ignore_applies_to_a_template_of_a_chart(text: str, count: int) -> None:
     for name in ("<stdin>", "<standard input>", "rendered.yaml"):
-        rules = found(text, name)
+        rules = list_rules(text, name)
         assert rules.count("APF203") == count, name
         assert "APF901" not in rules
 
 
 def test_file_ignore_above_the_first_template_applies_to_all() -> None:
     text = rendered(("a", MANIFEST), ("b", OTHER), head="# apflint: file-ignore[APF203] our own\n")
-    assert "APF203" not in found(text, "rendered.yaml")
+    assert "APF203" not in list_rules(text, "rendered.yaml")
 
 
 def test_unused_file_ignore_in_a_template() -> None:
     text = rendered(("a", MANIFEST), ("b", "# apflint: file-ignore[APF203] our own\n" + FLAWLESS))
     for name in ("<stdin>", "<standard input>"):
-        assert [rule for rule in found(text, name) if rule in ("APF203", "APF901")] == ["APF203", "APF901"]
+        assert [rule for rule in list_rules(text, name) if rule in ("APF203", "APF901")] == ["APF203", "APF901"]
 
 
 @pytest.mark.slow
@@ -312,7 +312,7 @@ def test_unsuppressed_finding_beyond_the_maximum_is_reported() -> None:
         for comment in [" # apflint: ignore[APF201] x"] * MAX_FINDINGS_PER_RULE + [""]
     )
     report = check([("a.yaml", wrong.encode())], Options(rules=("APF201", "APF901", "APF902")))
-    assert [(found.rule, found.more) for found in report.findings] == [("APF201", 0)]
+    assert [(finding.rule, finding.more) for finding in report.findings] == [("APF201", 0)]
     assert report.findings[0].document is not None
     assert report.findings[0].span.line == wrong.count("\n", 0, wrong.rindex("20000")) + 1
     assert report.suppressed == MAX_FINDINGS_PER_RULE
@@ -334,11 +334,11 @@ def test_unsuppressed_findings_beyond_the_maximum_are_counted() -> None:
     wrong = "\n---\n".join(FLAWLESS.replace("871", f"20000{comment}") for comment in lines)
     report = check([("a.yaml", wrong.encode())], Options(rules=("APF201", "APF901", "APF902")))
     assert (len(report.findings), report.suppressed) == (MAX_FINDINGS_PER_RULE, MAX_FINDINGS_PER_RULE + 1)
-    assert [found.more for found in report.findings if found.more] == [5]
+    assert [finding.more for finding in report.findings if finding.more] == [5]
 
 
 def test_list_of_commas_names_no_rule() -> None:
     for comment in ("ignore[ , ]", "ignor[,]"):
         answer = report(put("type: ByFoo", f"# apflint: {comment} why"))
-        assert sorted(one.rule for one in answer.findings) == [*ALL, "APF902"]
-        assert [one.fix for one in answer.findings if one.rule == "APF902"] == [None]
+        assert sorted(finding.rule for finding in answer.findings) == [*ALL, "APF902"]
+        assert [finding.fix for finding in answer.findings if finding.rule == "APF902"] == [None]

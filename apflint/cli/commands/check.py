@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import completers, options
-from apflint.cli.app import app, examples
 from apflint.cli.check_run import CheckRun, Output, check_selection, run_check, suggest_live
+from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, FIXES, INPUT, OUTPUT, RULES, option
 from apflint.cli.progress import show_progress
 from apflint.cli.report_files import check_report_files, parse_format, parse_report_file
 from apflint.errors import UserError
-from apflint.inputs.manifests import Selection
 from apflint.output.findings import FORMATS
+from apflint.sources.files import Selection
+from apflint.sources.words import Words, parse_words
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from apflint.inputs.kubectl import KubectlOptions
     from apflint.releases import Release
+    from apflint.sources.kubectl import KubectlOptions
 
-Threshold = Literal["error", "warning", "info", "never"]
 
-
-@app.command(
-    rich_help_panel="Lint",
+@command(
+    panel="Lint",
     epilog=examples(
         ("a directory and all directories below", "apflint check manifests/"),
         ("what Helm renders; findings name the templates", "helm template CHART | apflint check -"),
@@ -68,6 +67,7 @@ def check(
     kubernetes: options.Kubernetes = None,
     server_concurrency: options.ServerConcurrency = None,
     cluster: options.Clusters = None,
+    render: options.Render = False,
     complete: Annotated[
         bool, option(CLUSTER, "Treat the manifests as the cluster's complete configuration.", "--complete")
     ] = False,
@@ -95,10 +95,7 @@ def check(
             autocompletion=completers.complete_report,
         ),
     ] = None,
-    fail_on: Annotated[
-        Threshold | None,
-        option(OUTPUT, "Exit with 1 if there are findings of this severity or higher.", show_default="error"),
-    ] = None,
+    fail_on: options.FailOn = None,
     exit_zero: options.ExitZero = False,
     statistics: Annotated[
         bool, option(OUTPUT, "Show the number of findings of each rule instead.", "--statistics")
@@ -116,6 +113,7 @@ def check(
 
     Exits with 1 if there are findings at or above --fail-on.
     """
+    options.reject_kube_context(context, "To check the cluster of a kubeconfig's context: --live --kube-context {}")
     settings = options.join_settings(
         config,
         isolated,
@@ -130,20 +128,25 @@ def check(
         server_concurrency=server_concurrency,
         format=output_format,
     )
-    kubectl = options.parse_live(live, kubeconfig, kube_context)
-    # A running cluster and an overlay are clusters on their own, so they do not use the clusters of the settings.
-    clusters = None if (live or kustomize) and not cluster else options.select_clusters(settings, cluster)
+    words = parse_words(options.list_words(paths, filename, kustomize=kustomize, clusters=cluster, live=live))
+    kubectl = options.parse_kubectl(words.is_live, kubeconfig, kube_context)
+    if words.release is not None:
+        settings = settings._replace(kubernetes=words.release)
+    # These are clusters on their own, so they do not use the clusters of the settings.
+    is_own_cluster = words.is_live or words.kustomizations or words.revisions or words.release
+    clusters = None if is_own_cluster and not words.clusters else options.select_clusters(settings, words.clusters)
+    named = words.paths or (clusters.paths if clusters is not None else ())
     selection = Selection(
-        options.chain_paths(paths, filename)
-        if live or kustomize
-        else options.join_paths(paths, filename, clusters=clusters),
+        named or (() if is_own_cluster else (".",)),
         settings.exclude,
         force_exclude,
         stdin_filename,
-        settings.context if context or paths or filename or kustomize or not live else (),
+        settings.context if context or words.has_manifests or not words.is_live else (),
         baseline,
         clusters=clusters,
-        kustomizations=tuple(kustomize or ()),
+        kustomizations=words.kustomizations,
+        revisions=words.revisions,
+        may_render=options.may_render(render),
     )
     output = Output(
         settings.format,
@@ -160,16 +163,18 @@ def check(
         raise UserError(f"--statistics requires --format text or concise, and the format is {output.format}")
     _reject_conflicts({"--write-baseline": write_baseline, "--fix": fix, "--diff": diff, "--report": bool(report)})
     # Entries of findings that only other clusters have would be lost.
-    _reject_conflicts({"--write-baseline": write_baseline, "--cluster": bool(cluster)})
+    _reject_conflicts({"--write-baseline": write_baseline, "--cluster": bool(words.clusters)})
     options.reject_combinations(
-        {"--live": live, "--kustomize": kustomize}, {"--cluster": cluster, "--fix": fix, "--diff": diff}
+        {"--live": words.is_live, "git:REVISION": words.revisions, "--kustomize": words.kustomizations},
+        {"--cluster": words.clusters, "--fix": fix, "--diff": diff},
     )
     if write_baseline and baseline is None:
         raise UserError("--write-baseline requires --baseline FILE, the file to write")
     if unsafe_fixes and not (fix or diff):
         raise UserError("--unsafe-fixes requires --fix or --diff")
     check_report_files(output.report_files, selection)
-    run = CheckRun(selection, settings.to_options(suppressions=not no_ignores), require_objects)
+    get_options = settings.prepare_options(suppressions=not no_ignores)
+    run = CheckRun(selection, get_options, settings.kubernetes, require_objects)
     if kubectl is not None:
         run = _read_cluster(run, kubectl, kubernetes)
     if fix or diff:
@@ -179,21 +184,23 @@ def check(
     if write_baseline:
         return _write_baseline(run)
     exit_code = run_check(run, output)
-    if not (paths or filename or kustomize or live or quiet):
+    if words == Words() and not quiet:
         suggest_live()
     return exit_code
 
 
 def _read_cluster(run: CheckRun, kubectl: KubectlOptions, kubernetes: Release | None) -> CheckRun:
     """Return the run with the objects of a running cluster, which has its own release and its own built-in objects."""
-    from apflint.inputs.kubectl import read_live_configuration
+    from apflint.sources.kubectl import read_live_configuration
 
     with show_progress("Reading the cluster"):
         cluster = read_live_configuration(kubectl, kubernetes)
     assumptions = run.options.assumptions._replace(complete=True, defaults=False)
+    options = run.options._replace(kubernetes=cluster.kubernetes, assumptions=assumptions)
     return run._replace(
-        selection=run.selection._replace(live=cluster.files),
-        options=run.options._replace(kubernetes=cluster.kubernetes, assumptions=assumptions),
+        selection=run.selection._replace(live=cluster),
+        get_options=lambda: options,
+        kubernetes=options.kubernetes,
     )
 
 
@@ -206,7 +213,7 @@ def _reject_conflicts(given: dict[str, bool]) -> None:
 
 def _write_baseline(run: CheckRun) -> int:
     """Write all findings to the baseline file. If an input is unreadable, write nothing, because its entries would be lost."""
-    from apflint.inputs.baseline_file import read_previous_baseline, write_baseline
+    from apflint.sources.baseline_file import read_previous_baseline, write_baseline
 
     path = run.selection.baseline
     assert path is not None, "checked with the options"

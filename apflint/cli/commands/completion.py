@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Literal
 
-import typer
-from typer._completion_shared import get_completion_script
-
-from apflint.cli.app import COMPLETION_VARIABLE, app, examples
+from apflint.cli.definitions import COMPLETION_VARIABLE, command, examples
+from apflint.cli.options import argument
 
 
-@app.command(
-    rich_help_panel="Editors and shells",
+@command(
+    panel="Editors and shells",
     epilog=examples(
         ("bash: in ~/.bashrc", 'eval "$(apflint completion bash)"'),
         ("zsh: in ~/.zshrc, after compinit", "source <(apflint completion zsh)"),
@@ -20,10 +18,10 @@ from apflint.cli.app import COMPLETION_VARIABLE, app, examples
     ),
 )
 def completion(
-    shell: Annotated[
-        Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="Shell to print the script for.")
-    ],
+    shell: Annotated[Literal["bash", "zsh", "fish"], argument("Shell to print the script for.", metavar="SHELL")],
 ) -> None:
     """Print the completion script of a shell."""
+    from typer._completion_shared import get_completion_script
+
     script = get_completion_script(prog_name="apflint", complete_var=COMPLETION_VARIABLE, shell=shell)
     sys.stdout.write(f"{script}\n")

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from apflint.cli import options
-from apflint.cli.app import app, examples
-from apflint.output.json_text import to_json
+from apflint.cli.definitions import command, examples
+from apflint.cli.terminal import style
+from apflint.output.json_text import SCHEMA, to_json
 from apflint.output.sanitize import sanitize, sanitize_json
 from apflint.releases import Release
 from apflint.rule_selection import RuleSelector
@@ -19,8 +20,8 @@ from apflint.settings.patterns import Patterns
 from apflint.settings.resolution import resolve_settings
 
 
-@app.command(
-    rich_help_panel="Lint",
+@command(
+    panel="Lint",
     epilog=examples(
         ("the settings of the current directory", "apflint config"),
         ("the settings in another file", "apflint config --config ci/apflint.toml"),
@@ -37,6 +38,7 @@ def config(
         ),
     ] = False,
     output_format: options.Format = "text",
+    color: options.Color = "auto",
 ) -> None:
     """Show the effective settings and their sources.
 
@@ -54,11 +56,15 @@ def config(
     origins = {key: settings.origins.get(field, "default") for key, field in KEYS.items()}
     if output_format == "json":
         keys = {key: {"value": value, "origin": origins[key]} for key, value in values.items()}
-        sys.stdout.write(to_json({"schema": 1, "file": settings.path, "settings": keys}, 2))
+        sys.stdout.write(to_json({"schema": SCHEMA, "file": settings.path, "settings": keys}, 2))
         return
-    lines = [f"# settings: {sanitize(settings.path) if settings.path else 'no file'}"]
-    lines += [f"{key} = {_to_toml(value)}  # {sanitize(origins[key])}" for key, value in values.items()]
-    sys.stdout.write(sanitize_json("\n".join(lines) + "\n"))  # TOML has the same escapes
+    how = style(color)
+    head = f"# settings: {sanitize(settings.path) if settings.path else 'no file'}"
+    lines = [how.paint(sanitize_json(head), "dim")]  # TOML has the same escapes as JSON
+    for key, value in values.items():
+        origin = how.paint(sanitize_json(f"# {sanitize(origins[key])}"), "dim")
+        lines.append(f"{sanitize_json(f'{key} = {_to_toml(value)}')}  {origin}")
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 def _plain(value: Any) -> Any:
@@ -73,8 +79,9 @@ def _plain(value: Any) -> Any:
         case Patterns():
             return list(value.globs)
         case ClusterSettings():
-            fields = {field.replace("_", "-"): entry for field, entry in value._asdict().items() if entry is not None}
-            return {key: _plain(entry) for key, entry in fields.items()}
+            fields = {field: entry for field, entry in value._asdict().items() if entry is not None}
+            fields = {field: entry for field, entry in fields.items() if entry or field not in ("paths", "render")}
+            return {field.replace("_", "-"): _plain(entry) for field, entry in fields.items()}
         case tuple():
             return [_plain(item) for item in value]
     return {key: _plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value

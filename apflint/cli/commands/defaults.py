@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
-from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_api_versions
+from apflint.cli.definitions import command, examples
 from apflint.cli.options import CLUSTER, OUTPUT, option
 from apflint.errors import UserError
 from apflint.output.defaults import render_defaults_json, render_defaults_yaml
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 
-@app.command(
-    rich_help_panel="Analyze",
+@command(
+    panel="Analyze",
     epilog=examples(
         ("the objects of the newest release, as YAML", "apflint defaults"),
         ("the objects of another release", "apflint defaults --kubernetes 1.28"),

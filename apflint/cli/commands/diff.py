@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
-from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_clusters, complete_configuration
+from apflint.cli.definitions import command, examples
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import CLUSTER, INPUT, OUTPUT, option
+from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.sides import has_own_objects, is_project, read_live, read_side
 from apflint.cli.terminal import style
 from apflint.diff.apply import find_drift
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
-from apflint.inputs.apf_configuration import LIVE, ClusterOptions
-from apflint.output.diff import Sides, diff_json, render_markdown, render_text
+from apflint.output.configuration import name_sides
+from apflint.output.diff import diff_json, render_markdown, render_text
 from apflint.output.json_text import to_json
+from apflint.sources.configuration import ConfigurationOptions
+from apflint.sources.words import LIVE
+
+if TYPE_CHECKING:
+    from apflint.sources.configuration import Configuration
 
 
-@app.command(
-    rich_help_panel="Analyze",
+@command(
+    panel="Analyze",
     epilog=examples(
         ("a branch and the work tree", "apflint diff git:main ."),
         ("two clusters of the settings", "apflint diff cluster:staging cluster:prod"),
@@ -39,14 +42,14 @@ from apflint.output.json_text import to_json
 def diff(
     old: Annotated[
         str,
-        typer.Argument(
+        argument(
+            "File, directory, -, git:REVISION[:PATH] for manifests in git, kustomize:DIR, cluster:NAME for a cluster of the"
+            " settings, live for the running cluster, or defaults:X.Y for the built-in objects of a release.",
             metavar="OLD",
             autocompletion=complete_configuration,
-            help="File, directory, -, cluster:NAME for a cluster of the settings, git:REVISION[:PATH] for manifests in git,"
-            " live for the running cluster, or defaults:X.Y for the built-in objects of a release.",
         ),
     ],
-    new: Annotated[str, typer.Argument(metavar="NEW", autocompletion=complete_configuration, help="The same.")],
+    new: Annotated[str, argument("The same.", metavar="NEW", autocompletion=complete_configuration)],
     filename: Annotated[
         list[str] | None,
         option(
@@ -69,6 +72,7 @@ def diff(
     kube_context: Annotated[
         str | None, option(CLUSTER, "With live: context in the kubeconfig.", "--kube-context", metavar="NAME")
     ] = None,
+    render: options.Render = False,
     kubernetes: options.Kubernetes = None,
     no_defaults: options.NoDefaults = False,
     server_concurrency: options.ServerConcurrency = None,
@@ -88,32 +92,36 @@ def diff(
     Exits with 1 if a request or a priority level is affected, or if the
     search for affected requests ended early.
     """
-    common = tuple(filename or ())
+    common = options.list_words(filename)
     if old == new == "-" or "-" in common:
         raise UserError("standard input cannot be both OLD and NEW")
-    settings = ClusterOptions(kubernetes, server_concurrency, not no_defaults, config, isolated, cluster=cluster)
-    if cluster is not None and not any(map(is_project, (old, new))):
-        raise UserError(f"--cluster requires . or git:REVISION as OLD or NEW. To name one side, use cluster:{cluster}")
     names = (old, new)
-    if LIVE in names:
-        settings = read_live(settings, kubeconfig, kube_context)
-    elif kubeconfig is not None or kube_context is not None:
+    if LIVE not in names and (kubeconfig is not None or kube_context is not None):
         raise UserError("--kubeconfig and --kube-context require live as OLD or NEW")
-    if old == LIVE:  # the running cluster has the seats of the other side
-        after, new_name = read_side(new, common, settings)
-        before, old_name = read_side(old, common, settings._replace(server_concurrency=after.limits.server_concurrency))
-    else:
-        before, old_name = read_side(old, common, settings)
-        seats = before.limits.server_concurrency if new == LIVE else server_concurrency
-        after, new_name = read_side(new, common, settings._replace(server_concurrency=seats))
+    selected = ConfigurationOptions(
+        common,
+        kubernetes,
+        server_concurrency,
+        not no_defaults,
+        config,
+        isolated,
+        options.parse_kubectl(LIVE in names, kubeconfig, kube_context, no_defaults=no_defaults),
+        may_render=options.may_render(render),
+    )
+    if cluster is not None and not any(map(is_project, names)):
+        raise UserError(f"--cluster requires . or git:REVISION as OLD or NEW. To name one side, use cluster:{cluster}")
+    if LIVE in names:
+        selected = read_live(selected)
+    old_side, new_side = _read_sides(names, selected, cluster)
+    before, after = old_side.effective, new_side.effective
     with show_progress("Comparing"):
         found = compare_configurations(
             Side(before.configuration, before.limits), Side(after.configuration, after.limits)
         )
-    if (recorded := settings.recorded) is not None and not all(map(has_own_objects, names)):
+    if (recorded := selected.recorded) is not None and not all(map(has_own_objects, names)):
         applied = after if old == LIVE else before
         found = found._replace(drift=find_drift(applied.workspace, recorded.managers))
-    sides = Sides(old_name, new_name)
+    sides = name_sides(old_side, new_side)
     if output_format == "json":
         text = to_json(diff_json(found, sides), 2)
     elif output_format == "markdown":
@@ -122,3 +130,18 @@ def diff(
         text = render_text(found, sides, style(color))
     sys.stdout.write(text)
     return ExitCode.FINDINGS if found.changed and not exit_zero else ExitCode.OK
+
+
+def _read_sides(
+    names: tuple[str, str], options: ConfigurationOptions, cluster: str | None
+) -> tuple[Configuration, Configuration]:
+    """Read OLD and NEW. A running cluster has the seats of the other side."""
+    old, new = names
+    if old == LIVE:
+        after = read_side(new, options, cluster)
+        seats = after.effective.limits.server_concurrency
+        return read_side(old, options._replace(server_concurrency=seats), cluster), after
+    before = read_side(old, options, cluster)
+    if new == LIVE:
+        options = options._replace(server_concurrency=before.effective.limits.server_concurrency)
+    return before, read_side(new, options, cluster)

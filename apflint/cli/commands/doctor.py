@@ -6,16 +6,14 @@ import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from apflint.cli import options
-from apflint.cli.app import app, examples
 from apflint.cli.check_run import Output, exit_code_of
-from apflint.cli.commands.check import Threshold
+from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
-from apflint.cli.options import CLUSTER, INPUT, OUTPUT, option
+from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.report_files import parse_format
+from apflint.cli.sides import read
 from apflint.cli.terminal import style
 from apflint.doctor.diagnoses import DIAGNOSES
 from apflint.doctor.diagnosis import diagnose
@@ -24,22 +22,24 @@ from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers
 from apflint.errors import UserError
 from apflint.evaluate.outcomes import parse_duration
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
-from apflint.inputs.server_files import read_parts
+from apflint.output.configuration import name_configuration, render_configuration
 from apflint.output.doctor import describe_gaps, render_state, state_json
 from apflint.output.findings import FORMATS, render
 from apflint.output.json_text import to_json
 from apflint.settings.clusters import apply_cluster, find_cluster
+from apflint.sources.configuration import ConfigurationOptions
+from apflint.sources.metrics_files import read_parts
 
 if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
     from apflint.doctor.snapshot import Part
     from apflint.effective import Effective
     from apflint.finding import Report
-    from apflint.inputs.kubectl import KubectlOptions
     from apflint.output.console import Style
     from apflint.settings.model import Settings
+    from apflint.sources.kubectl import KubectlOptions
 
+_FILES_HELP = "Metrics and debug dumps of API servers: files, gzip, directories, or - for standard input."
 _MANIFESTS_HELP = "Manifests that the server should have: files or directories; repeatable."
 _LIVE_HELP = "Read the metrics, dumps and objects of the API server that kubectl reaches."
 _WATCH_HELP = "With --live: read the metrics twice, such as 60s apart, and show rates."
@@ -50,28 +50,29 @@ _MIN_WATCH_SECONDS, _MAX_WATCH_SECONDS = 1, 600
 
 
 def parse_doctor_format(name: str) -> str:
-    """Return the name of an output format unchanged. Raises typer.BadParameter for an unknown format."""
+    """Return the name of an output format unchanged. Raises UserError for an unknown format."""
     return name if name == "html" else parse_format(name)
 
 
 def parse_watch(text: str) -> float:
-    """Parse the time between two snapshots, such as `60s`. Raises typer.BadParameter for another text."""
+    """Parse the time between two snapshots, such as `60s`. Raises UserError for another text."""
     seconds = parse_duration(text)
     if seconds is None or not _MIN_WATCH_SECONDS <= seconds <= _MAX_WATCH_SECONDS:
-        raise typer.BadParameter(f'"{text}" is not a time from 1s to 10m, such as 60s')
+        raise UserError(f'"{text}" is not a time from 1s to 10m, such as 60s')
     return seconds
 
 
-@app.command(
-    rich_help_panel="Analyze",
+@command(
+    panel="Analyze",
     epilog=examples(
-        ("the saved metrics of a server", "apflint doctor --metrics metrics.txt"),
+        ("the saved metrics of a server", "apflint doctor metrics.txt"),
         ("the API server that kubectl reaches", "apflint doctor --live"),
-        ("with dumps, which show clients and queues", "apflint doctor --metrics metrics.txt --dump dump_requests.txt"),
-        ("compare the server with manifests", "apflint doctor --metrics metrics.txt -f manifests/"),
+        ("with dumps, which show clients and queues", "apflint doctor metrics.txt dump_requests.txt"),
+        ("compare the server with manifests", "apflint doctor metrics.txt -f manifests/"),
     ),
 )
 def doctor(
+    files: Annotated[list[str] | None, argument(_FILES_HELP, metavar="[FILE]...", show_default=False)] = None,
     metrics: options.Metrics = None,
     dump: options.Dumps = None,
     filename: Annotated[list[str] | None, option(INPUT, _MANIFESTS_HELP, "--filename", "-f", metavar="PATH")] = None,
@@ -81,6 +82,7 @@ def doctor(
     kubeconfig: options.Kubeconfig = None,
     kube_context: options.KubeContext = None,
     cluster: options.Cluster = None,
+    render: options.Render = False,
     kubernetes: options.Kubernetes = None,
     server_concurrency: options.ServerConcurrency = None,
     select: options.Select = None,
@@ -96,10 +98,8 @@ def doctor(
             autocompletion=lambda incomplete: [name for name in _FORMATS if name.startswith(incomplete)],
         ),
     ] = "text",
-    fail_on: Annotated[
-        Threshold | None,
-        option(OUTPUT, "Exit with 1 if there are findings of this severity or higher.", show_default="error"),
-    ] = None,
+    fail_on: options.FailOn = None,
+    exit_zero: options.ExitZero = False,
     color: options.Color = "auto",
     config: options.Config = None,
     isolated: options.Isolated = False,
@@ -112,14 +112,16 @@ def doctor(
 
     Exits with 1 if there are findings at or above --fail-on.
     """
-    paths = options.chain_paths(metrics, dump)
-    kubectl = options.parse_live(live, kubeconfig, kube_context)
-    if not paths and kubectl is None:
-        raise UserError("name the metrics or the dumps of an API server: --metrics FILE, --dump FILE, or --live")
-    options.reject_combinations({"--live": live}, {"--metrics": metrics, "--dump": dump})
-    options.reject_combinations({"--cluster": cluster}, {"--kustomize": kustomize})
+    paths = options.chain_paths(files, metrics, dump)
+    kubectl = options.parse_kubectl(live, kubeconfig, kube_context)
     if watch is not None and kubectl is None:
         raise UserError("--watch requires --live")
+    if not paths and kubectl is None:
+        raise UserError(
+            "name the metrics or the dumps of an API server, as in apflint doctor metrics.txt, or use --live"
+        )
+    options.reject_combinations({"--live": live}, {"FILE": files, "--metrics": metrics, "--dump": dump})
+    options.reject_combinations({"--cluster": cluster}, {"--kustomize": kustomize})
     settings = options.join_settings(
         config,
         isolated,
@@ -131,17 +133,24 @@ def doctor(
     )
     if cluster is not None:
         settings = _apply_cluster(settings, cluster)
-    given = ClusterOptions(
-        kubernetes, server_concurrency, True, config, isolated, None, cluster, tuple(kustomize or ())
+    named = ConfigurationOptions(
+        options.list_words(filename, kustomize=kustomize, clusters=[cluster] if cluster is not None else None),
+        kubernetes,
+        server_concurrency,
+        config=config,
+        isolated=isolated,
+        may_render=options.may_render(render),
     )
-    parts, current = (read_parts(paths), None) if kubectl is None else _read_live(kubectl, given, watch)
+    parts, current = (read_parts(paths), None) if kubectl is None else _read_live(kubectl, named, watch)
     servers = group_servers(parts)
     release = settings.kubernetes if "kubernetes" in settings.origins else current.release if current else None
     states = [compute_state(server, release) for server in servers]
     effective = current
-    if filename or given.names_manifests:
+    description = None
+    if named.words:
         shown = next((state.release for state in states if state.release is not None), None)
-        effective = read_cluster(options.chain_paths(filename), given._replace(kubernetes=shown), print_note)
+        configuration = read(named._replace(kubernetes=shown))
+        effective, description = configuration.effective, configuration.description
     expected = settings.server_concurrency if "server_concurrency" in settings.origins else None
     evidence = [Evidence(state, effective, expected, current) for state in states]
     chosen = settings.to_options()
@@ -155,8 +164,8 @@ def doctor(
         notes += [gap for state in states for gap in describe_gaps(state)]
     for note in notes:
         print_note(note)
-    sys.stdout.write(_render(states, report, output_format, style(color, quiet=True)))
-    return exit_code_of(report, Output(output_format, settings.fail_on))
+    sys.stdout.write(_render(states, report, output_format, style(color, quiet=True), description))
+    return exit_code_of(report, Output(output_format, settings.fail_on, exit_zero=exit_zero))
 
 
 def _apply_cluster(settings: Settings, name: str) -> Settings:
@@ -167,32 +176,36 @@ def _apply_cluster(settings: Settings, name: str) -> Settings:
 
 
 def _read_live(
-    kubectl: KubectlOptions, given: ClusterOptions, watch: float | None
+    kubectl: KubectlOptions, options: ConfigurationOptions, watch: float | None
 ) -> tuple[tuple[Part, ...], Effective | None]:
     """Return the metrics and dumps of the API server that answers, and the objects of the cluster, or None if unknown."""
-    from apflint.inputs.live_server import read_live_server
+    from apflint.sources.live_server import read_live_server
 
     with show_progress("Reading the cluster"):
-        answer = read_live_server(kubectl, given, watch)
+        answer = read_live_server(kubectl, options, watch)
     for note in (*answer.notes, "these are the numbers of one API server: the one that answered"):
         print_note(note)
     return answer.parts, answer.objects
 
 
-def _render(states: list[ServerState], report: Report, output_format: str, how: Style) -> str:
+def _render(
+    states: list[ServerState], report: Report, output_format: str, how: Style, configuration: str | None
+) -> str:
     match output_format:
         case "json":
             findings = json.loads(render(report, "json", how))
-            return to_json({"servers": [state_json(state) for state in states], **findings}, 2)
+            head = {"schema": findings.pop("schema"), "servers": [state_json(state) for state in states]}
+            return to_json(name_configuration({**head, **findings, "configuration": configuration}, configuration), 2)
         case "text":
+            line = render_configuration(configuration) if configuration is not None else ""
             tables = (render_state(state, how) for state in states)
-            return "\n".join(filter(None, (*tables, render(report, "text", how))))
+            return "\n".join(filter(None, (line, *tables, render(report, "text", how))))
         case "markdown":
             from apflint.output.doctor_markdown import render_markdown
 
-            return render_markdown(states, report)
+            return render_markdown(states, report, configuration)
         case "html":
             from apflint.output.doctor_page import render_html
 
-            return render_html(states, report)
+            return render_html(states, report, configuration)
     return render(report, output_format, how)

@@ -7,51 +7,51 @@ import os
 import sys
 from contextlib import nullcontext
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from apflint.cli import completers, options
-from apflint.cli.app import app, examples
+from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import OUTPUT, option
+from apflint.cli.observed_server import read_observed_servers, use_seats_of_server
+from apflint.cli.options import OUTPUT, argument, option
 from apflint.cli.progress import Progress, show_progress
+from apflint.cli.sides import read
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.explainer import Explainer, find_name_by_uid
-from apflint.inputs.apf_configuration import (
-    ClusterOptions,
-    list_clusters,
-    read_cluster,
-    read_clusters,
-    select_cluster,
-)
-from apflint.inputs.discovery import SUFFIXES
-from apflint.inputs.reading import read_pieces, split_lines
+from apflint.output.configuration import name_configuration, render_configuration
 from apflint.output.explain import clusters_json, explanation_json, render_clusters, render_explanation
-from apflint.output.json_text import to_json
+from apflint.output.json_text import SCHEMA, to_json
+from apflint.requests.json_lines import NOT_JSON
 from apflint.requests.request import COLLECTION_VERBS, Request
 from apflint.requests.words import RequestArguments
+from apflint.sources.configuration import list_clusters, read_configurations
+from apflint.sources.discovery import SUFFIXES
+from apflint.sources.reading import read_pieces, split_lines
 from apflint.string_formats import check_dns_label
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.effective import Effective
+    from apflint.cli.observed_server import ObservedServers
     from apflint.explainer import Explanation
-    from apflint.inputs.kubectl import KubectlOptions
     from apflint.output.console import Style
+    from apflint.output.explain_lines import ExplainLogged
+    from apflint.sources.configuration import Configuration, ConfigurationOptions
 
 REQUEST = "Request"
 HttpMethod = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
+MAX_SEARCHED_LINES = 1_000
+"""Number of lines of a file in which a request of kube-apiserver's own log is searched, to recognize such a log."""
 MAX_PRINTED_ERRORS = 10
 """Maximum number of rejected input lines whose errors are printed. Further rejected lines are only counted."""
 
 
-@app.command(
-    rich_help_panel="Analyze",
+@command(
+    panel="Analyze",
     epilog=examples(
         (
             "a user of a group lists the pods of a namespace",
@@ -76,10 +76,10 @@ MAX_PRINTED_ERRORS = 10
 def explain(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        argument(
+            "VERB RESOURCE.GROUP/SUBRESOURCE NAME, or VERB /PATH, as for `kubectl auth can-i`.",
             metavar="[REQUEST]...",
             autocompletion=completers.complete_request,
-            help="VERB RESOURCE.GROUP/SUBRESOURCE NAME, or VERB /PATH, as for `kubectl auth can-i`.",
             show_default="ask on a terminal",
         ),
     ] = None,
@@ -107,7 +107,11 @@ def explain(
     path: Annotated[str | None, option(REQUEST, "Path of an HTTP request, with its query.", metavar="URL")] = None,
     event: Annotated[
         str | None,
-        option(REQUEST, "File of audit events in JSON, also as AKS, EKS and GKE log them, or -.", metavar="FILE"),
+        option(
+            REQUEST,
+            "File of audit events in JSON, also as AKS, EKS and GKE log them, or of kube-apiserver's own log lines, or -.",
+            metavar="FILE",
+        ),
     ] = None,
     requests: Annotated[
         str | None, option(REQUEST, "File of requests in JSON, one a line, or -. Prints JSON lines.", metavar="FILE")
@@ -120,20 +124,18 @@ def explain(
     ] = None,
     metrics: options.Metrics = None,
     dump: options.Dumps = None,
-    filename: options.Filenames = None,
-    kustomize: options.Kustomize = None,
-    cluster: options.Cluster = None,
-    live: options.Live = False,
-    kubeconfig: options.Kubeconfig = None,
-    kube_context: options.KubeContext = None,
-    kubernetes: options.Kubernetes = None,
-    no_defaults: options.NoDefaults = False,
-    server_concurrency: options.ServerConcurrency = None,
+    sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     output_format: options.Format = "text",
-    verbose: Annotated[bool, option(OUTPUT, "With --requests: show why FlowSchemas match.", "--verbose", "-v")] = False,
+    verbose: Annotated[
+        bool,
+        option(
+            OUTPUT,
+            "Show all FlowSchemas, the hash and the queues; with --requests, why FlowSchemas match.",
+            "--verbose",
+            "-v",
+        ),
+    ] = False,
     color: options.Color = "auto",
-    config: options.Config = None,
-    isolated: options.Isolated = False,
 ) -> int:
     """Show which FlowSchema and priority level a request gets, and why.
 
@@ -142,32 +144,30 @@ def explain(
     carry system:authenticated or system:unauthenticated, are used unchanged.
     """
     uids = flow_schema_uid, priority_level_uid
-    sources = {
+    ways = {
         "a request in words": bool(words),
         "--path": method is not None or path is not None,
         "--event": event is not None,
         "--requests": requests is not None,
         "--flow-schema-uid or --priority-level-uid": uids != (None, None),
     }
-    given = [source for source, is_given in sources.items() if is_given]
+    given = [source for source, is_given in ways.items() if is_given]
     if len(given) > 1:
         raise UserError(f"{given[0]} and {given[1]} cannot be combined: name one request")
     if not given and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):  # None if closed
         raise UserError("no request given. For example: apflint explain list pods -n team-a --as alice")
-    kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
-    options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
+    selected = sources.select()
     options.reject_combinations(
         {"--metrics": metrics, "--dump": dump},
         {
-            "--live": live,
+            "--live": selected.kubectl is not None,
             "--event": event,
             "--requests": requests,
             "--flow-schema-uid": flow_schema_uid,
             "--priority-level-uid": priority_level_uid,
         },
     )
-    paths = options.chain_paths(filename)
-    if "-" in paths and "-" in (event, requests):
+    if "-" in selected.words and "-" in (event, requests):
         raise UserError("standard input cannot be both the manifests and the requests")
     if method is not None and path is None:
         raise UserError("--method requires --path, the path of the URL with its query")
@@ -181,97 +181,85 @@ def explain(
         raise UserError(f'-n: "{namespace}" is not a valid name of a namespace: {problem}')
     request = None
     if words or path is not None:
-        if not user or user.isspace():
-            raise UserError(
-                "no user given. Name the user with --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME"
-            )
-        named_groups = tuple(groups or ())
-        arguments = RequestArguments(user, tuple(words or ()), named_groups, namespace, all_namespaces, method, path)
-        request = _note_path(arguments.to_request(), arguments.words)
-    settings = ClusterOptions(
-        kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
-    )
+        spoken, named_groups = tuple(words or ()), tuple(groups or ())
+        arguments = RequestArguments(user or "", spoken, named_groups, namespace, all_namespaces, method, path)
+        request = _note_path(_parse_request(arguments), arguments.words)
     is_json = output_format == "json"
-    is_project = not (paths or settings.names_manifests)
     observed_files = options.chain_paths(metrics, dump)
-    if request is not None and is_project and len(names := list_clusters(settings)) > 1:
+    if request is not None and not selected.words and len(list_clusters(selected)) > 1:
         if observed_files:
             raise UserError("the settings define several clusters: select the one of the server with --cluster NAME")
-        return _explain_in_clusters(request, names, settings, style(color), is_json=is_json)
-    known = read_cluster(*select_cluster(paths, settings), print_note)
+        return _explain_in_clusters(request, selected, style(color), is_json=is_json)
+    observed = read_observed_servers(observed_files, selected.kubectl) if request is not None else None
+    configuration = read(use_seats_of_server(selected, observed))
     if uids != (None, None):
-        return _print_names(known, *uids, is_json=is_json)
-    explainer, how = Explainer(known), style(color)
+        return _print_names(configuration, *uids, is_json=is_json)
+    explainer, how = Explainer(configuration.effective), style(color)._replace(verbose=verbose)
     if request is not None:
-        return _print_answer(explainer.explain(request), observed_files, kubectl, how, is_json=is_json)
+        return _print_answer(explainer.explain(request), configuration.description, observed, how, is_json=is_json)
     if event is not None and not is_json:
-        return _print_answers(event, _explain_events(explainer, event, how), is_log=True)
+        line = render_configuration(configuration.description)
+        answers = _explain_events(explainer, event, how)
+        return _print_answers(event, _with_first_line(line, answers), is_log=True)
     if (file := event or requests) is not None:
         from apflint.output.explain_lines import explain_lines
         from apflint.requests.audit_event import parse_event
         from apflint.requests.json_lines import parse_record
 
-        reasons, read = (verbose, parse_record) if event is None else (True, parse_event)
-        answers = explain_lines(explainer, read, split_lines(read_pieces(file)), reasons=reasons)
+        reasons, parse = (verbose, parse_record) if event is None else (True, parse_event)
+        answers = explain_lines(
+            explainer,
+            parse,
+            split_lines(read_pieces(file)),
+            reasons=reasons,
+            logged=None if event is None else _explain_logged_json(explainer, configuration.description),
+            configuration=configuration.description,
+        )
         return _print_answers(file, answers, is_log=event is not None)
     from apflint.cli.explain_prompt import Draft, converse
 
+    sys.stdout.write(render_configuration(configuration.description))
     return converse(explainer, Draft(user or "", ", ".join(groups or ()), namespace=namespace or ""), how)
 
 
 def _print_answer(
-    explanation: Explanation, files: tuple[str, ...], kubectl: KubectlOptions | None, how: Style, *, is_json: bool
+    explanation: Explanation, description: str, observed: ObservedServers | None, how: Style, *, is_json: bool
 ) -> int:
     """Print the answer for one request, with what the files or the running server show about its level."""
-    observations, now = _observe(explanation, files, kubectl)
+    observations, now = (None, "") if observed is None else observed.describe(explanation)
     if is_json:
-        observed = {} if observations is None else {"observed": observations}
-        sys.stdout.write(to_json({**explanation_json(explanation), **observed}, 2))
+        more = {} if observations is None else {"observed": observations}
+        sys.stdout.write(to_json({**name_configuration(explanation_json(explanation), description), **more}, 2))
     else:
-        sys.stdout.write(render_explanation(explanation, how, now))
+        sys.stdout.write(render_configuration(description) + render_explanation(explanation, how, now))
     return ExitCode.OK
 
 
-def _observe(
-    explanation: Explanation, files: tuple[str, ...], kubectl: KubectlOptions | None
-) -> tuple[list[dict[str, object]] | None, str]:
-    """Return what the files or the running server show about a request: for JSON, and as a sentence."""
-    if not files and kubectl is None:
-        return None, ""
-    from apflint.doctor.level_state import compute_state
-    from apflint.doctor.snapshot import group_servers
-    from apflint.output.observation import describe_observations, observation_json, observe
-
-    if kubectl is None:
-        from apflint.inputs.server_files import read_parts
-
-        parts = read_parts(files)
-    else:
-        from apflint.inputs.live_server import read_live_parts
-
-        try:
-            parts = read_live_parts(kubectl, [])
-        except UserError as error:  # the objects, which the answer needs, were read
-            return [], f"Unknown. {error}"
-    observations = [observe(explanation, compute_state(server)) for server in group_servers(parts)]
-    return [observation_json(one) for one in observations], describe_observations(observations)
-
-
-def _explain_in_clusters(
-    request: Request, names: tuple[str, ...], settings: ClusterOptions, how: Style, *, is_json: bool
-) -> int:
+def _explain_in_clusters(request: Request, selected: ConfigurationOptions, how: Style, *, is_json: bool) -> int:
     """Print the answer of each cluster for a request."""
-    notes: list[str] = []
     with show_progress("Explaining"):
+        configurations = list(read_configurations(selected))
         explanations = [
-            (name, Explainer(known).explain(request, reasons=is_json))
-            for name, known in read_clusters(names, settings, notes.append)
+            (configuration, Explainer(configuration.effective).explain(request, reasons=is_json))
+            for configuration in configurations
         ]
-    for note in dict.fromkeys(notes):  # clusters share files
-        print_note(note)
+    for note in dict.fromkeys(note for configuration in configurations for note in configuration.notes):
+        print_note(note)  # once, although clusters share files
     text = to_json(clusters_json(explanations), 2) if is_json else render_clusters(explanations, how)
     sys.stdout.write(text)
     return ExitCode.OK
+
+
+def _parse_request(arguments: RequestArguments) -> Request:
+    """Return the request. Raises UserError for an invalid request and for a missing user, with one message about both."""
+    if arguments.user and not arguments.user.isspace():
+        return arguments.to_request()
+    advice = "ame the user with --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME"
+    try:
+        arguments._replace(user="nobody").to_request()
+    except UserError as error:
+        raise UserError(f"{str(error).rstrip('.')}. Also n{advice}") from error
+    raise UserError(f"no user given. N{advice}")
 
 
 def _note_path(request: Request, words: tuple[str, ...]) -> Request:
@@ -292,42 +280,96 @@ def _note_path(request: Request, words: tuple[str, ...]) -> Request:
 
 
 def _print_names(
-    known: Effective, flow_schema_uid: str | None, priority_level_uid: str | None, *, is_json: bool
+    configuration: Configuration, flow_schema_uid: str | None, priority_level_uid: str | None, *, is_json: bool
 ) -> int:
+    known = configuration.effective
     schema = flow_schema_uid and find_name_by_uid(known, "FlowSchema", flow_schema_uid)
     level = priority_level_uid and find_name_by_uid(known, "PriorityLevelConfiguration", priority_level_uid)
     if is_json:
-        sys.stdout.write(to_json({"flowSchema": schema, "priorityLevel": level}, 2))
+        names = {"schema": SCHEMA, "flowSchema": schema, "priorityLevel": level}
+        sys.stdout.write(to_json(name_configuration(names, configuration.description), 2))
     else:
         names = {"FlowSchema": schema, "priority level": level}
-        sys.stdout.write("".join(f"{kind}: {name}\n" for kind, name in names.items() if name is not None))
+        shown = "".join(f"{kind}: {name}\n" for kind, name in names.items() if name is not None)
+        sys.stdout.write(render_configuration(configuration.description) + shown)
     return ExitCode.OK
 
 
+def _with_first_line(
+    line: str, answers: Iterator[tuple[str, list[tuple[int, str]]]]
+) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """Yield the answers, the first one after `line`."""
+    for text, errors in answers:
+        yield (line + text if text else text), errors
+        line = "" if text else line
+
+
+def _explain_logged_json(explainer: Explainer, description: str) -> ExplainLogged:
+    """Return the function that explains lines of kube-apiserver's own log as JSON."""
+    from apflint.output.logged_request import logged_json
+    from apflint.requests.http_log import is_server_log_line, parse_logged_request
+    from apflint.requests.logged_comparison import LoggedComparer
+
+    comparer = LoggedComparer(explainer.known)
+
+    def explain_line(text: str) -> dict[str, object] | None:
+        request = parse_logged_request(text)
+        if request is not None:
+            return name_configuration(logged_json(request, comparer.compare(request)), description)
+        return {} if is_server_log_line(text) else None
+
+    return explain_line
+
+
 def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Yield the explanations of the audit events in a file, each with an empty list of rejected lines.
+    """Yield the explanations of the audit events or log lines in a file, each with an empty list of rejected lines.
 
     For a line without a valid event, yield an empty text, and a list with the line number and the error.
     """
     from apflint.requests.audit_event import parse_event
+    from apflint.requests.http_log import parse_logged_request
     from apflint.requests.json_lines import read_json_values
+
+    text = b"".join(read_pieces(path)).decode("utf-8-sig", "replace")
+    if any(parse_logged_request(line) for line in islice(filter(str.strip, text.split("\n")), MAX_SEARCHED_LINES)):
+        yield from _explain_server_log(explainer, text, how)
+        return
 
     @lru_cache(maxsize=256)  # most events of an audit log are alike
     def answer(request: Request) -> str:
         return render_explanation(explainer.explain(request), how)
 
     separator = ""
-    for line in read_json_values(b"".join(read_pieces(path)).decode("utf-8-sig", "replace")):
+    for line in read_json_values(text):
         if line.error is not None:
             yield "", [(line.line, line.error)]
             continue
         try:
-            text = separator + answer(parse_event(line.value))
+            answered = separator + answer(parse_event(line.value))
         except UserError as error:
             yield "", [(line.line, str(error))]
         else:
-            yield text, []
+            yield answered, []
             separator = "\n"
+
+
+def _explain_server_log(explainer: Explainer, text: str, how: Style) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """Yield the explanations of the requests in kube-apiserver's own log. Its other lines are only counted."""
+    from apflint.output.logged_request import render_logged
+    from apflint.requests.http_log import parse_logged_request
+    from apflint.requests.logged_comparison import LoggedComparer
+
+    comparer = LoggedComparer(explainer.known)
+    separator, others = "", 0
+    for line in filter(str.strip, text.split("\n")):
+        request = parse_logged_request(line)
+        if request is None:
+            others += 1
+            continue
+        yield separator + render_logged(request, comparer.compare(request), how), []
+        separator = "\n"
+    if others:
+        print_note(f"{pluralize(others, 'line')} of the log without a request")
 
 
 def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]]], *, is_log: bool) -> int:
@@ -337,7 +379,7 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]
     (`is_log`) is an error, because then it is probably the wrong file.
     """
     errors: list[tuple[int, str]] = []
-    error_count = answered = 0
+    error_count = answered = not_json = 0
     gc.disable()  # the caches are bounded and free of cycles; collecting them would take a fifth of the time
     try:
         # On a terminal, the answers show the progress.
@@ -349,9 +391,14 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]
                 progress.label = f"Explained {pluralize(answered, 'request')}"
                 errors += new_errors[: MAX_PRINTED_ERRORS - len(errors)]
                 error_count += len(new_errors)
+                not_json += sum(error.startswith(NOT_JSON) for _, error in new_errors)
     finally:
         gc.enable()
     name = "<stdin>" if path == "-" else path
+    if error_count > 1 and error_count == not_json and (answered in (0, error_count)):
+        what = "audit events, or kube-apiserver's own log" if is_log else "requests"
+        print_note(f"{name}: not a file of {what}: no line is JSON. Line {errors[0][0]}: {errors[0][1]}")
+        return ExitCode.ERROR
     for line, error in errors:
         print_note(f"{name}:{line}: {error}")
     if error_count > len(errors):

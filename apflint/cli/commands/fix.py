@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from apflint import engine
 from apflint.budgets import MAX_FIXED_FINDINGS
 from apflint.cli import options
-from apflint.cli.app import app, examples
-from apflint.cli.check_run import CheckRun, Output, exit_code_of, note_files_without_objects, print_report
+from apflint.cli.check_run import (
+    CheckRun,
+    Output,
+    describe_selection,
+    exit_code_of,
+    note_files_without_objects,
+    print_report,
+)
+from apflint.cli.definitions import command, examples
 from apflint.cli.edited_files import print_edited, print_remark
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
@@ -17,8 +24,8 @@ from apflint.cli.progress import show_progress
 from apflint.edit.fix_edits import identity
 from apflint.edit.fixing import apply_fixes
 from apflint.errors import UserError
-from apflint.inputs.manifests import Selection, read_context, read_selection
-from apflint.inputs.project_context import depends_on_others
+from apflint.sources.files import Selection, read_context, read_selection
+from apflint.sources.project_context import depends_on_others
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -26,12 +33,11 @@ if TYPE_CHECKING:
 
     from apflint.edit.fixing import Check, Refusal
     from apflint.finding import Finding, Report, Skipped
-    from apflint.inputs.discovery import FoundFile
-    from apflint.inputs.manifests import InputFile
+    from apflint.sources.discovery import FoundFile, InputFile
 
 
-@app.command(
-    rich_help_panel="Edit",
+@command(
+    panel="Edit",
     epilog=examples(
         ("preview the edits as a diff", "apflint fix --diff manifests/"),
         ("edit the files", "apflint fix manifests/"),
@@ -55,6 +61,7 @@ def fix(
     kubernetes: options.Kubernetes = None,
     cluster: options.Clusters = None,
     exit_zero: options.ExitZero = False,
+    color: options.Color = "auto",
     quiet: Annotated[bool, option(OUTPUT, "Show only refused fixes and errors.", "--quiet", "-q")] = False,
     config: options.Config = None,
     isolated: options.Isolated = False,
@@ -68,6 +75,8 @@ def fix(
 
     Exits with 1 if a fix is refused, or if --diff shows edits.
     """
+    options.reject_other_sources("apflint fix", paths, filename)
+    options.reject_kube_context(context, "apflint fix edits files, and does not read a cluster")
     settings = options.join_settings(
         config,
         isolated,
@@ -88,7 +97,7 @@ def fix(
         baseline,
         clusters=clusters,
     )
-    outcome = _fix_files(CheckRun(selection, settings.to_options()), diff=diff, unsafe=unsafe_fixes)
+    outcome = _fix_files(CheckRun(selection, settings.prepare_options()), color, diff=diff, unsafe=unsafe_fixes)
     if not quiet:
         for finding in sorted(outcome.fixed, key=_order):
             print_remark(f"{_at(finding)}: {'would fix' if diff else 'fixed'} {finding.rule}: {_title(finding)}")
@@ -109,7 +118,7 @@ def fix_and_check(run: CheckRun, output: Output, *, diff: bool, unsafe: bool) ->
     """Run `check --fix` or `check --diff`. Return the exit code for the findings in the files at the end of the run."""
     if not diff and not {"-", "/dev/stdin"}.isdisjoint(run.selection.paths):
         raise UserError("--fix edits files. For standard input use `apflint fix -`, which prints the result")
-    outcome = _fix_files(run, diff=diff, unsafe=unsafe)
+    outcome = _fix_files(run, output.color, diff=diff, unsafe=unsafe)
     if diff:
         for error in outcome.errors:
             print_note(error)
@@ -117,6 +126,7 @@ def fix_and_check(run: CheckRun, output: Output, *, diff: bool, unsafe: bool) ->
         exit_code = ExitCode.ERROR if is_failed else exit_code_of(outcome.before, output)
     else:
         report = engine.limit_findings(outcome.after)
+        report = report._replace(configuration=describe_selection(run.selection, report))
         exit_code = print_report(
             report, output._replace(fix_command=""), outcome.errors, require_objects=run.require_objects
         )
@@ -140,7 +150,7 @@ class _Outcome(NamedTuple):
     """Names of the files that the command line names."""
 
 
-def _fix_files(run: CheckRun, *, diff: bool, unsafe: bool) -> _Outcome:
+def _fix_files(run: CheckRun, color: str, *, diff: bool, unsafe: bool) -> _Outcome:
     """Fix findings in memory, then print the edits or write the files."""
     selection = run.selection
     errors: list[str] = []
@@ -157,7 +167,7 @@ def _fix_files(run: CheckRun, *, diff: bool, unsafe: bool) -> _Outcome:
     contents = dict(result.inputs)
     for name, file in files.items():
         after = contents[name] if file.may_hold_apf else file.data
-        if error := print_edited(name, file.path, file.data, after, selection.paths, diff=diff):
+        if error := print_edited(name, file.path, file.data, after, selection.paths, diff=diff, color=color):
             errors.append(error)
             contents[name] = before[name]
     all_written = contents == result.inputs
@@ -182,9 +192,11 @@ def _read_files(
     options = run.options._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
     if selection.clusters is not None:
         from apflint.cli.cluster_run import ClusterChecker
-        from apflint.inputs.clusters import read_cluster_inputs
+        from apflint.sources.clusters import read_cluster_inputs
 
-        inputs = read_cluster_inputs(selection, selection.clusters, errors, skipped, track, reads_left_out=True)
+        inputs = read_cluster_inputs(
+            selection, selection.clusters, errors, skipped, track, reads_left_out=True, renders=False
+        )
         checker = ClusterChecker(inputs, options)
         verify = checker.check_in_all_clusters if inputs.left_out else None
         return {name: inputs.files[name] for name in inputs.reported}, checker.check, verify
@@ -211,7 +223,7 @@ def _checker(run: CheckRun, check_files: Check, skipped: list[Skipped]) -> Check
     if run.selection.baseline is None:
         return check
     from apflint.baseline import hide_known_findings
-    from apflint.inputs.baseline_file import read_baseline
+    from apflint.sources.baseline_file import read_baseline
 
     entries, rules = read_baseline(run.selection.baseline), run.options.rules
     return lambda inputs: hide_known_findings(check(inputs), entries, rules).report

@@ -6,17 +6,19 @@ import sys
 from typing import Annotated, Literal
 
 from apflint.cli import options
-from apflint.cli.app import app, examples
+from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.options import OUTPUT, option
+from apflint.cli.sides import read
+from apflint.cli.terminal import style
 from apflint.graph.picture import build_picture, find_unreachable
-from apflint.inputs.apf_configuration import ClusterOptions, read_configuration, select_cluster
 
 
-@app.command(
-    rich_help_panel="Analyze",
+@command(
+    panel="Analyze",
     epilog=examples(
-        ("Mermaid, which GitHub and GitLab draw in Markdown", "apflint graph manifests/"),
+        ("as text in a terminal", "apflint graph manifests/"),
+        ("Mermaid, which GitHub and GitLab draw in Markdown", "apflint graph --format mermaid manifests/"),
         ("a page for the browser", "apflint graph --format html manifests/ > apf.html"),
         ("with Graphviz", "apflint graph --format dot manifests/ | dot -Tpdf > apf.pdf"),
         ("a running cluster", "apflint graph --live --format html > apf.html"),
@@ -25,30 +27,25 @@ from apflint.inputs.apf_configuration import ClusterOptions, read_configuration,
 )
 def graph(
     paths: options.Paths = None,
-    filename: options.Filenames = None,
-    kustomize: options.Kustomize = None,
-    cluster: options.Cluster = None,
-    live: options.Live = False,
-    kubeconfig: options.Kubeconfig = None,
-    kube_context: options.KubeContext = None,
-    kubernetes: options.Kubernetes = None,
-    no_defaults: options.NoDefaults = False,
-    server_concurrency: options.ServerConcurrency = None,
+    sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     output_format: Annotated[
-        Literal["mermaid", "dot", "svg", "html"], option(OUTPUT, "Output format; dot is for Graphviz.", "--format")
-    ] = "mermaid",
-    config: options.Config = None,
-    isolated: options.Isolated = False,
+        Literal["text", "mermaid", "dot", "svg", "html"] | None,
+        option(OUTPUT, "Output format; dot is for Graphviz. By default text in a terminal, else mermaid.", "--format"),
+    ] = None,
+    color: options.Color = "auto",
 ) -> None:
     """Draw FlowSchemas in matching order, and the seats of their priority levels."""
-    kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
-    options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
-    settings = ClusterOptions(
-        kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
+    configuration = read(sources.select(paths))
+    known = configuration.effective
+    drawing = build_picture(known, find_unreachable(known.configuration))._replace(
+        configuration=configuration.description
     )
-    known = read_configuration(*select_cluster(options.chain_paths(paths, filename), settings), print_note)
-    drawing = build_picture(known, find_unreachable(known.configuration))
-    match output_format:
+    match output_format or ("text" if sys.stdout.isatty() else "mermaid"):
+        case "text":
+            from apflint.graph.terminal import render as render_text
+
+            sys.stdout.write(render_text(drawing, style(color)))
+            return
         case "dot":
             from apflint.graph.dot import render
         case "svg":

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 from apflint.cli import options
-from apflint.cli.app import app, examples
-from apflint.cli.error_reporting import print_note
+from apflint.cli.definitions import command, examples
+from apflint.cli.options import OUTPUT, option
+from apflint.cli.sides import read
 from apflint.cli.terminal import style
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster, select_cluster
+from apflint.output.configuration import name_configuration, render_configuration
 from apflint.output.json_text import to_json
 from apflint.output.limits import limits_json, render_limits
 
 
-@app.command(
-    rich_help_panel="Analyze",
+@command(
+    panel="Analyze",
     epilog=examples(
         ("the priority levels of a new cluster, and those of the manifests", "apflint limits manifests/"),
         ("a server with other flags", "apflint limits --server-concurrency 1600+400 manifests/"),
@@ -24,33 +26,22 @@ from apflint.output.limits import limits_json, render_limits
 )
 def limits(
     paths: options.Paths = None,
-    filename: options.Filenames = None,
-    kustomize: options.Kustomize = None,
-    cluster: options.Cluster = None,
-    live: options.Live = False,
-    kubeconfig: options.Kubeconfig = None,
-    kube_context: options.KubeContext = None,
-    kubernetes: options.Kubernetes = None,
-    no_defaults: options.NoDefaults = False,
-    server_concurrency: options.ServerConcurrency = None,
+    sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     output_format: options.Format = "text",
+    verbose: Annotated[
+        bool, option(OUTPUT, "Show queues, the seats of one request, and FlowSchemas, too.", "--verbose", "-v")
+    ] = False,
     color: options.Color = "auto",
-    config: options.Config = None,
-    isolated: options.Isolated = False,
 ) -> None:
     """Show how many seats each priority level gets.
 
     Built-in objects of the Kubernetes release are included, unless the
     manifests define them or --no-defaults is given.
     """
-    kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
-    options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
-    settings = ClusterOptions(
-        kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
-    )
-    known = read_cluster(*select_cluster(options.chain_paths(paths, filename), settings), print_note)
+    configuration = read(sources.select(paths))
+    limits = configuration.effective.limits
     if output_format == "json":
-        text = to_json(limits_json(known.limits), 2)
+        text = to_json(name_configuration(limits_json(limits), configuration.description), 2)
     else:
-        text = render_limits(known.limits, style(color))
+        text = render_configuration(configuration.description) + render_limits(limits, style(color, verbose=verbose))
     sys.stdout.write(text)

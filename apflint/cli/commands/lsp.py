@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from apflint.cli.app import app, examples
+from apflint.cli.definitions import command, examples
 
 
-@app.command(rich_help_panel="Editors and shells", epilog=examples(("what an editor runs", "apflint lsp")))
+@command(panel="Editors and shells", epilog=examples(("what an editor runs", "apflint lsp")))
 def lsp() -> int:
     """Run the language server for editors, on standard input and output.
 

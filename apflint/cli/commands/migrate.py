@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import completers, options
-from apflint.cli.app import app, examples
+from apflint.cli.definitions import command, examples
 from apflint.cli.edited_files import print_edited, print_remark
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
@@ -17,12 +17,13 @@ from apflint.edit.migrate import migrate as migrate_source
 from apflint.edit.migration_target import choose_target, describe_releases, parse_release_range
 from apflint.errors import UserError
 from apflint.finding import Skipped
-from apflint.inputs.manifests import InputFile, Selection, describe_files_without_objects, read_selection
-from apflint.inputs.patches import REASON
 from apflint.load.source import Source
 from apflint.releases import parse_api_version
 from apflint.settings.clusters import apply_cluster
 from apflint.settings.values import is_below
+from apflint.sources.files import Selection, describe_files_without_objects, read_selection
+from apflint.sources.patches import REASON
+from apflint.sources.rendering import list_rendered_files
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -32,13 +33,14 @@ if TYPE_CHECKING:
     from apflint.edit.migration_target import Target
     from apflint.releases import Release
     from apflint.settings.model import Settings
+    from apflint.sources.discovery import InputFile
 
     _Cluster = tuple[Release, list[str]]
     """A release, and the files and directories of a cluster with this release."""
 
 
-@app.command(
-    rich_help_panel="Edit",
+@command(
+    panel="Edit",
     epilog=examples(
         ("preview the edits as a diff", "apflint migrate --to v1 --diff manifests/"),
         ("edit the files", "apflint migrate manifests/"),
@@ -70,6 +72,7 @@ def migrate(
         bool, option(FIXES, "Migrate objects whose meaning changes, too.", "--accept-changes")
     ] = False,
     exit_zero: options.ExitZero = False,
+    color: options.Color = "auto",
     config: options.Config = None,
     isolated: options.Isolated = False,
 ) -> int:
@@ -81,6 +84,7 @@ def migrate(
 
     Exits with 1 if an object is refused.
     """
+    options.reject_other_sources("apflint migrate", paths, filename)
     settings = options.join_settings(config, isolated, exclude=exclude, kubernetes=kubernetes)
     if kubernetes is not None and releases is not None:
         raise UserError("--kubernetes and --range cannot be combined")
@@ -103,7 +107,7 @@ def migrate(
             except UserError as error:
                 errors.append(f"{file.name}: {error}")
                 continue
-            code, count = _migrate_file(file, target, selection.paths, accept_changes=accept_changes, diff=diff)
+            code, count = _migrate_file(file, target, selection.paths, color, accept_changes=accept_changes, diff=diff)
             exit_code = max(exit_code, code)
             moved[f"{target.version} for Kubernetes {describe_releases(target.releases)}"] += count
         elif Skipped(file.name, REASON) in skipped:
@@ -125,7 +129,10 @@ def _list_clusters(settings: Settings) -> list[_Cluster]:
     """Return the releases and the real paths of the clusters."""
     applied = [(cluster, apply_cluster(settings, cluster)) for cluster in settings.cluster]
     return [
-        (effective.kubernetes, [os.path.realpath(path) for path in (*cluster.paths, *effective.context)])
+        (
+            effective.kubernetes,
+            [*map(os.path.realpath, (*cluster.paths, *effective.context)), *list_rendered_files(cluster)],
+        )
         for cluster, effective in applied
     ]
 
@@ -141,7 +148,7 @@ def _choose_for_clusters(file: InputFile, clusters: Iterable[_Cluster]) -> Targe
 
 
 def _migrate_file(
-    file: InputFile, target: Target, named: tuple[str, ...], *, accept_changes: bool, diff: bool
+    file: InputFile, target: Target, named: tuple[str, ...], color: str, *, accept_changes: bool, diff: bool
 ) -> tuple[int, int]:
     """Migrate a file, and print or write the result. Return the exit code and the number of migrated objects."""
     try:
@@ -152,7 +159,7 @@ def _migrate_file(
     migration = migrate_source(Source(file.name, text), target, accept_changes=accept_changes)
     _print_remarks(file.name, migration)
     after = encoding.encode(migration.text)
-    if error := print_edited(file.name, file.path, file.data, after, named, diff=diff):
+    if error := print_edited(file.name, file.path, file.data, after, named, diff=diff, color=color):
         print_note(error)
         return ExitCode.ERROR, 0
     if migration.is_refused:

@@ -3,51 +3,49 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from apflint.cli import options
-from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_configuration
+from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import CLUSTER, INPUT, OUTPUT, option
+from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
-from apflint.cli.sides import describe_side, read_live, read_side, require_objects
+from apflint.cli.sides import read, read_live, read_other_side
 from apflint.cli.terminal import style
 from apflint.errors import UserError
-from apflint.inputs.apf_configuration import (
-    BUILT_IN_PREFIX,
-    LIVE,
-    ClusterOptions,
-    list_clusters,
-    read_cluster,
-    select_cluster,
-)
-from apflint.inputs.audit_logs import find_audit_logs
-from apflint.inputs.object_counts import read_object_counts
+from apflint.output.configuration import name_sides
 from apflint.output.json_text import to_json
-from apflint.output.replay.comparison import Sides, comparison_json, render_comparison, render_markdown
+from apflint.output.replay import server_log
+from apflint.output.replay.comparison import comparison_json, render_comparison, render_markdown
 from apflint.output.replay.json import replay_json, request_json
 from apflint.releases import parse_release
 from apflint.replay.filters import Filter, check_period, parse_condition, parse_dimensions, parse_moment
 from apflint.replay.running import ReplayOptions, compare
 from apflint.replay.running import replay as run_replay
+from apflint.replay.server_log import is_server_log, read_server_logs
 from apflint.replay.statistics import compute_report, stream_requests
+from apflint.sources.audit_logs import find_audit_logs
+from apflint.sources.configuration import read_configuration
+from apflint.sources.object_counts import read_object_counts
+from apflint.sources.words import BUILT_IN_PREFIX, LIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from apflint.cli.progress import Progress
     from apflint.effective import Effective
-    from apflint.inputs.audit_logs import AuditLogFile
+    from apflint.output.configuration import Sides
     from apflint.output.console import Style
     from apflint.replay.comparison import ReplayComparison
     from apflint.replay.log import Coverage
     from apflint.replay.statistics import ReplayReport
+    from apflint.sources.audit_logs import AuditLogFile
+    from apflint.sources.configuration import Configuration, ConfigurationOptions
 
 ENGINE = "Engine"
 _LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; also .gz and .zst."
@@ -58,8 +56,8 @@ _COMPARE_HELP = "Show which requests another configuration assigns differently: 
 _BY_HELP = "Group the requests by these, separated by commas: user, group, userAgent, verb, resource, namespace, flowSchema, priorityLevel, flow, status, server."
 
 
-@app.command(
-    rich_help_panel="Analyze",
+@command(
+    panel="Analyze",
     epilog=examples(
         ("who fills the priority levels", "apflint replay audit.log -f manifests/"),
         ("all rotated files, by user and verb", "apflint replay logs/ --by user,verb --top 20"),
@@ -71,19 +69,11 @@ _BY_HELP = "Group the requests by these, separated by commas: user, group, userA
     ),
 )
 def replay(
-    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help=_LOG_HELP, show_default=False)],
-    filename: options.Filenames = None,
-    kustomize: options.Kustomize = None,
+    logs: Annotated[list[str], argument(_LOG_HELP, metavar="LOG...", show_default=False)],
     since: Annotated[str | None, option(INPUT, _SINCE_HELP, metavar="TIME")] = None,
     until: Annotated[str | None, option(INPUT, _UNTIL_HELP, metavar="TIME")] = None,
     where: Annotated[list[str] | None, option(INPUT, _WHERE_HELP, metavar="NAME=VALUE")] = None,
-    cluster: options.Cluster = None,
-    live: options.Live = False,
-    kubeconfig: options.Kubeconfig = None,
-    kube_context: options.KubeContext = None,
-    kubernetes: options.Kubernetes = None,
-    no_defaults: options.NoDefaults = False,
-    server_concurrency: options.ServerConcurrency = None,
+    sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     metrics: Annotated[
         str | None,
         option(
@@ -125,8 +115,6 @@ def replay(
     ] = "text",
     exit_zero: options.ExitZero = False,
     color: options.Color = "auto",
-    config: options.Config = None,
-    isolated: options.Isolated = False,
 ) -> int:
     """Show which priority levels the requests in an audit log get.
 
@@ -148,46 +136,84 @@ def replay(
     if top is not None and top < 1:
         raise UserError("--top must be at least 1")
     conditions = tuple(map(parse_condition, where or ()))
-    selected = Filter(conditions, parse_moment("--since", since), parse_moment("--until", until))
-    check_period(selected.since, selected.until)
-    kubectl = None
-    if live or compared != LIVE:
-        kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
-    options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
-    paths = options.chain_paths(filename)
+    chosen = Filter(conditions, parse_moment("--since", since), parse_moment("--until", until))
+    check_period(chosen.since, chosen.until)
+    selected = sources.select(compared=compared)
     is_other_release = compared is not None and compared.startswith(BUILT_IN_PREFIX)
     inputs = {
-        "the manifests": paths,
+        "the manifests": selected.words,
         "the audit log": logs,
         "the metrics": [metrics],
-        "the other side": paths if is_other_release else [compared],
+        "the other side": selected.words if is_other_release else [compared],
     }
     _reject_shared_stdin([name for name, found in inputs.items() if "-" in found])
     counts = read_object_counts(metrics, objects or ())
     if spark_remote and engine != "spark":
         raise UserError("--spark-remote needs --engine spark")
-    wanted = ReplayOptions(engine, memory, dimensions, selected, counts, each=each, spark_remote=spark_remote)
+    wanted = ReplayOptions(engine, memory, dimensions, chosen, counts, each=each, spark_remote=spark_remote)
     files = find_audit_logs(logs, allow_urls=engine == "spark")
-    settings = ClusterOptions(
-        kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
+    selected = selected._replace(ignored=frozenset(os.path.realpath(file.path) for file in files))
+    is_log_of_server = _is_log_of_server(
+        files,
+        {
+            "--compare": compared is not None,
+            "--by": by is not None,
+            "--each": each,
+            "--where": conditions,
+            "--since and --until": since or until,
+            "--format html": output_format == "html",
+        },
     )
     if compared is not None:
-        if live:
-            settings = read_live(settings, kubeconfig, kube_context)  # both sides share the objects
-        known, name = _read_configuration(paths, settings)
-        if compared == LIVE and not live:  # the running cluster has the seats of the other side
-            settings = settings._replace(server_concurrency=known.limits.server_concurrency)
-            settings = read_live(settings, kubeconfig, kube_context)
-        other, other_name = _read_other_side(compared, paths, settings)
-        comparison = _compare(files, known, other, wanted, top)
-        sys.stdout.write(_render_comparison(comparison, Sides(name, other_name), output_format, style(color)))
+        if LIVE in selected.words:
+            selected = read_live(selected)  # both sides share the objects
+        configuration = read(selected)
+        if compared == LIVE and selected.recorded is None:  # the running cluster has the seats of the other side
+            seats = configuration.effective.limits.server_concurrency
+            selected = read_live(selected._replace(server_concurrency=seats))
+        other = _read_other_side(compared, selected)
+        comparison = _compare(files, configuration.effective, other.effective, wanted, top)
+        sides = name_sides(configuration, other)
+        sys.stdout.write(_render_comparison(comparison, sides, output_format, style(color)))
         problem = _report_problems(comparison.old.coverage, is_shown=output_format != "json")
         return problem or (ExitCode.FINDINGS if comparison.changed and not exit_zero else ExitCode.OK)
-    known, name = _read_configuration(paths, settings)
-    report, coverage = _run(files, known, wanted, top)
+    configuration = read(selected)
+    if is_log_of_server:
+        return _report_server_log(files, configuration, output_format, style(color))
+    report, coverage = _run(files, configuration, wanted, top)
     if report is not None:
-        sys.stdout.write(_render(report._replace(configuration=name), output_format, style(color)))
+        sys.stdout.write(_render(report, output_format, style(color)))
     return _report_problems(coverage, is_shown=report is not None and output_format != "json")
+
+
+def _is_log_of_server(files: list[AuditLogFile], unsupported: Mapping[str, object]) -> bool:
+    """Return whether all files are kube-apiserver's own logs. Raises UserError if they are, and an option needs users.
+
+    Among audit logs, the lines of such a log are counted as unreadable.
+    """
+    if not all(map(is_server_log, files)):
+        return False
+    if used := next((option for option, value in unsupported.items() if value), None):
+        raise UserError(
+            f"{files[0].name}: this is kube-apiserver's own log, which does not name users. {used} needs an audit log;"
+            " without it, replay shows what the server logged"
+        )
+    return True
+
+
+def _report_server_log(
+    files: list[AuditLogFile], configuration: Configuration, output_format: str, how: Style
+) -> ExitCode:
+    """Print what kube-apiserver's own logs show. Return the exit code."""
+    with _show_reading(files) as (_, show):
+        report = read_server_logs(files, configuration.effective, configuration.description, show)
+    if output_format == "json":
+        sys.stdout.write(to_json(server_log.report_json(report), 2))
+    elif output_format == "markdown":
+        sys.stdout.write(server_log.render_markdown(report))
+    else:
+        sys.stdout.write(server_log.render_text(report, how))
+    return ExitCode.ERROR if report.damaged else ExitCode.OK
 
 
 def _render(report: ReplayReport, output_format: str, how: Style) -> str:
@@ -218,35 +244,18 @@ def _render_comparison(comparison: ReplayComparison, sides: Sides, output_format
     return render_comparison(comparison, sides, how)
 
 
-def _read_configuration(paths: tuple[str, ...], settings: ClusterOptions) -> tuple[Effective, str]:
-    """Read the configuration as other commands do, but never the manifests in the current directory. Return it with its name.
-
-    The current directory is often one of logs, whose JSON files are not manifests.
-    """
-    if paths or settings.names_manifests or list_clusters(settings):
-        paths, settings = select_cluster(paths, settings)
-    notes: list[str] = []
-    known = read_cluster(paths, settings, notes.append)
-    name = describe_side(paths, settings, known)
-    if paths or settings.kustomizations:
-        require_objects(known, name, notes)
-    else:
-        for note in notes:
-            print_note(note)
-    return known, name
-
-
-def _read_other_side(name: str, paths: tuple[str, ...], settings: ClusterOptions) -> tuple[Effective, str]:
-    """Read the configuration to compare with, and return its name. `defaults:X.Y` is the same configuration in a release."""
+def _read_other_side(name: str, options: ConfigurationOptions) -> Configuration:
+    """Read the configuration to compare with. `defaults:X.Y` is the same configuration in a release."""
     if not name.startswith(BUILT_IN_PREFIX):
-        return read_side(name, (), settings._replace(kustomizations=()), needs_objects=True)
-    if settings.live is not None:
+        return read_other_side(name, options)
+    if options.recorded is not None:
         raise UserError(
             f"--live and --compare {name} cannot be combined: a running cluster has its own built-in objects"
         )
     release = parse_release(name.removeprefix(BUILT_IN_PREFIX))
-    known, _ = _read_configuration(paths, settings._replace(kubernetes=release))
-    return known, " + ".join((name, *paths, *settings.kustomizations))
+    words = tuple(name if word.startswith(BUILT_IN_PREFIX) else word for word in options.words)
+    other = read_configuration(options._replace(words=words, kubernetes=release))
+    return other._replace(name=" + ".join((name, *(word for word in words if word != name))))
 
 
 def _reject_shared_stdin(inputs: list[str]) -> None:
@@ -275,17 +284,18 @@ def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callabl
 
 
 def _run(
-    files: list[AuditLogFile], known: Effective, wanted: ReplayOptions, top: int | None
+    files: list[AuditLogFile], configuration: Configuration, wanted: ReplayOptions, top: int | None
 ) -> tuple[ReplayReport | None, Coverage]:
     """Read and classify the requests. Return the report, or print each request and return None as the report."""
     with _show_reading(files) as (progress, show):
-        result = run_replay(files, known, wanted, show)
+        result = run_replay(files, configuration.effective, wanted, show)
         with closing(result.log.database):
             progress.label = "Computing the report"
             if not wanted.each:
-                return compute_report(result, wanted.by, top or 3, top or 10), result.log.coverage
+                report = compute_report(result, wanted.by, top or 3, top or 10)
+                return report._replace(configuration=configuration.description), result.log.coverage
             for answer in stream_requests(result.log):
-                sys.stdout.write(to_json(request_json(answer)))
+                sys.stdout.write(to_json(request_json(answer, configuration.description)))
             return None, result.log.coverage
 
 

@@ -7,10 +7,9 @@ import os
 import sys
 from typing import Annotated, Literal
 
-import typer
-
-from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_api_versions
+from apflint.cli.definitions import command, examples
+from apflint.cli.options import argument, option
 from apflint.package_data import find_data_directory
 from apflint.releases import parse_api_version
 from apflint.schema import load_schema
@@ -41,8 +40,8 @@ OUTPUTS = "apflint-output.json"
 """Schemas of the JSON output of other commands, which share definitions. Each is an entry of `$defs`."""
 
 
-@app.command(
-    rich_help_panel="Editors and shells",
+@command(
+    panel="Editors and shells",
     epilog=examples(
         ("into a file for the editor's settings", "apflint schema FlowSchema > flowschema.json"),
         ("of an older API version", "apflint schema PriorityLevelConfiguration --api-version v1beta3 > levels.json"),
@@ -52,13 +51,13 @@ OUTPUTS = "apflint-output.json"
 def schema(
     name: Annotated[
         Name,
-        typer.Argument(
+        argument(
+            "A kind, config (apflint.toml), load (simulations), test (policy tests), report (JSON of check), or COMMAND-output (JSON of others).",
             metavar="NAME",
-            help="A kind, config (apflint.toml), load (simulations), test (policy tests), report (JSON of check), or COMMAND-output (JSON of others).",
         ),
     ],
     api_version: Annotated[
-        str, typer.Option(metavar="V", autocompletion=complete_api_versions, help="API version, v1alpha1 to v1.")
+        str, option(None, "API version, v1alpha1 to v1.", metavar="V", autocompletion=complete_api_versions)
     ] = "v1",
 ) -> None:
     """Print a JSON Schema, for completion and validation in editors."""

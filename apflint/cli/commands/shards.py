@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import options
-from apflint.cli.app import app, examples
+from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.options import option
+from apflint.cli.sides import read
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, compute_documented_table, compute_sharding
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
 from apflint.output import shards as output
+from apflint.output.configuration import name_configuration, render_configuration
 from apflint.output.json_text import to_json
+
+if TYPE_CHECKING:
+    from apflint.effective import Effective
 
 TABLE, HAND, RECOMMENDATION = "Table of probabilities", "Hand of a flow", "Recommendation"
 DEFAULT_ELEPHANTS = 4
@@ -22,8 +26,8 @@ DEFAULT_ELEPHANTS = 4
 DEFAULT_MAX_QUEUES = 1024
 
 
-@app.command(
-    rich_help_panel="Analyze",
+@command(
+    panel="Analyze",
     epilog=examples(
         ("the table of the Kubernetes documentation", "apflint shards"),
         ("one pair of queues and hand size", "apflint shards --queues 64 --hand-size 8"),
@@ -47,7 +51,12 @@ def shards(
     ] = None,
     elephants: Annotated[
         str | None,
-        option(TABLE, "Numbers of flows that fill all queues of their hands.", metavar="N,N", show_default="1,4,16"),
+        option(
+            TABLE,
+            "Numbers of elephants: busy flows that fill all queues of their hands.",
+            metavar="N,N",
+            show_default="1,4,16",
+        ),
     ] = None,
     flow_schema: Annotated[str | None, option(HAND, "FlowSchema of the flow.", metavar="NAME")] = None,
     distinguisher: Annotated[str, option(HAND, "User or namespace of the flow.", metavar="TEXT")] = "",
@@ -55,33 +64,34 @@ def shards(
         float | None,
         option(
             RECOMMENDATION,
-            "Find pairs of queues and hand size for which elephants block a mouse with at most this probability.",
+            "Find pairs of queues and hand size for which busy flows fill all queues of another flow with at most this"
+            " probability, such as 0.001 or 0.1%.",
             metavar="P",
+            parser=options.parse_number,
         ),
     ] = None,
     max_queues: Annotated[
         int | None,
         option(RECOMMENDATION, "Maximum number of queues.", metavar="Q", show_default=str(DEFAULT_MAX_QUEUES)),
     ] = None,
-    filename: options.Filenames = None,
-    kubernetes: options.Kubernetes = None,
+    sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     output_format: options.Format = "text",
     color: options.Color = "auto",
-    config: options.Config = None,
-    isolated: options.Isolated = False,
 ) -> None:
     """Show how well shuffle sharding isolates flows.
 
-    A flow that fills all queues of its hand (an elephant) also delays a small
-    flow (a mouse) whose queues are all among them. The table shows how
-    probable that is.
+    A busy flow that fills all queues of its hand also delays another flow
+    whose queues are all among them. The table shows how probable that is. The
+    Kubernetes documentation calls these flows elephants and mice.
     """
     pair = queues, hand_size
     reads_manifests = flow_schema is not None and pair == (None, None)
     if distinguisher and flow_schema is None:
         raise UserError("--distinguisher requires --flow-schema")
-    if (filename or kubernetes or config) and not reads_manifests:
-        raise UserError("-f, --kubernetes and --config require --flow-schema, and exclude --queues and --hand-size")
+    if sources._replace(isolated=False) != options.SourceOptions() and not reads_manifests:
+        raise UserError(
+            "options about manifests and the cluster require --flow-schema, and exclude --queues and --hand-size"
+        )
     if flow_schema is not None and (recommend is not None or elephants is not None):
         raise UserError("--flow-schema cannot be combined with --elephants and --recommend")
     if recommend is not None and pair != (None, None):
@@ -92,11 +102,17 @@ def shards(
     how = style(color)
     is_json = output_format == "json"
     if flow_schema is not None:
+        description = None
         if reads_manifests:
-            cluster = ClusterOptions(kubernetes, config=config, isolated=isolated)
-            pair = _pair_of_flow_schema(flow_schema, distinguisher, options.join_paths(filename), cluster)
+            configuration = read(sources.select())
+            description = configuration.description
+            pair = _pair_of_flow_schema(flow_schema, distinguisher, configuration.effective)
         flow = flow_schema, distinguisher, *_complete(*pair)
-        text = to_json(output.hand_json(*flow), 2) if is_json else output.render_hand(*flow, how)
+        if is_json:
+            text = to_json(name_configuration(output.hand_json(*flow), description), 2)
+        else:
+            line = "" if description is None else render_configuration(description)
+            text = line + output.render_hand(*flow, how)
     elif recommend is not None:
         if elephants is not None and len(counts) != 1:
             raise UserError("--recommend requires a single number of --elephants")
@@ -122,14 +138,11 @@ def _complete(queues: int | None, hand_size: int | None) -> tuple[int, int]:
     return queues, hand_size
 
 
-def _pair_of_flow_schema(
-    name: str, distinguisher: str, paths: tuple[str, ...], cluster: ClusterOptions
-) -> tuple[int, int]:
+def _pair_of_flow_schema(name: str, distinguisher: str, known: Effective) -> tuple[int, int]:
     """Return the queues and the hand size of the priority level that a FlowSchema references.
 
     Raises UserError if the FlowSchema or the priority level does not exist, or if the priority level has no queues.
     """
-    known = read_cluster(paths, cluster, print_note)
     configuration = known.configuration
     schemas = {schema.name: schema for schema in (*configuration.dangling, *configuration.order)}
     if name not in schemas:

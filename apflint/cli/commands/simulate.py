@@ -7,26 +7,20 @@ import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from apflint.budgets import MAX_SIMULATED_REQUESTS
 from apflint.checks import rules_of
 from apflint.cli import options
-from apflint.cli.app import app, examples
 from apflint.cli.completers import complete_configuration
+from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import CLUSTER, OUTPUT, option
+from apflint.cli.options import CLUSTER, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
-from apflint.cli.sides import read_live, read_side
+from apflint.cli.sides import read, read_live, read_other_side
 from apflint.cli.terminal import style
 from apflint.engine import Options, find_problems
 from apflint.errors import UserError
 from apflint.explainer import Explainer
-from apflint.inputs.apf_configuration import LIVE, ClusterOptions, read_configuration, select_cluster
-from apflint.inputs.discovery import discover_files
-from apflint.inputs.object_counts import read_object_counts
-from apflint.inputs.reading import Unreadable, read_file
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.json_text import to_json
 from apflint.output.simulation import comparison_json, render_comparison, render_simulation, simulation_json
@@ -38,17 +32,23 @@ from apflint.simulate.load_parser import parse_load
 from apflint.simulate.routes import Routes
 from apflint.simulate.simulation import simulate as run_simulation
 from apflint.simulate.verdict import format_clock
-from apflint.wording import quote
+from apflint.sources.discovery import discover_files
+from apflint.sources.object_counts import read_object_counts
+from apflint.sources.reading import Unreadable, read_file
+from apflint.sources.words import LIVE
+from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from apflint.cli.progress import Progress
     from apflint.effective import Effective
+    from apflint.output.console import Style
     from apflint.replay.log import Coverage
     from apflint.replay.object_counts import ObjectCounts
     from apflint.simulate.load_parser import ParsedLoad
     from apflint.simulate.simulation import Result
+    from apflint.sources.configuration import Configuration, ConfigurationOptions
 
 LOAD = "Load"
 MIN_SCALE, MAX_SCALE = 0.001, 1_000_000
@@ -57,8 +57,8 @@ OLDEST_MINOR = 31
 _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in workload-low.queues=64; repeatable."
 
 
-@app.command(
-    rich_help_panel="Analyze",
+@command(
+    panel="Analyze",
     epilog=examples(
         ("a load against the configuration of these manifests", "apflint simulate load.yaml -f manifests/"),
         ("twice the load", "apflint simulate load.yaml -f manifests/ --scale 2"),
@@ -69,7 +69,7 @@ _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in worklo
 )
 def simulate(
     load: Annotated[
-        str | None, typer.Argument(metavar="[LOAD]", help="Load file in YAML or JSON, or -.", show_default=False)
+        str | None, argument("Load file in YAML or JSON, or -.", metavar="[LOAD]", show_default=False)
     ] = None,
     logs: Annotated[
         list[str] | None,
@@ -80,15 +80,7 @@ def simulate(
             metavar="LOG",
         ),
     ] = None,
-    filename: options.Filenames = None,
-    kustomize: options.Kustomize = None,
-    cluster: options.Cluster = None,
-    live: options.Live = False,
-    kubeconfig: options.Kubeconfig = None,
-    kube_context: options.KubeContext = None,
-    kubernetes: options.Kubernetes = None,
-    no_defaults: options.NoDefaults = False,
-    server_concurrency: options.ServerConcurrency = None,
+    sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     changes: Annotated[list[str] | None, option(CLUSTER, _SET_HELP, "--set", metavar="CHANGE")] = None,
     metrics: Annotated[
         str | None,
@@ -111,14 +103,23 @@ def simulate(
             autocompletion=complete_configuration,
         ),
     ] = None,
-    scale: Annotated[float, option(LOAD, "Multiply the number of requests by this factor.", metavar="FACTOR")] = 1.0,
+    scale: Annotated[
+        float,
+        option(
+            LOAD,
+            "Multiply the number of requests by this factor, such as 2 or 150%.",
+            metavar="FACTOR",
+            parser=options.parse_number,
+        ),
+    ] = 1.0,
     seed: Annotated[int, option(LOAD, "Start of the random numbers.", metavar="N")] = 1,
     output_format: Annotated[
         Literal["text", "json", "markdown", "html"], option(OUTPUT, "Output format; html has charts.", "--format")
     ] = "text",
+    verbose: Annotated[
+        bool, option(OUTPUT, "Show seats over time, clients, and all percentiles, too.", "--verbose", "-v")
+    ] = False,
     color: options.Color = "auto",
-    config: options.Config = None,
-    isolated: options.Isolated = False,
 ) -> int:
     """Simulate a load: who waits, for how long, and who is rejected.
 
@@ -126,16 +127,12 @@ def simulate(
     shuffle sharding, fair queuing, time-outs and borrowing. The same seed gives
     the same result.
     """
-    kubectl = None
-    if live or compare != LIVE:
-        kubectl = options.parse_live(live, kubeconfig, kube_context, no_defaults=no_defaults)
-    options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
-    paths = options.chain_paths(filename)
+    selected = sources.select(compared=compare)
     if (load is None) == (not logs):
         raise UserError("name a load file, or an audit log with --from-audit")
     if (metrics is not None or objects) and not logs:
         raise UserError("--metrics and --objects require --from-audit: a load file has `objects`")
-    if [load, metrics, compare, *(logs or ()), *paths].count("-") > 1:
+    if [load, metrics, compare, *(logs or ()), *selected.words].count("-") > 1:
         raise UserError("standard input can only be one of the inputs")
     if not MIN_SCALE <= scale <= MAX_SCALE:
         raise UserError(f"--scale: {scale:g} is not a number from {MIN_SCALE} to {MAX_SCALE:,}")
@@ -144,28 +141,35 @@ def simulate(
     if parsed is not None and parsed.load is None:
         return _print_mistakes(parsed, color)
     counts = read_object_counts(metrics, objects or ())
-    settings = ClusterOptions(
-        kubernetes, server_concurrency, not no_defaults, config, isolated, kubectl, cluster, tuple(kustomize or ())
-    )
-    if live and compare is not None:
-        settings = read_live(settings, kubeconfig, kube_context)  # both sides share the objects
-    known = _read(*select_cluster(paths, settings))
-    other = None if compare is None else _read_other(compare, settings, known, kubeconfig, kube_context)
-    known = apply_changes(known, wanted)
+    selected = selected._replace(ignored=frozenset(map(os.path.realpath, logs or ())))
+    if compare is not None and LIVE in selected.words:
+        selected = read_live(selected)  # both sides share the objects
+    configuration = read(selected)
+    _reject_unsuitable(configuration.effective)
+    other = None if compare is None else _read_other(compare, selected, configuration.effective)
+    known = apply_changes(configuration.effective, wanted)
     _reject_unsuitable(known)
-    sides = [known] if other is None else [other, known]
+    if wanted:
+        description = (
+            f"{configuration.description} with {join_words((f'--set {change}' for change in changes or ()), 'and')}"
+        )
+        configuration = configuration._replace(effective=known, description=description)
+    sides = [configuration] if other is None else [other, configuration]
     gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
     try:
         with show_progress("Simulating") as progress:
             if parsed is None:
-                results = list(_simulate_log(logs or [], sides, counts, scale, seed, progress))
+                results = list(
+                    _simulate_log(logs or [], [side.effective for side in sides], counts, scale, seed, progress)
+                )
             else:
-                results = list(_simulate_load(parsed, sides, scale, seed, progress))
+                results = list(_simulate_load(parsed, [side.effective for side in sides], scale, seed, progress))
     finally:
         gc.enable()
     if not results and parsed is not None:
         return _print_mistakes(parsed, color)
-    sys.stdout.write(_render(results, output_format, color))
+    results = [result._replace(configuration=side.description) for result, side in zip(results, sides, strict=True)]
+    sys.stdout.write(_render(results, output_format, style(color, verbose=verbose)))
     return ExitCode.OK
 
 
@@ -199,9 +203,9 @@ def _simulate_log(
     """Yield the result for each configuration. Raises UserError for a log without requests, and for too many requests."""
     from contextlib import closing
 
-    from apflint.inputs.audit_logs import find_audit_logs
     from apflint.replay.running import ReplayOptions, replay_sides
     from apflint.simulate.logged_load import build_logged_load
+    from apflint.sources.audit_logs import find_audit_logs
 
     progress.label = "Reading"
     # Flows may be namespaces, so the namespaces of requests are needed.
@@ -239,7 +243,7 @@ def _report_problems(coverage: Coverage) -> None:
         raise KeyboardInterrupt
 
 
-def _render(results: Sequence[Result], output_format: str, color: str) -> str:
+def _render(results: Sequence[Result], output_format: str, how: Style) -> str:
     """Render the only result, or the differences of two results."""
     result, found = results[-1], compare_results(*results) if len(results) > 1 else None
     match output_format:
@@ -253,7 +257,7 @@ def _render(results: Sequence[Result], output_format: str, color: str) -> str:
             from apflint.output.simulation_page import render_html
 
             return render_html(result, found)
-    return render_simulation(result, style(color)) if found is None else render_comparison(found, style(color))
+    return render_simulation(result, how) if found is None else render_comparison(found, how)
 
 
 def _show(progress: Progress, duration: int) -> Callable[[int], None]:
@@ -282,25 +286,12 @@ def _print_mistakes(parsed: ParsedLoad, color: str) -> ExitCode:
     return ExitCode.ERROR
 
 
-def _read(paths: Sequence[str], settings: ClusterOptions) -> Effective:
-    """Read a configuration that can be simulated. Raises UserError for an old release, and for objects that a server rejects."""
-    notes: list[str] = []
-    known = read_configuration(paths, settings, notes.append)
-    _reject_unsuitable(known)
-    for note in notes:
-        print_note(note)
-    return known
-
-
-def _read_other(
-    name: str, settings: ClusterOptions, known: Effective, kubeconfig: str | None, kube_context: str | None
-) -> Effective:
-    """Read the configuration of --compare. Raises UserError as `_read` does."""
-    if name == LIVE and settings.live is None:  # the running cluster has the seats of the other side
-        settings = settings._replace(server_concurrency=known.limits.server_concurrency)
-        settings = read_live(settings, kubeconfig, kube_context)
-    other, _ = read_side(name, (), settings._replace(kustomizations=()), needs_objects=True)
-    _reject_unsuitable(other)
+def _read_other(name: str, options: ConfigurationOptions, known: Effective) -> Configuration:
+    """Read the configuration of --compare. Raises UserError for an old release, and for objects that a server rejects."""
+    if name == LIVE and options.recorded is None:  # the running cluster has the seats of the other side
+        options = read_live(options._replace(server_concurrency=known.limits.server_concurrency))
+    other = read_other_side(name, options)
+    _reject_unsuitable(other.effective)
     return other
 
 

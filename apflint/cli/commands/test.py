@@ -5,35 +5,36 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Literal
 
-import typer
-
 from apflint.cli import options
-from apflint.cli.app import app, examples
+from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import INPUT, OUTPUT, option
+from apflint.cli.options import INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
-from apflint.inputs.apf_configuration import ClusterOptions
 from apflint.output import policy
-from apflint.policy.running import Run, run_suite_file
+from apflint.policy.running import Run, find_suites, run_suite_file
 from apflint.settings.clusters import find_cluster
 from apflint.settings.resolution import resolve_settings
+from apflint.sources.configuration import ConfigurationOptions
+from apflint.sources.words import LIVE
 
 
-@app.command(
-    rich_help_panel="Lint",
+@command(
+    panel="Lint",
     epilog=examples(
         ("one suite", "apflint test apf-test.yaml"),
-        ("all suites, for a CI system", "apflint test --format junit policy/*.yaml > results.xml"),
+        ("all suites in a directory, for a CI system", "apflint test --format junit policy > results.xml"),
         ("a running cluster instead of the manifests that the suite names", "apflint test --live apf-test.yaml"),
         ("the manifests of a cluster of the settings", "apflint test --cluster prod apf-test.yaml"),
         ("the same suite for another release", "apflint test --kubernetes 1.33 apf-test.yaml"),
     ),
 )
 def test(
-    suites: Annotated[list[str], typer.Argument(metavar="FILE...", help="Test suites in YAML or JSON, or -.")],
+    suites: Annotated[
+        list[str], argument("Test suites in YAML or JSON, directories with suites, or -.", metavar="PATH...")
+    ],
     filename: Annotated[
         list[str] | None,
         option(
@@ -49,6 +50,7 @@ def test(
     kubeconfig: options.Kubeconfig = None,
     kube_context: options.KubeContext = None,
     cluster: options.Cluster = None,
+    render: options.Render = False,
     kubernetes: options.Kubernetes = None,
     server_concurrency: options.ServerConcurrency = None,
     output_format: Annotated[Literal["text", "json", "junit"], option(OUTPUT, "Output format.", "--format")] = "text",
@@ -64,18 +66,26 @@ def test(
 
     Exits with 1 if a test fails.
     """
-    manifests = tuple(filename or ())
-    if "-" in suites and "-" in manifests:
+    clusters = [cluster] if cluster is not None else None
+    words = options.list_words(filename, kustomize=kustomize, clusters=clusters, live=live)
+    if "-" in suites and "-" in words:
         raise UserError("standard input cannot be both the suite and the manifests")
     effective = resolve_settings(config=config, isolated=isolated)  # reports a mistake once, not for each suite
-    kubectl = options.parse_live(live, kubeconfig, kube_context)
     options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
-    directories = tuple(kustomize or ())
-    settings = ClusterOptions(kubernetes, server_concurrency, True, config, isolated, kubectl, cluster, directories)
+    settings = ConfigurationOptions(
+        words,
+        kubernetes,
+        server_concurrency,
+        config=config,
+        isolated=isolated,
+        kubectl=options.parse_kubectl(LIVE in words, kubeconfig, kube_context),
+        may_render=options.may_render(render),
+    )
     if cluster is not None:
         find_cluster(effective, cluster)
     with show_progress("Testing"):
-        result = Run(tuple(file for path in suites for file in run_suite_file(path, manifests, settings, print_note)))
+        paths = [path for named in suites for path in find_suites(named, effective.exclude)]
+        result = Run(tuple(file for path in paths for file in run_suite_file(path, settings, print_note)))
     if not result.files:
         raise UserError("no suite was run: none of them names this cluster")
     for file in result.files:

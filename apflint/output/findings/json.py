@@ -41,7 +41,8 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
     clusters = f'"clusters": {json.dumps(analyzed)},\n' if analyzed else ""
     end = "\n" if findings else ""
     return sanitize_json(
-        f'{{"schema": {SCHEMA_VERSION}, "kubernetes": {json.dumps(report.kubernetes)},\n'
+        f'{{"schema": {SCHEMA_VERSION}, "configuration": {json.dumps(report.configuration or None)},'
+        f' "kubernetes": {json.dumps(report.kubernetes)},\n'
         f"{clusters}"
         f'"findings": [{findings}{end}],\n'
         f'"summary": {json.dumps(summary)}}}\n'

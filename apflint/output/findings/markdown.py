@@ -32,6 +32,8 @@ def render_within(report: Report, size: int | None) -> str:
     Findings that do not fit are only counted. The result is empty if not even the heading and the counts fit.
     """
     head = f"### apflint\n\n{_outcome(report)}\n"
+    if report.configuration:
+        head += f"\n{format_prose(f'Configuration: {report.configuration}')}\n"
     if size is not None and size < len(head.encode()) + _MIN_BYTES:
         return ""
     if not report.findings:
@@ -54,7 +56,7 @@ def _count_fitting(rows: list[str], size: int) -> int:
 
 def _outcome(report: Report) -> str:
     objects = f"{pluralize(report.objects, 'object')} in " if report.objects else ""
-    scope = f"{objects}{pluralize(report.files, 'file')}, Kubernetes {format_code(report.kubernetes)}"
+    scope = f"{objects}{pluralize(report.counted_files, 'file')}, Kubernetes {format_code(report.kubernetes)}"
     scope += f", {pluralize(len(report.clusters), 'cluster')}" if report.clusters else ""
     counts = [pluralize(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
     return f"**{', '.join(counts) or 'No findings'}**: {scope}."

@@ -51,7 +51,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
             "driver": {
                 "name": "apflint",
                 "informationUri": HOME,
-                "semanticVersion": __version__,
+                "semanticVersion": __version__.replace(".dev", "-dev."),  # Python writes pre-releases in another way
                 "rules": [_rule(catalogue.read_rule(rule)) for rule in rules],
             }
         },

@@ -36,6 +36,10 @@ _FILES = {
         "patches and other inputs of kustomizations (check the result: apflint check -k DIR)",
     ),
     "context": ("file of the context", "files of the context"),
+    "input of a rendered cluster": (
+        "manifest that a cluster of the settings renders (the rendered objects are checked instead)",
+        "manifests that clusters of the settings render (the rendered objects are checked instead)",
+    ),
     "outside the selected clusters": ("file outside the selected clusters", "files outside the selected clusters"),
     "upper-case suffix, which kubectl does not read": (
         "file with an upper-case suffix, which kubectl does not read",
@@ -75,7 +79,7 @@ def render_summary(report: Report, style: Style, *, fixes: str = "apflint fix") 
 
 def _outcome(report: Report, style: Style) -> Iterator[str]:
     is_live = bool(report.sources) and all(source.is_live for source in report.sources.values())
-    files = "the running cluster" if is_live else pluralize(report.files, "file")
+    files = "the running cluster" if is_live else pluralize(report.counted_files, "file")
     objects = pluralize(report.objects, "object")
     release = sanitize(report.kubernetes)
     release += f" in {pluralize(len(report.clusters), 'cluster')}" if report.clusters else ""

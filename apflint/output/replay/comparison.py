@@ -1,12 +1,11 @@
-"""The comparison of two configurations on a log, as text, Markdown and JSON, and in words for an HTML page."""
+"""The comparison of two configurations on a log, as text, Markdown and JSON. Also sentences for the HTML page."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from apflint.output.console import count_cells, label_lines, render_prose, wrap
+from apflint.output.json_text import SCHEMA
 from apflint.output.markdown import format_prose
 from apflint.output.replay import markdown
 from apflint.output.replay.json import replay_json
@@ -23,14 +22,14 @@ from apflint.output.replay.wording import (
     is_overloaded,
 )
 from apflint.output.sanitize import sanitize_line
-from apflint.output.tables import render_table
-from apflint.record import NamedTuple
+from apflint.output.tables import Text, render_table
 from apflint.replay.comparison import MOVE_TYPES
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.output.configuration import Sides
     from apflint.output.console import Style
     from apflint.replay.comparison import Destination, Move, MovedRequest, MoveType, ReplayComparison
     from apflint.replay.statistics import LevelTraffic, ReplayReport
@@ -54,19 +53,17 @@ _SUMMARIES: dict[MoveType, str] = {
 _LABEL_CELLS = 7
 
 
-class Sides(NamedTuple):
-    """The names of both configurations."""
-
-    old: str
-    new: str
-
-
 def render_comparison(comparison: ReplayComparison, sides: Sides, style: Style) -> str:
     """Render the comparison for people: which requests move, and tables of the priority levels."""
     moves = comparison.moves[:MAX_MOVES]
     parts = [
         render_prose(style, summarize(comparison), color="bold")
-        + render_prose(style, f"{sides.old} -> {sides.new}, {_describe_releases(comparison)}", color="dim"),
+        + render_prose(
+            style,
+            f"{sides.old} -> {sides.new}, {_describe_releases(comparison)}",
+            f"Configuration: {sides.description}",
+            color="dim",
+        ),
         render_prose(style, *describe_coverage(comparison.old, has_configuration=False)),
         *("".join(f"{line}\n" for line in _move_lines(move, comparison, style)) for move in moves),
     ]
@@ -197,7 +194,7 @@ def _find(report: ReplayReport, name: str) -> LevelTraffic | None:
 
 
 def describe_limits(comparison: ReplayComparison) -> Iterator[str]:
-    """Yield what the numbers mean. The sentences of both sides differ in numbers only."""
+    """Yield sentences about the meaning of the numbers. The sentences of both sides differ in numbers only."""
     yield "The durations are those of the log: with other seats, requests would wait less or longer, or be rejected."
     yield from describe_limits_of_log(comparison.new)
 
@@ -219,6 +216,7 @@ def render_markdown(comparison: ReplayComparison, sides: Sides) -> str:
 def describe_sides(comparison: ReplayComparison, sides: Sides) -> Iterator[str]:
     """Yield sentences about both configurations and the log, for a document."""
     yield f"{sides.old} -> {sides.new}, {_describe_releases(comparison)}"
+    yield f"Configuration: {sides.description}"
     yield from describe_coverage(comparison.old, has_configuration=False)
 
 
@@ -236,7 +234,7 @@ def list_moves(comparison: ReplayComparison) -> Iterator[dict[str, str]]:
 
 
 def describe_more_moves(comparison: ReplayComparison) -> str:
-    """Return a sentence about the moves that a document does not list, or nothing."""
+    """Return a sentence about the moves that a document does not list, or an empty string."""
     others = len(comparison.moves) - MAX_MOVES
     return f"And {others} more: see --format json." if others > 0 else ""
 
@@ -244,12 +242,14 @@ def describe_more_moves(comparison: ReplayComparison) -> str:
 def comparison_json(comparison: ReplayComparison, sides: Sides) -> dict[str, object]:
     """Return the object that `replay --compare --format json` prints."""
     return {
+        "schema": SCHEMA,
+        "configuration": sides.description,
         "sides": {"old": sides.old, "new": sides.new},
         "changed": comparison.changed,
         "moved": sum(move.requests for move in comparison.moves),
         "moves": [_move_json(move) for move in comparison.moves],
-        "old": replay_json(comparison.old._replace(configuration=sides.old)),
-        "new": replay_json(comparison.new._replace(configuration=sides.new)),
+        "old": replay_json(comparison.old._replace(configuration=sides.old_description)),
+        "new": replay_json(comparison.new._replace(configuration=sides.new_description)),
     }
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.html_page import render_page, render_table
+from apflint.output.html_page import render_page, render_records
 from apflint.output.replay import comparison as compared
 from apflint.output.replay.plot import STYLE, render_plot
 from apflint.output.replay.wording import (
+    describe_contradictions,
     describe_coverage,
     describe_limits_of_log,
     describe_more_groups,
@@ -26,7 +27,7 @@ from apflint.wording import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.output.replay.comparison import Sides
+    from apflint.output.configuration import Sides
     from apflint.replay.comparison import ReplayComparison
     from apflint.replay.statistics import Intervals, ReplayReport
 
@@ -39,7 +40,6 @@ h3{font-size:15px;margin:20px 0 4px}
 .summary{font-weight:600}
 .note{color:#57606a;font-size:13px}
 li{overflow-wrap:anywhere}
-td{min-width:5em}
 @media (prefers-color-scheme:dark){
 .note{color:#a3adb8}
 }
@@ -68,10 +68,10 @@ def _comparison_parts(comparison: ReplayComparison, sides: Sides) -> Iterator[st
     if comparison.levels:
         yield _table("Priority levels", compared.list_levels(comparison))
         yield "<h2>Seats in use over time</h2>\n"
-        # The sides have other times if only one release classifies the first or the last requests.
+        # The sides have different times if only one release classifies the first or the last requests.
         notes = {
             _describe_plots(report, report.intervals): side
-            for side, report in zip(sides, (comparison.old, comparison.new), strict=True)
+            for side, report in zip((sides.old, sides.new), (comparison.old, comparison.new), strict=True)
             if report.intervals is not None
         }
         for note, side in notes.items():
@@ -95,7 +95,7 @@ def _side_plots(comparison: ReplayComparison, sides: Sides, name: str, number: i
 
 
 def _plot(report: ReplayReport, name: str, number: int) -> str:
-    """Render the plot of a priority level, or nothing if it has no requests."""
+    """Render the plot of a priority level, or return an empty string if the level has no requests."""
     level = next((level for level in report.levels if level.name == name), None)
     if level is None or report.intervals is None:
         return ""
@@ -104,6 +104,8 @@ def _plot(report: ReplayReport, name: str, number: int) -> str:
 
 def _parts(report: ReplayReport) -> Iterator[str]:
     yield f"<h1>{_TITLE}</h1>\n"
+    for sentence in describe_contradictions(report):
+        yield f'<p class="summary">{escape_xml(sanitize(sentence))}</p>\n'
     if report.levels:
         yield from _summary(report)
     yield _list(describe_coverage(report))
@@ -135,7 +137,7 @@ def _summary(report: ReplayReport) -> Iterator[str]:
 
 
 def _table(caption: str, rows: Iterable[dict[str, str]]) -> str:
-    return render_table(caption, ({sanitize(title): sanitize(value) for title, value in row.items()} for row in rows))
+    return render_records(caption, ({sanitize(title): sanitize(value) for title, value in row.items()} for row in rows))
 
 
 def _list(sentences: Iterable[str]) -> str:

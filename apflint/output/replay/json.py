@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
 from apflint.output.replay.wording import format_time
+from apflint.replay.contradictions import find_contradictions
 
 if TYPE_CHECKING:
     from apflint.replay.log import Unreadable
@@ -23,9 +25,19 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
     """Return the object that `replay --format json` prints."""
     coverage = report.coverage
     return {
+        "schema": SCHEMA,
+        "configuration": report.configuration,
         "kubernetes": report.limits.release.name,
         "serverConcurrency": report.limits.server_concurrency,
-        "configuration": report.configuration,
+        "contradictions": [
+            {
+                "priorityLevel": found.level,
+                "rejected": found.rejected,
+                "peakSeats": found.seats,
+                "minLimit": found.limit,
+            }
+            for found in find_contradictions(report)
+        ],
         "engine": report.engine,
         "partial": coverage.interrupted,
         "where": [str(condition) for condition in report.filter.conditions],
@@ -80,9 +92,11 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
     }
 
 
-def request_json(answer: RequestAnswer) -> dict[str, object]:
-    """Return one line of `replay --each`. The wait is in seconds."""
+def request_json(answer: RequestAnswer, configuration: str) -> dict[str, object]:
+    """Return one line of `replay --each`. The wait is in seconds. `configuration` describes the sources of the configuration."""
     return {
+        "schema": SCHEMA,
+        "configuration": configuration,
         "auditID": answer.audit_id,
         "flowSchema": answer.flow_schema,
         "priorityLevel": answer.priority_level,

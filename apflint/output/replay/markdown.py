@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.output.markdown import format_code, format_prose
 from apflint.output.replay.wording import (
+    describe_contradictions,
     describe_coverage,
     describe_limits_of_log,
     describe_more_groups,
@@ -29,6 +30,7 @@ _NAMES = ("Priority level", "Top users", "FlowSchemas")
 def render(report: ReplayReport) -> str:
     """Render the report. Names from the log become code spans."""
     parts = ["### Replay of audit logs"]
+    parts += [f"**{_prose(sentence)}**" for sentence in describe_contradictions(report)]
     if report.levels:
         levels, others = summarize_levels(report)
         parts.append(f"**{' '.join(summarize(report))}**")

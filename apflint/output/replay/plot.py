@@ -25,10 +25,11 @@ _OFF_SCALE_GAP = 12
 """Distance from the top of the plot to the line of a limit that is above its scale."""
 _TIMES = 5
 _MAX_STRETCH = 4
-"""Attainable seats above this multiple of both peak and nominal seats are drawn above the scale of the plot, which would be flat else."""
+"""Attainable seats above this multiple of both peak and nominal seats are drawn above the scale of the plot. Otherwise,
+the other curves would look flat."""
 
 STYLE = """\
-svg.seats{display:block;max-width:100%;height:auto}
+svg.seats{display:block;width:100%;min-width:720px;max-width:1080px;height:auto}
 svg.seats text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;fill:#1c2127;font-variant-numeric:tabular-nums}
 svg.seats .dim{fill:#57606a}
 svg.seats .end{text-anchor:end}

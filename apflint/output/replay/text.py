@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from apflint.output.console import count_cells, label_lines, render_prose, shorten
 from apflint.output.replay.wording import (
+    describe_contradictions,
     describe_coverage,
     describe_limits_of_log,
     describe_more_groups,
@@ -24,7 +23,7 @@ from apflint.output.replay.wording import (
 )
 from apflint.output.sanitize import sanitize, sanitize_line
 from apflint.output.sparkline import draw_sparkline
-from apflint.output.tables import render_table
+from apflint.output.tables import Text, render_table
 from apflint.wording import format_duration
 
 if TYPE_CHECKING:
@@ -46,7 +45,10 @@ _GAP = 2
 
 def render(report: ReplayReport, style: Style) -> str:
     """Render the report for people."""
-    parts = [render_prose(style, *describe_coverage(report))]
+    parts = [
+        render_prose(style, *describe_contradictions(report), color="error"),
+        render_prose(style, *describe_coverage(report)),
+    ]
     if report.levels:
         parts += (_summary(report, style), _traffic(report, style), _seats(report, style))
     if report.breakdown is not None:
@@ -116,7 +118,7 @@ def _seats(report: ReplayReport, style: Style) -> str:
 
 
 def _divide(lists: dict[str, list[list[tuple[str, str]]]], width: int | None) -> dict[str, int]:
-    """Return the width of each list in cells. A list gets what the other one does not need."""
+    """Return the width of each list in cells. Each list gets the space that the other list does not need."""
     if width is None:
         return dict.fromkeys(lists, _PIPE_LIST_CELLS)
     first, second = lists
@@ -132,9 +134,11 @@ def _divide(lists: dict[str, list[list[tuple[str, str]]]], width: int | None) ->
 
 
 def _fit(items: Sequence[tuple[str, str]], total: int, cells: int) -> str:
-    """Return as many items as fit, and the number of the others. The first name is cut at its start if it is too long.
+    """Return as many items as fit, and the number of omitted items.
 
-    `total` is the number of all items, of which `items` are the first ones.
+    The first name is cut at its start if it is too long.
+
+    `items` are the first of `total` items.
     """
     parts: list[str] = []
     for number, (name, value) in enumerate(items):

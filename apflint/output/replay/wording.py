@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint.record import NamedTuple
+from apflint.replay.contradictions import find_contradictions
 from apflint.replay.omissions import describe_omissions
-from apflint.wording import count_noun, format_duration, join_words, pluralize
+from apflint.wording import count_noun, format_duration, join_words, pluralize, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,15 +33,15 @@ _BUSY_SHARE = 0.01
 
 
 class LevelSummary(NamedTuple):
-    """What went wrong at one priority level."""
+    """Rejections, waits and busy users of one priority level."""
 
     name: str
     rejections: str
-    """The number of rejected requests and their users, or an empty text."""
+    """A clause with the number of rejected requests and their users, or an empty string."""
     waits: str
-    """The number of logged waits, or an empty text."""
+    """A clause with the number of logged waits, or an empty string."""
     seats: str
-    """The users with the most seat-seconds, or an empty text."""
+    """A clause with the users with the most seat-seconds, or an empty string."""
 
     def __str__(self) -> str:
         """Return the parts in one line."""
@@ -102,8 +104,19 @@ def _summarize_level(level: LevelTraffic) -> LevelSummary:
     return LevelSummary(level.name, rejections, waits, seats)
 
 
+def describe_contradictions(report: ReplayReport) -> Iterator[str]:
+    """Yield sentences about what the log shows and the configuration excludes. They may refute all other figures."""
+    for found in islice(find_contradictions(report), _MAX_NAMED_LEVELS):
+        yield (
+            f"The log contradicts this configuration: priority level {quote(found.level)} rejected"
+            f" {count_noun(found.rejected, 'request')}, but at most {found.seats} of its {count_noun(found.limit, 'seat')} were in"
+            " use. Name the objects and the seats (--server-concurrency) that the servers had at that time, or use a log with"
+            " all requests."
+        )
+
+
 def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -> Iterator[str]:
-    """Yield sentences about the period, the configuration unless omitted, and what was not read or not classified."""
+    """Yield sentences about the period, the configuration unless omitted, and what was skipped or not classified."""
     coverage = report.coverage
     requests, events = sum(report.outcomes.values()), sum(coverage.stages.values())
     selected = list(_describe_filter(report.filter))
@@ -157,10 +170,8 @@ def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -
 
 
 def _describe_configuration(report: ReplayReport) -> str:
-    if not report.has_own_objects:
-        objects = "built-in objects" if report.has_defaults else "objects that each API server has"
-        return f"Configuration: only the {objects}. Name those of your cluster with -f, --live or --cluster."
-    return f"Configuration: {report.configuration}{' and built-in objects' if report.has_defaults else ''}"
+    hint = "" if report.has_own_objects else ". Name the objects of your cluster with -f, --live or --cluster."
+    return f"Configuration: {report.configuration}{hint}"
 
 
 def _describe_no_match(report: ReplayReport) -> str:
@@ -267,7 +278,7 @@ def list_groups(breakdown: Breakdown) -> Iterator[dict[str, str]]:
 
 
 def describe_more_groups(breakdown: Breakdown) -> str:
-    """Return a sentence about the groups that are not shown, or an empty text."""
+    """Return a sentence about the groups that are not shown, or an empty string."""
     more = breakdown.total - len(breakdown.groups)
     return f"{format_count(more)} more; show them with --top." if more else ""
 

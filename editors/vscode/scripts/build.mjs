@@ -9,10 +9,10 @@ const here = path.dirname(import.meta.dirname);
 const repository = path.dirname(path.dirname(here));
 const target = path.join(here, "build");
 
-/** Return the version of apflint. The Marketplace accepts three numbers only, so other versions have no package. */
+/** Return the version of apflint, of a development version that of the next release: the Marketplace accepts three numbers only. */
 function readVersion() {
   const source = fs.readFileSync(path.join(repository, "apflint", "__init__.py"), "utf8");
-  const version = /^__version__ = "(\d+\.\d+\.\d+)"$/m.exec(source)?.[1];
+  const version = /^__version__ = "(\d+\.\d+\.\d+)(?:\.dev\d+)?"$/m.exec(source)?.[1];
   if (version === undefined) {
     throw new Error("apflint/__init__.py has no version of the form 1.2.3");
   }

@@ -194,14 +194,16 @@ RULES = ("spec", "rules", 0)
 def test_required_fields_are_those_that_the_server_requires(
     kind: str, path: tuple[str | int, ...], field: str, old: str, new: str
 ) -> None:
-    """Each field that is said to be required is rejected where it is absent, in a manifest that is accepted with it."""
+    """Each field that the completion marks as required is rejected if absent, in a manifest that is accepted with it."""
     owner = find_field(kind, "v1", NEWEST, path)
     assert owner is not None
     assert field in [missing.name for missing in owner.list_missing({}) if missing.required]
     options = Options(rules=tuple(rule for rule in CHECKS if rule < "APF4"))
     assert check([("a.yaml", OBJECTS.encode())], options).findings == ()
     assert OBJECTS.count(old) == 1
-    assert any(found.apiserver for found in check([("a.yaml", OBJECTS.replace(old, new).encode())], options).findings)
+    assert any(
+        finding.apiserver for finding in check([("a.yaml", OBJECTS.replace(old, new).encode())], options).findings
+    )
 
 
 TYPED = """\

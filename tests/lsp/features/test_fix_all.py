@@ -57,7 +57,7 @@ def test_fix_all_of_a_changed_document_has_no_stale_edit(folder: Path) -> None:
             while (answer := editor._next()).get("id") != editor.number or "method" in answer:
                 pass
             change = answer["result"].get("edit")
-            if change is not None:  # it was quick
+            if change is not None:  # the fix was fast enough
                 [change] = change["documentChanges"]
                 text = "# \n" * (change["textDocument"]["version"] - 1) + FLOW
                 assert apply(text, change["edits"]) == text.replace("byUser", "ByUser")
@@ -96,6 +96,6 @@ def test_fix_all_is_not_offered_in_a_huge_document(folder: Path) -> None:
     flow = address(str(folder / "flow.yaml"))
     with Editor(folder) as editor:
         editor.open(flow, FLOW + "#" * MAX_COMPLETION_CHARACTERS)
-        # The comment would be looked for in too long a text, too.
+        # The search for a comment is also limited to short texts.
         assert list(offered(editor, flow, span(9, 12, 12))) == ['Change "byUser" to "ByUser"']
         assert editor.exit() == 0

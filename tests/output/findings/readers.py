@@ -73,16 +73,16 @@ def without_tables(help_: str, message: str) -> str:
 
 
 def read_json(text: str) -> Iterator[Shown]:
-    for found in json.loads(text)["findings"]:
-        more = [note for note in found["notes"] if note.startswith("At least ") and note.endswith(" not reported.")]
-        help_ = without_tables(found["help"] or "", found["message"])
-        message = f"{found['message']} (help: {help_})" if help_ else found["message"]
+    for load in json.loads(text)["findings"]:
+        more = [note for note in load["notes"] if note.startswith("At least ") and note.endswith(" not reported.")]
+        help_ = without_tables(load["help"] or "", load["message"])
+        message = f"{load['message']} (help: {help_})" if help_ else load["message"]
         yield Shown(
-            f"{found['rule']} {found['name']}",
-            found["severity"],
-            found["file"],
-            found["line"],
-            found["column"],
+            f"{load['rule']} {load['name']}",
+            load["severity"],
+            load["file"],
+            load["line"],
+            load["column"],
             f"{message}. {more[0]}" if more else message,
         )
 
@@ -99,7 +99,7 @@ def read_sarif(text: str) -> Iterator[Shown]:
         (location,) = result["locations"]
         place = location["physicalLocation"]
         message = result["message"]["text"]
-        assert "](" not in message  # else it is a link (SARIF 3.11.6)
+        assert "](" not in message  # SARIF would read a link (3.11.6)
         yield Shown(
             f"{rule['id']} {rule['name']}",
             SEVERITIES[result["level"]],
@@ -190,7 +190,7 @@ def read_github(text: str) -> Iterator[Shown]:
 def read_gitlab(text: str) -> Iterator[Shown]:
     entries = json.loads(text)
     Draft202012Validator(GITLAB).validate(entries)
-    # GitLab keeps one entry of each fingerprint.
+    # GitLab keeps only one entry for each fingerprint.
     assert len({entry["fingerprint"] for entry in entries}) == len(entries)
     severities = {"blocker": "error", "critical": "error", "major": "warning", "info": "info"}
     for entry in entries:
@@ -255,7 +255,7 @@ def expected(found: Shown, name: str) -> Shown:
         )
     if name == "markdown":  # code in backticks becomes a code span
         return readable._replace(message=readable.message.replace("`", ""))
-    if name == "gitlab":  # JSON has every name but those that are no UTF-8
+    if name == "gitlab":  # JSON has every name, except names that are not UTF-8
         utf8 = not any("\ud800" <= char <= "\udfff" for char in exact.file)
         return readable._replace(column=None, file=exact.file if utf8 else readable.file)
     return readable
@@ -277,7 +277,7 @@ def compared(reports: dict[str, str], encoding: str = "utf-8") -> int:
     for name in FORMATS[1:]:
         assert reports[name].isprintable() or all(map(str.isprintable, reports[name].split("\n"))), name
         read = list(READERS[name](reports[name]))
-        want = [expected(found, name) for found in findings]
+        want = [expected(finding, name) for finding in findings]
         if name in ("github", "markdown"):
             want = list(map(encoded, want))
         if name == "github":  # GitHub has columns within one line only
@@ -286,7 +286,7 @@ def compared(reports: dict[str, str], encoding: str = "utf-8") -> int:
             read = [one._replace(column=None) if (one.file, one.line) in columns else one for one in read]
         assert Counter(read) == Counter(want), name
     for name, report in reports.items():
-        # Such a command is one wherever it stands (`ActionCommand.TryParse`).
+        # The runner accepts such a command anywhere in a line (`ActionCommand.TryParse`).
         assert not re.search(r"##(vso|teamcity)?\[", report), name
         if name in PEOPLE:
             for line in report.split("\n"):

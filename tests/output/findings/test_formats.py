@@ -29,7 +29,7 @@ FORMATS = ("sarif", "github", "gitlab", "junit", "markdown")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", FORMATS)
 def test_golden_report(name: str, snapshot: SnapshotAssertion) -> None:
     text = render(GOLDEN, name)
-    if name == "sarif":  # the pages are data of their own: their form is tested below
+    if name == "sarif":  # the texts of rules are tested below
         log = json.loads(text)
         driver = log["runs"][0]["tool"]["driver"]
         driver["semanticVersion"] = "0"
@@ -74,9 +74,9 @@ def test_formats_for_machines_ignore_the_style() -> None:
 
 
 @pytest.mark.parametrize("name", ["github", "gitlab", "sarif"])
-def test_absolute_names_become_relative(folder: Path, name: str) -> None:
-    found = finding("APF305", "hand-larger-than-deck", "m", str(folder / "sub" / "a.yaml"), (1, 1, 1, 2))
-    assert str(folder) not in render(CLEAN._replace(findings=(found,)), name)
+def test_absolute_names_become_relative(directory: Path, name: str) -> None:
+    found = finding("APF305", "hand-larger-than-deck", "m", str(directory / "sub" / "a.yaml"), (1, 1, 1, 2))
+    assert str(directory) not in render(CLEAN._replace(findings=(found,)), name)
 
 
 @pytest.mark.parametrize("variable", ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"])

@@ -17,7 +17,7 @@ COMMAND = re.compile(r"::(error|warning|notice) ([^:\n]*)::(.*)")
 
 
 def read_command(line: str) -> tuple[str, dict[str, str], str]:
-    """Parse a command as the runner does."""
+    """Parse a workflow command as GitHub's runner does."""
     match = COMMAND.fullmatch(line)
     assert match, line
     values = dict(pair.split("=", 1) for pair in match[2].split(","))
@@ -59,7 +59,7 @@ def test_first_ten_findings_are_the_most_important() -> None:
     info = finding("APF005", "i", "m", "a", (1, 1, 1, 1))._replace(severity="info")
     warned = info._replace(severity="warning", rule="APF501")
     ours = [info._replace(severity="error", rule=rule) for rule in ["APF601"] * 12 + ["APF602"]]
-    rejected = [one._replace(apiserver=Cause("x", "y"), rule="APF305") for one in ours[:3]]
+    rejected = [our._replace(apiserver=Cause("x", "y"), rule="APF305") for our in ours[:3]]
     findings = (info, warned, *ours, *rejected)
     shown = [findings[index] for index in rank(findings)]
     assert [found.rule for found in shown[:5]] == ["APF305"] * 3 + ["APF601", "APF602"]

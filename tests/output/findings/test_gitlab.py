@@ -61,7 +61,9 @@ def test_gitlab_fingerprints_depend_on_each_input(found: Any, key: str) -> None:
 def test_gitlab_severities() -> None:
     base = GOLDEN.findings[0]._replace(apiserver=None)
     found = (base._replace(apiserver=Cause("x", "y")), base, base._replace(severity="warning"))
-    milder = [found[0]._replace(severity=severity) for severity in ("warning", "info")]  # by the settings
+    milder = [
+        found[0]._replace(severity=severity) for severity in ("warning", "info")
+    ]  # as the settings of a project may
     entries = gitlab_entries(CLEAN._replace(findings=(*found, base._replace(severity="info"), *milder)))
     assert [entry["severity"] for entry in entries] == ["blocker", "critical", "major", "info", "major", "info"]
 

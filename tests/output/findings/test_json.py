@@ -38,7 +38,7 @@ def test_json(snapshot: SnapshotAssertion) -> None:
 
 def test_names() -> None:
     value = read(GOLDEN)
-    assert list(value) == ["schema", "kubernetes", "findings", "summary"]
+    assert list(value) == ["schema", "configuration", "kubernetes", "findings", "summary"]
     assert value["schema"] == 2
     assert value["findings"][0] == {
         "rule": "APF305",

@@ -42,15 +42,16 @@ def test_junit_reads_back(report: Report) -> None:
     root = junit_tree(report)
     text = [(case.get("classname"), "".join(case.itertext())) for case in root.findall(".//testcase") if len(case)]
     assert len(text) == len(report.findings)
-    for found in report.findings:
+    for finding in report.findings:
         assert any(
-            file == sanitize(found.file) and f" {found.rule} {found.name}\n{sanitize_line(found.message)}\n" in story
+            file == sanitize(finding.file)
+            and f" {finding.rule} {finding.name}\n{sanitize_line(finding.message)}\n" in story
             for file, story in text
         )
-    # Of control characters only line ends are left, and those are ours.
+    # The only control characters are line ends, which the format itself writes.
     assert all(char.isprintable() or char == "\n" for char in "".join(root.itertext()))
     assert Counter(case.get("message") for case in root.iter("failure")) == Counter(
-        sanitize(describe_in_one_line(found)) for found in report.findings if found.severity != "info"
+        sanitize(describe_in_one_line(finding)) for finding in report.findings if finding.severity != "info"
     )
 
 

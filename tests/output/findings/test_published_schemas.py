@@ -56,7 +56,7 @@ def reports(root: Path) -> dict[str, Report]:
     recorded = (root / "fixtures" / "conformance" / "1.36-v1.jsonl").read_text(encoding="utf-8").splitlines()
     manifests = [json.loads(line)["manifest"] for line in recorded]
     everything = [
-        (f"sub folder/{number}.yaml", manifest.encode("utf-8", "surrogatepass"))
+        (f"sub directory/{number}.yaml", manifest.encode("utf-8", "surrogatepass"))
         for number, manifest in enumerate(manifests)
         if isinstance(manifest, str)
     ]
@@ -79,8 +79,8 @@ def reports(root: Path) -> dict[str, Report]:
     return found
 
 
-def fetch(command: list[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=300)
+def fetch(command: list[str], directory: Path) -> None:
+    done = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True, timeout=300)
     if done.returncode:
         pytest.skip(f"the schema could not be fetched: {done.stderr.strip()[-200:]}")
 
@@ -90,9 +90,9 @@ def sarif_schema(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed, and the SARIF schema is part of an npm package")
-    folder = tmp_path_factory.mktemp("sarif")
-    fetch([npm, "pack", "--silent", "@microsoft/sarif-multitool-linux@5.7.0"], folder)
-    (packed,) = folder.glob("*.tgz")
+    directory = tmp_path_factory.mktemp("sarif")
+    fetch([npm, "pack", "--silent", "@microsoft/sarif-multitool-linux@5.7.0"], directory)
+    (packed,) = directory.glob("*.tgz")
     with tarfile.open(packed) as archive:
         file = archive.extractfile("package/sarif-2.1.0.json")
         assert file is not None
@@ -102,10 +102,10 @@ def sarif_schema(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def junit_schema(tmp_path_factory: pytest.TempPathFactory) -> xmlschema.XMLSchema:
-    folder = tmp_path_factory.mktemp("junit")
+    directory = tmp_path_factory.mktemp("junit")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "pytest==9.0.0"]
-    fetch(command, folder)
-    (packed,) = folder.glob("*.tar.gz")
+    fetch(command, directory)
+    (packed,) = directory.glob("*.tar.gz")
     with tarfile.open(packed) as archive:
         file = archive.extractfile("pytest-9.0.0/testing/example_scripts/junit-10.xsd")
         assert file is not None

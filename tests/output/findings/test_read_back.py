@@ -31,7 +31,7 @@ LAWS = settings(derandomize=True, max_examples=80, deadline=None, suppress_healt
 
 
 @contextlib.contextmanager
-def folder(files: dict[str, bytes]) -> Iterator[Path]:
+def directory(files: dict[str, bytes]) -> Iterator[Path]:
     """Create a directory with these files, if the file system accepts their names, and make it the current one."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
@@ -51,7 +51,7 @@ def folder(files: dict[str, bytes]) -> Iterator[Path]:
 def in_process(files: dict[str, bytes]) -> dict[str, str]:
     """Return the reports of one run of the command in all formats."""
     output = io.StringIO()
-    with folder(files) as path, contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+    with directory(files) as path, contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         reports = [f"--report={name}={path.parent / name}" for name in (*FORMATS, *PEOPLE)]
         assert run(["check", "--isolated", "--verbose", *reports]) in (0, 1), output.getvalue()
         assert not list(filter(None, map(read_command, output.getvalue().split("\n"))))
@@ -76,7 +76,7 @@ def test_tables_for_directories_read_back(name: str) -> None:
     level = b"{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: PriorityLevelConfiguration, metadata: {name: twice}}"
     reports = in_process({f"{name}/a.yaml": level, "plain/a.yaml": level})
     compared(reports)
-    (found,) = (one for one in json.loads(reports["json"])["findings"] if " both define " in one["message"])
+    (found,) = (load for load in json.loads(reports["json"])["findings"] if " both define " in load["message"])
     tables = tomllib.loads(found["help"].partition(":\n")[2])
     if os.fsencode(name) == name.encode("utf-8", "replace"):
         assert {path for table in tables["cluster"] for path in table["paths"]} == {name, "plain"}
@@ -106,7 +106,7 @@ ODD = {
 )
 def test_output_of_a_process_reads_back(environment: dict[str, str], encoding: str) -> None:
     """Check standard output in locales with few letters, and the summary of a GitHub job."""
-    with folder(ODD) as path:
+    with directory(ODD) as path:
         summary = path.parent / "summary"
         variables = {**os.environ, **environment, "GITHUB_STEP_SUMMARY": str(summary)}
         printed = {}
@@ -125,7 +125,7 @@ def test_output_of_a_process_reads_back(environment: dict[str, str], encoding: s
 @settings(LAWS, max_examples=30)
 def test_name_of_standard_input_is_printed(name: str, data: bytes) -> None:
     output = io.StringIO()
-    with folder({"input": data}) as path, contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+    with directory({"input": data}) as path, contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         reports = [f"--report={one}={path.parent / one}" for one in (*FORMATS, *PEOPLE)]
         with pytest.MonkeyPatch.context() as patch, (path / "input").open(encoding="latin-1") as stream:
             patch.setattr(sys, "stdin", stream)
@@ -169,7 +169,11 @@ spec:
 )
 def test_no_output_line_is_a_command(line: str) -> None:
     output = io.StringIO()
-    with folder({"a.yaml": COMMANDS.encode()}), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+    with (
+        directory({"a.yaml": COMMANDS.encode()}),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(output),
+    ):
         assert run(line.split(" ")) in (0, 1, 2)
     assert output.getvalue()
     for shown in output.getvalue().split("\n"):

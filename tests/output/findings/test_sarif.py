@@ -96,6 +96,13 @@ def test_sarif_has_at_most_the_results_that_code_scanning_accepts(monkeypatch: p
     assert invocation["toolExecutionNotifications"][0]["message"]["text"].startswith("5 more findings are not in")
 
 
+@pytest.mark.parametrize(("version", "semantic"), [("0.2.0", "0.2.0"), ("0.3.0.dev0", "0.3.0-dev.0")])
+def test_version_is_semantic(version: str, semantic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python writes a development version with a point, and semantic versioning with a hyphen."""
+    monkeypatch.setattr(sarif, "__version__", version)
+    assert sarif_run(CLEAN)["tool"]["driver"]["semanticVersion"] == semantic
+
+
 def test_sarif_of_clean_run_has_empty_results() -> None:
     assert sarif_run(CLEAN._replace(suppressed=3))["results"] == []
 

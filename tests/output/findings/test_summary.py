@@ -17,17 +17,29 @@ BAD = LEVEL.replace("queues: 64", "queues: 4")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_object_count_is_left_out_if_there_are_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "a.yaml").write_text("kind: FlowSchema\n  broken: [", encoding="utf-8")
+def test_object_count_is_left_out_if_there_are_none(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "a.yaml").write_text("kind: FlowSchema\n  broken: [", encoding="utf-8")
     assert run(["check", "a.yaml"]) == 1
     assert "Found 1 error in 1 file, for Kubernetes" in capsys.readouterr().err
     assert run(["check", "a.yaml", "--format", "markdown"]) == 1
     assert "**1 error**: 1 file, Kubernetes `" in capsys.readouterr().out
+
+
+def test_files_without_objects_are_not_counted(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "pods.yaml").write_text("kind: Pod\napiVersion: v1\nmetadata: {name: a}\n", encoding="utf-8")
+    (directory / "level.yaml").write_text(LEVEL, encoding="utf-8")
+    assert run(["check", "--ignore", "APF4,APF6"]) == 0
+    assert capsys.readouterr().err.startswith("All good: 1 object in 1 file, checked for Kubernetes")
+    (directory / "level.yaml").write_text(BAD, encoding="utf-8")
+    assert run(["check", "--select", "APF305", "--format", "markdown"]) == 1
+    assert "**1 error**: 1 object in 1 file, Kubernetes `" in capsys.readouterr().out
+    assert run(["check", "--select", "APF305", "--format", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["summary"]["files"] == 2  # files that were read
 
 
 def test_empty_directory_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,11 +49,11 @@ def test_empty_directory_is_reported(capsys: pytest.CaptureFixture[str]) -> None
     assert output.endswith("apflint check --live\n")
 
 
-def test_baselined_findings_are_counted_separately(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_baselined_findings_are_counted_separately(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     select = ["check", "--select", "APF305,APF306"]
-    (folder / "a.yaml").write_text(BAD, encoding="utf-8")
+    (directory / "a.yaml").write_text(BAD, encoding="utf-8")
     assert run([*select, "--baseline", "known.json", "--write-baseline"]) == 0
-    (folder / "b.yaml").write_text(
+    (directory / "b.yaml").write_text(
         BAD.replace("name: batch", "name: other").replace("handSize: 6,", "handSize: 6, # apflint: ignore[APF305] x\n"),
         encoding="utf-8",
     )
@@ -53,21 +65,21 @@ def test_baselined_findings_are_counted_separately(folder: Path, capsys: pytest.
     assert (summary["suppressed"], summary["baselined"]) == (1, 1)
 
 
-def test_manifest_instead_of_baseline_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "a.yaml").write_text(BAD, encoding="utf-8")
+def test_manifest_instead_of_baseline_is_an_error(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "a.yaml").write_text(BAD, encoding="utf-8")
     for arguments in ((), ("--write-baseline",)):
         assert run(["check", "--baseline", "a.yaml", *arguments]) == 2
         output = capsys.readouterr().err
         assert "a.yaml: this" in output
         assert "baseline" in output
         assert "--baseline a.yaml" not in output  # it must not be overwritten
-    assert (folder / "a.yaml").read_text(encoding="utf-8") == BAD
+    assert (directory / "a.yaml").read_text(encoding="utf-8") == BAD
 
 
-def test_skipped_directories_and_files_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_skipped_directories_and_files_are_listed(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in (".hidden/a.yaml", "node_modules/a.yaml", ".git/a.yaml", "UPPER.YAML", "a.yaml"):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(LEVEL, encoding="utf-8")
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_text(LEVEL, encoding="utf-8")
     run(["check"])
     output = capsys.readouterr().err
     assert "Not checked: 1 file with an upper-case suffix, which kubectl does not read: UPPER.YAML\n" in output

@@ -9,14 +9,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from support.audit_logs import FIXTURES, event, write_log
+from support.reading import read_effective
 
 from apflint.cli.app import run
-from apflint.inputs.apf_configuration import ClusterOptions, read_cluster
-from apflint.inputs.audit_logs import find_audit_logs
 from apflint.output.console import Style, count_cells
 from apflint.output.replay import html, markdown, text
 from apflint.replay.running import ReplayOptions, replay
 from apflint.replay.statistics import compute_report
+from apflint.sources.audit_logs import find_audit_logs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +61,7 @@ class Page(HTMLParser):
 
 
 def compute(path: Path, *manifests: Path, by: tuple[str, ...] = (), top: int = 3) -> ReplayReport:
-    known = read_cluster(map(str, manifests), ClusterOptions(server_concurrency=30, isolated=True), print)
+    known = read_effective(map(str, manifests), server_concurrency=30, isolated=True)
     result = replay(find_audit_logs([str(path)]), known, ReplayOptions("python", by=by))
     report = compute_report(result, by, top)
     result.log.database.close()
@@ -98,7 +98,7 @@ def test_every_number_of_a_plot_is_in_its_table() -> None:
     report = compute(LIVE / "audit.log.gz", LIVE / "objects-begin.json")
     page = html.render(report)
     (table,) = re.findall(r"<h2>Most seats in use</h2>.*?</table>", page, re.DOTALL)
-    rows = [re.findall(r"<td>(.*?)</td>", row) for row in table.split("<tr>")[2:]]
+    rows = [re.findall(r'<td class="number">(.*?)</td>', row) for row in table.split("<tr>")[2:]]
     assert len(rows) == 24
     highest = [max(map(int, column)) for column in zip(*rows, strict=True)]
     assert highest == [max((peak.seats for peak in level.peaks), default=0) for level in report.levels]

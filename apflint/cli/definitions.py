@@ -1,0 +1,134 @@
+"""Definitions of commands, arguments and options.
+
+The annotations of a command's function define its command line. `app` turns them into typer's classes, and `fast_path`
+parses common command lines from the same values without typer, because importing typer takes a third of a short run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+from apflint.cli import commands
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Literal
+
+F = TypeVar("F", bound="Callable[..., int | None]")
+
+
+class ParameterSettings(TypedDict, total=False):
+    """Keyword arguments of typer's `Option` and `Argument` that commands use."""
+
+    metavar: str
+    show_default: str | bool
+    case_sensitive: bool
+    parser: Callable[[str], object]
+    autocompletion: Callable[..., Iterable[object]]
+
+
+class Definition(NamedTuple):
+    """Definition of an argument or an option, in the annotation of a parameter: `Annotated[str, option(...)]`."""
+
+    kind: Literal["argument", "option"]
+    help: str
+    settings: ParameterSettings
+    names: tuple[str, ...] = ()
+    """Names of an option. If there are none, the name follows from that of the parameter."""
+    panel: str | None = None
+    """Panel of an option in `--help`, or None for the first panel."""
+
+
+class Command(NamedTuple):
+    """Definition of a command: its function, and its place and examples in `--help`."""
+
+    function: Callable[..., int | None]
+    panel: str
+    epilog: str
+
+
+COMPLETION_VARIABLE = "_APFLINT_COMPLETE"
+"""Environment variable that a shell sets to request completions. typer defines the name."""
+
+_COMMANDS: dict[str, Command] = {}
+"""The commands whose modules have been imported, by name."""
+
+
+def examples(*lines: tuple[str, str]) -> str:
+    """Return the examples at the end of a help page. `lines` are pairs of a purpose and a shell command."""
+    return "\n\n".join(("Examples:", *(f"# {purpose}\n{command}" for purpose, command in lines))).replace("[", r"\[")
+
+
+def command(*, panel: str, epilog: str) -> Callable[[F], F]:
+    """Return a decorator for the function of a command. The module of the function has the name of the command."""
+
+    def register(function: F) -> F:
+        _COMMANDS[function.__module__.rpartition(".")[2]] = Command(function, panel, epilog)
+        return function
+
+    return register
+
+
+def load_command(name: str) -> Command | None:
+    """Import the module of a command, and return the command. Return None if there is no command of this name."""
+    if name not in _COMMANDS:
+        if not name.isidentifier() or not os.path.exists(os.path.join(*commands.__path__, f"{name}.py")):
+            return None
+        import_module(f"{commands.__name__}.{name}")
+    return _COMMANDS.get(name)
+
+
+REQUIRED = object()
+"""Default of a parameter that has none."""
+
+
+class Parameter(NamedTuple):
+    """A parameter of a command's function, or a field of an option group."""
+
+    name: str
+    annotation: object
+    """`Annotated[TYPE, DEFINITION]`."""
+    default: object = REQUIRED
+
+
+def list_parameters(function: Callable[..., object]) -> Iterator[Parameter]:
+    """Yield the parameters of a command. For a parameter whose type is an option group, yield the fields of the group.
+
+    An option group is a record whose fields are annotated like parameters. `typing.get_type_hints` evaluates annotations
+    for more cases, and takes four times as long.
+    """
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    defaults = dict(zip(reversed(names), reversed(function.__defaults__ or ()), strict=False))
+    for name in names:
+        annotation = _evaluate(function.__annotations__[name], function.__globals__)
+        if _is_group(annotation):
+            for field, text in annotation.__annotations__.items():
+                kind = _evaluate(text, vars(sys.modules[annotation.__module__]))
+                yield Parameter(field, kind, annotation._field_defaults.get(field, REQUIRED))
+        else:
+            yield Parameter(name, annotation, defaults.get(name, REQUIRED))
+
+
+def call(function: Callable[..., int | None], values: Mapping[str, object]) -> int | None:
+    """Call the function of a command. `values` are the values of parameters by name; the others have their defaults."""
+    arguments = dict(values)
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    for name in names:
+        group = _evaluate(function.__annotations__[name], function.__globals__)
+        if _is_group(group):
+            arguments[name] = group(
+                **{field: arguments.pop(field) for field in group.__annotations__ if field in arguments}
+            )
+    return function(**arguments)
+
+
+def _is_group(annotation: object) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, tuple)
+
+
+def _evaluate(annotation: Any, names: dict[str, Any]) -> Any:
+    return eval(annotation, names) if isinstance(annotation, str) else annotation  # noqa: S307  # our own text

@@ -1,0 +1,66 @@
+"""The state of a running API server beside an explained request, from --metrics, --dump or --live."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.errors import UserError
+
+if TYPE_CHECKING:
+    from apflint.doctor.level_state import ServerState
+    from apflint.explainer import Explanation
+    from apflint.sources.configuration import ConfigurationOptions
+    from apflint.sources.kubectl import KubectlOptions
+
+
+class ObservedServers(NamedTuple):
+    """The states of API servers, or the reason why they cannot be read."""
+
+    states: tuple[ServerState, ...] = ()
+    problem: str = ""
+
+    @property
+    def server_concurrency(self) -> int | None:
+        """Seats of one API server, if the metrics of all servers show the same number."""
+        totals = {state.total for state in self.states}
+        return totals.pop() if len(totals) == 1 else None
+
+    def describe(self, explanation: Explanation) -> tuple[list[dict[str, object]], str]:
+        """Return what the servers show about a request: for JSON, and as a sentence."""
+        from apflint.output.observation import describe_observations, observation_json, observe
+
+        if self.problem:
+            return [], f"Unknown. {self.problem}"
+        observations = [observe(explanation, state) for state in self.states]
+        return [observation_json(observation) for observation in observations], describe_observations(observations)
+
+
+def read_observed_servers(files: tuple[str, ...], kubectl: KubectlOptions | None) -> ObservedServers | None:
+    """Return what files or the running server show. Return None if there are neither.
+
+    Raises UserError for files that cannot be read.
+    """
+    if not files and kubectl is None:
+        return None
+    from apflint.doctor.level_state import compute_state
+    from apflint.doctor.snapshot import group_servers
+
+    if kubectl is None:
+        from apflint.sources.metrics_files import read_parts
+
+        parts = read_parts(files)
+    else:
+        from apflint.sources.live_server import read_live_parts
+
+        try:
+            parts = read_live_parts(kubectl, [])
+        except UserError as error:  # the answer needs only the objects
+            return ObservedServers(problem=str(error))
+    return ObservedServers(tuple(compute_state(server) for server in group_servers(parts)))
+
+
+def use_seats_of_server(options: ConfigurationOptions, observed: ObservedServers | None) -> ConfigurationOptions:
+    """Return the options with the seats that the servers have, unless --server-concurrency is given."""
+    if observed is None or options.server_concurrency is not None:
+        return options
+    return options._replace(server_concurrency=observed.server_concurrency)

@@ -1,0 +1,54 @@
+"""The FlowSchemas that a request may get if its user is unknown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.authentication import AUTHENTICATED, UNAUTHENTICATED
+from apflint.evaluate.match import ALL, matches_a_non_resource_rule, matches_a_resource_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from apflint.evaluate.configuration import Configuration
+    from apflint.evaluate.requestinfo import RequestInfo
+    from apflint.model import FlowSchema, Subject
+
+
+def list_possible_flow_schemas(configuration: Configuration, info: RequestInfo) -> tuple[FlowSchema, ...]:
+    """Return the FlowSchemas that may capture a request, in matching order, if nothing is known about its user.
+
+    All other FlowSchemas certainly do not capture it. Of the result, some may not either: a combination of groups may not exist.
+    """
+    possible: list[FlowSchema] = []
+    captured: set[Subject] = set()
+    for schema in configuration.order:
+        subjects = _list_subjects(schema, info)
+        if subjects <= captured:
+            continue
+        possible.append(schema)
+        captured |= subjects
+        if _is_everybody(captured):
+            break
+    return tuple(possible)
+
+
+def _list_subjects(schema: FlowSchema, info: RequestInfo) -> set[Subject]:
+    """Return the subjects whose requests with these attributes a FlowSchema matches."""
+    return {
+        subject
+        for rule in schema.spec.rules
+        if (
+            matches_a_resource_rule(info, rule.resource_rules)
+            if info.is_resource_request
+            else matches_a_non_resource_rule(info, rule.non_resource_rules)
+        )
+        for subject in rule.subjects
+    }
+
+
+def _is_everybody(subjects: Collection[Subject]) -> bool:
+    """Return whether all users are among the subjects. Each user is authenticated or not."""
+    groups = {subject.group for subject in subjects if subject.kind == "Group"}
+    users = {subject.user for subject in subjects if subject.kind == "User"}
+    return ALL in groups or ALL in users or {AUTHENTICATED, UNAUTHENTICATED} <= groups

@@ -1,0 +1,80 @@
+"""Words of kubectl, ruff, kubeconform, promtool and load generators, and what they are called here.
+
+Only mistakes need this module.
+"""
+
+from __future__ import annotations
+
+FAMILIAR_WORDS = {
+    # commands
+    "analyze": "doctor",
+    "can-i": "explain",
+    "convert": "migrate",
+    "describe": "explain",
+    "format": "fix",
+    "fmt": "fix",
+    "get": "explain",
+    "lint": "check",
+    "metrics": "doctor",
+    "scan": "check",
+    "server": "lsp",
+    "top": "doctor",
+    "validate": "check",
+    "verify": "check",
+    "version": "--version",
+    # options
+    "-o": "--format",
+    "--context": "--kube-context",
+    "--disable": "--ignore",
+    "--disable-rules": "--ignore",
+    "--dry-run": "--diff",
+    "--enable": "--extend-select",
+    "--exclude-rule": "--ignore",
+    "--exclude-rules": "--ignore",
+    "--exit-code": "--fail-on",
+    "--group": "--as-group",
+    "--ignore-filename-pattern": "--exclude",
+    "--json": "--format json",
+    "--k8s-version": "--kubernetes",
+    "--kube-version": "--kubernetes",
+    "--kubernetes-version": "--kubernetes",
+    "--lint-fatal": "--fail-on warning",
+    "--max-mutating-requests-inflight": "--server-concurrency",
+    "--max-requests-inflight": "--server-concurrency",
+    "--min-severity": "--fail-on",
+    "--no-color": "--color never",
+    "--output": "--format",
+    "--output-file": "--report",
+    "--output-format": "--format",
+    "--rules": "--select",
+    "--serviceaccount": "--as",
+    "--severity": "--fail-on",
+    "--skip": "--ignore",
+    "--strict": "--fail-on warning",
+    "--summary": "--statistics",
+    "--target-version": "--kubernetes",
+    "--unsafe": "--unsafe-fixes",
+    "--user": "--as",
+    "--warn-only": "--exit-zero",
+    # keys of settings, loads and policy tests
+    "disable": "ignore",
+    "duration": "service",
+    "enable": "extend-select",
+    "kubernetes-version": "kubernetes",
+    "latency": "service",
+    "output-format": "format",
+    "qps": "rate",
+    "rps": "rate",
+    "rules": "select",
+    "skip": "ignore",
+    "target-version": "kubernetes",
+    "user": "as",
+    "workers": "concurrency",
+}
+"""What a word is called here. A value may follow an option: `--json` is `--format json`."""
+
+
+def translate(word: str, known: tuple[str, ...]) -> str | None:
+    """Return what `word` is called here, or None if none of the `known` words means the same."""
+    translated = FAMILIAR_WORDS.get(word)
+    return translated if translated is not None and translated.split(" ")[0] in known else None

@@ -1,0 +1,69 @@
+"""Subjects of a rule that behave alike, so that one of them represents all of them in a proof of reachability."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.authentication import parse_service_account
+from apflint.evaluate.match import ALL
+from apflint.evaluate.rule_index import matching_users
+from apflint.proofs.request_space import SERVICE_ACCOUNTS_OF, SYSTEM_PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
+
+_FEW_SUBJECTS = 32
+"""Maximum number of subjects of a rule that are all tried, even if some behave alike."""
+
+
+class AlikeSubjects:
+    """Finds the subjects of a rule that behave alike in a configuration.
+
+    Users behave alike if only one subject of the configuration matches each of them by name: no other subject tells their
+    requests apart. The same applies to groups, and to service accounts if no subject matches all those of their namespace.
+    """
+
+    def __init__(self, order: Sequence[FlowSchema]) -> None:
+        self._order = order
+
+    def representatives(self, rule: PolicyRulesWithSubjects) -> Collection[int]:
+        """Return indices of subjects. If requests reach all these subjects, requests reach all subjects of the rule.
+
+        They include the last of the subjects that behave alike: if no other subject of the rule captures its requests, none
+        captures those of the subjects before it. They include the first, too, because its request is the first candidate.
+        """
+        if len(rule.subjects) <= _FEW_SUBJECTS:
+            return range(len(rule.subjects))
+        alike: dict[str, list[int]] = {}
+        numbers: set[int] = set()
+        for number, subject in enumerate(rule.subjects):
+            kind = self._kind(subject)
+            if kind is None:
+                numbers.add(number)
+            else:
+                alike.setdefault(kind, []).append(number)
+        for same in alike.values():
+            numbers |= {same[0], same[-1]}
+        return sorted(numbers)
+
+    def _kind(self, subject: Subject) -> str | None:
+        """Return a string that subjects have in common if they behave alike. Return None if no other behaves alike."""
+        users = matching_users(subject)
+        if users is None or self._counts[users] > 1:
+            return None
+        kind, name = users
+        if not name.startswith(SYSTEM_PREFIX):
+            return None if name in ("", ALL) or kind == "Namespace" else kind
+        account = parse_service_account(name) if kind == "User" else None
+        if account is None or ("Namespace", account[0]) in self._counts:
+            return None
+        return None if ("Group", SERVICE_ACCOUNTS_OF + account[0]) in self._counts else "ServiceAccount"
+
+    @cached_property
+    def _counts(self) -> Counter[tuple[str, str] | None]:
+        rules = (rule for schema in self._order for rule in schema.spec.rules)
+        return Counter(matching_users(subject) for rule in rules for subject in rule.subjects)

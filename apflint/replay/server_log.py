@@ -1,0 +1,182 @@
+"""Evidence from kube-apiserver's own log: what the server decided about each request, compared with a configuration.
+
+Such a log does not name users, so its requests cannot be assigned to the FlowSchemas of another configuration.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from apflint.record import NamedTuple
+from apflint.replay.log import Unreadable
+from apflint.requests.http_log import parse_logged_request
+from apflint.requests.logged_comparison import LoggedComparer
+from apflint.sources.audit_logs import is_url, read_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from apflint.effective import Effective
+    from apflint.requests.http_log import LoggedRequest
+    from apflint.sources.audit_logs import AuditLogFile
+
+_SAMPLE_LINES = 1_000
+_AUDIT_MARK = b"audit.k8s.io/"
+_Key = tuple[str | None, str | None]
+
+
+class LoggedTraffic(NamedTuple):
+    """The requests that a server assigned to one FlowSchema and priority level."""
+
+    flow_schema: str | None
+    """None for requests that API Priority and Fairness did not classify."""
+    priority_level: str | None
+    requests: int
+    rejected: int
+    waited: int
+    """Number of requests that waited long enough for the server to log the wait, including rejected requests."""
+    p99_wait: float | None
+    """99th percentile of the wait of all requests in seconds. None if the wait is too short to be logged."""
+    max_wait: float | None
+    max_seats: int | None
+
+
+class Disagreement(NamedTuple):
+    """A logged decision of a server that contradicts the configuration."""
+
+    clause: str
+    requests: int
+    file: str
+    line: int
+    """Line of the first request with the disagreement."""
+
+
+class ServerLogReport(NamedTuple):
+    """What the log of a server shows."""
+
+    files: int
+    requests: int
+    other_lines: int
+    start: str
+    """Time of the first line as in the log, without a year. Empty if unknown."""
+    end: str
+    traffic: tuple[LoggedTraffic, ...]
+    """FlowSchemas with the most rejections come first, then those with the most requests."""
+    disagreements: tuple[Disagreement, ...]
+    disagreeing: int
+    """Number of requests with disagreements."""
+    damaged: tuple[Unreadable, ...]
+    """Files that were not read completely."""
+    known: Effective
+    configuration: str
+    """Name of the configuration."""
+
+
+def is_server_log(file: AuditLogFile) -> bool:
+    """Return whether a file is kube-apiserver's own log: its first lines have a request. Streams cannot be read twice."""
+    if file.inode is None or is_url(file.path):
+        return False
+    lines = (line for block in read_blocks(file) for line in block.data.split(b"\n"))
+    for line in islice(lines, _SAMPLE_LINES):
+        if _AUDIT_MARK in line:
+            return False
+        if parse_logged_request(line.decode("utf-8", "replace")):
+            return True
+    return False
+
+
+class _Traffic:
+    def __init__(self) -> None:
+        self.requests = self.rejected = 0
+        self.waits = array("d")
+        self.max_seats: int | None = None
+
+    def add(self, request: LoggedRequest) -> None:
+        self.requests += 1
+        self.rejected += request.is_rejected
+        if request.wait is not None:
+            self.waits.append(request.wait)
+        if request.seats is not None:
+            self.max_seats = max(self.max_seats or 0, request.seats)
+
+    def summarize(self, key: _Key) -> LoggedTraffic:
+        waits = sorted(self.waits)
+        rank = (99 * self.requests - 1) // 100 - (self.requests - len(waits))
+        return LoggedTraffic(
+            *key,
+            self.requests,
+            self.rejected,
+            len(waits),
+            waits[rank] if waits and rank >= 0 else None,
+            waits[-1] if waits else None,
+            self.max_seats,
+        )
+
+
+def read_server_logs(
+    files: Sequence[AuditLogFile],
+    known: Effective,
+    configuration: str,
+    report: Callable[[int], object] = lambda _: None,
+) -> ServerLogReport:
+    """Read the logs of servers, and compare their requests with a configuration."""
+    comparer = LoggedComparer(known)
+    traffic: dict[_Key, _Traffic] = {}
+    clauses: Counter[str] = Counter()
+    places: dict[str, tuple[str, int]] = {}
+    damaged: list[Unreadable] = []
+    others = disagreeing = 0
+    times: list[str] = []
+    for file in files:
+        for number, line in _read_lines(file, damaged, report):
+            request = parse_logged_request(line)
+            if request is None:
+                others += 1
+                continue
+            key = request.flow_schema, request.priority_level
+            traffic.setdefault(key, _Traffic()).add(request)
+            if request.time:
+                times = [times[0] if times else request.time, request.time]
+            found = comparer.compare(request).disagreements
+            disagreeing += bool(found)
+            for clause in found:
+                clauses[clause] += 1
+                places.setdefault(clause, (file.name, number))
+    rows = sorted(
+        (counted.summarize(key) for key, counted in traffic.items()),
+        key=lambda row: (-row.rejected, -row.requests, row.flow_schema or "", row.priority_level or ""),
+    )
+    return ServerLogReport(
+        len(files),
+        sum(row.requests for row in rows),
+        others,
+        times[0] if times else "",
+        times[-1] if times else "",
+        tuple(rows),
+        tuple(Disagreement(clause, count, *places[clause]) for clause, count in clauses.most_common()),
+        disagreeing,
+        tuple(damaged),
+        known,
+        configuration,
+    )
+
+
+def _read_lines(
+    file: AuditLogFile, damaged: list[Unreadable], report: Callable[[int], object]
+) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not blank, with their numbers. Append problems of the file to `damaged`."""
+    number = 1
+    for block in read_blocks(file):
+        if block.problem:
+            damaged.append(Unreadable(file.name, number, block.problem))
+            number += 1
+            continue
+        lines = block.data.split(b"\n")
+        for at, line in enumerate(lines, number):
+            if line.strip():
+                yield at, line.decode("utf-8", "replace")
+        number += block.data.count(b"\n")
+        report(len(block.data))

@@ -1,0 +1,81 @@
+"""The namespace of a request, read from its URI by Python and by SQL.
+
+`objectRef` is not enough: if the URI has no namespace, the server completes `objectRef` from the body of the request
+(`LogRequestObject` in staging/src/k8s.io/apiserver/pkg/audit/request.go). A ClusterRole whose body has `metadata.namespace` is
+created outside of any namespace, and API Priority and Fairness does not read bodies.
+
+The patterns are evaluated by Python and by SQL, so they have neither backslashes nor look-around. URIs that they do not cover,
+such as those with escaped segments, are left to `parse_request_info`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from apflint.errors import UserError
+from apflint.evaluate.requestinfo import parse_request_info
+
+_START = "^/+(api|apis/[^/?%]+)/[^/?%]+/(watch/|proxy/)?"
+_NAMESPACE = f"{_START}namespaces/([^/?%]+)([/?]|$)"
+_RESOURCE = f"{_START}([^/?%]+(/|[?]|$))"
+"""Pattern for the first segment after the version, with the character that follows it."""
+_SPECIAL = "^(|namespaces/|(watch|proxy)[/?]?)$"
+"""Pattern for results of `_RESOURCE` that may be something other than a resource without a namespace."""
+_MARK, _ESCAPE = "/namespaces/", "%"
+UNCERTAIN = _ESCAPE
+"""Result of the SQL expression if only Python can determine the namespace. No namespace contains this character."""
+_match_namespace = re.compile(_NAMESPACE).match
+_match_resource = re.compile(_RESOURCE).match
+_is_special = re.compile(_SPECIAL).match
+
+
+def find_namespace(uri: str | None, reference: str | None) -> str:
+    """Return the namespace of a resource request, or an empty string if it has none.
+
+    `reference` is the namespace in `objectRef`. It is used if the event has no URI, as on GKE, or a URI that the server cannot
+    parse. Raises TypeError if `uri` is neither a string nor None.
+    """
+    if uri is not None and type(uri) is not str:
+        raise TypeError("the URI is not a string")
+    if not uri:
+        return reference or ""
+    if _MARK not in uri and _ESCAPE not in uri:
+        return ""
+    if match := _match_namespace(uri):
+        return match[3]
+    if (match := _match_resource(uri)) and not _is_special(match[3]):
+        return ""
+    try:
+        return parse_request_info("GET", uri).namespace
+    except UserError:
+        return reference or ""
+
+
+def find_version(uri: str) -> str | None:
+    """Return the part of a URI before `/namespaces/NAMESPACE/`, such as `/api/v1`, or None.
+
+    The result is None if the URI does not begin with a version and a namespace.
+
+    All URIs that begin with this part and `/namespaces/` have a namespace there.
+    """
+    match = _match_namespace(uri)
+    if match is None or match[4] != "/" or uri.find(_MARK) != match.start(3) - len(_MARK):
+        return None
+    return uri[: match.start(3) - len(_MARK)]
+
+
+def make_sql(uri: str, reference: str) -> str:
+    """Return `find_namespace` as an SQL expression.
+
+    Its value is `UNCERTAIN` if only Python can determine the namespace.
+
+    `uri` and `reference` are SQL expressions.
+    """
+    # Each regular expression occurs once, because databases would evaluate it in each place. DuckDB would evaluate the operand of
+    # an IN with several values for all rows.
+    namespace, resource = (f"regexp_extract({uri}, '{pattern}', 3)" for pattern in (_NAMESPACE, _RESOURCE))
+    return (
+        f"CASE WHEN coalesce({uri}, '') = '' THEN coalesce({reference}, '')"
+        f" WHEN instr({uri}, '{_MARK}') = 0 AND instr({uri}, '{_ESCAPE}') = 0 THEN ''"
+        f" ELSE coalesce(nullif({namespace}, ''), CASE WHEN regexp_like({resource}, '{_SPECIAL}') THEN '{UNCERTAIN}' ELSE '' END) END"
+    )

@@ -1,0 +1,302 @@
+"""Finds the files of audit logs, and reads their lines. Files may be compressed with gzip or Zstandard, or grow meanwhile."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import stat
+import sys
+import zlib
+from typing import TYPE_CHECKING
+
+from apflint.budgets import MAX_EXPANDED_BYTES, MAX_EXPANSION, MAX_FILE_BYTES
+from apflint.errors import UserError
+from apflint.load.source import STDIN
+from apflint.record import NamedTuple
+from apflint.sources.reading import describe_failure, is_stream, read_pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, BinaryIO
+
+_LOG_NAME = re.compile(r"\.(log|json|jsonl|ndjson|txt)([.-][0-9T:.-]+)?(\.gz|\.zst)?$|\.(gz|zst)$")
+"""Names of the files to read in directories. Named files may have any name."""
+_ROTATION = re.compile(
+    r"(-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3})?\.(log|json|jsonl|ndjson|txt)([.-][0-9T:.-]+)?(\.gz|\.zst)?$"
+)
+"""End of a file name after the name of the server. kube-apiserver rotates `audit.log` to `audit-2026-11-22T05-49-20.098.log`.
+
+Source: `backupName` in gopkg.in/natefinch/lumberjack.v2; logrotate appends numbers or dates.
+"""
+_GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://")
+_COMPRESSED_PIECE_BYTES = 1024
+"""Number of compressed bytes that are decompressed at once. Zstandard may expand them to 128 KiB for every 4 bytes."""
+_TEXT_PIECE_BYTES = 512 * 1024
+"""Number of decompressed bytes that are passed on at once. The memory of an engine grows with the number of lines in a piece."""
+
+
+class AuditLogFile(NamedTuple):
+    """A file of an audit log."""
+
+    name: str
+    """Name for messages: the path, or `<stdin>`."""
+    path: str
+    """The path to open, or `-` for standard input."""
+    inode: tuple[int, int] | None = None
+    """Device and inode, by which the file is found if it is rotated meanwhile. None for streams."""
+    size: int = 0
+    """Size in bytes, 0 for streams."""
+
+    @property
+    def server(self) -> str:
+        """The path without the parts that change when a log is rotated. It stands for one API server."""
+        return _ROTATION.sub("", self.name)
+
+
+class Block(NamedTuple):
+    """Some complete lines of a file, or a problem."""
+
+    data: bytes
+    """The lines. The last line may have no newline."""
+    problem: str = ""
+    """If not empty, a clause that says why one line is skipped, or why the file ends here."""
+    is_file_problem: bool = False
+    """Whether the rest of the file is lost, not only a line."""
+
+
+def find_audit_logs(paths: Iterable[str], *, allow_urls: bool = False) -> list[AuditLogFile]:
+    """Return the files of an audit log, each once. `paths` are files, directories, glob patterns, `-`, or URLs.
+
+    Raises UserError for a path that does not exist or cannot be read, and for a directory without files of logs.
+    """
+    files: dict[object, AuditLogFile] = {}
+    for path in paths:
+        if is_url(path):
+            if not allow_urls:
+                raise UserError(f"{path}: only --engine spark reads URLs")
+            files[path] = AuditLogFile(path, path)
+            continue
+        if path == "-" or is_stream(path):
+            if path == "-" and getattr(sys.stdin, "buffer", None) is None:
+                raise UserError("<stdin>: Standard input is closed. Connect it to a pipe or a file.")
+            files[path] = AuditLogFile(STDIN if path == "-" else path, path)
+            continue
+        names = [path]
+        if not os.path.lexists(path) and glob.has_magic(path):
+            names = sorted(glob.glob(path, recursive=True))
+            if not names:
+                raise UserError(f"{path}: no file matches this pattern")
+        for name in names:
+            for file in _list_files(name):
+                files.setdefault(file.inode, file)
+    return list(files.values())
+
+
+def is_url(path: str) -> bool:
+    """Return whether a path is a URL such as `s3a://bucket/path`."""
+    return _URL.match(path) is not None
+
+
+def _list_files(path: str) -> Iterator[AuditLogFile]:
+    try:
+        status = os.stat(path)
+        if not stat.S_ISDIR(status.st_mode):
+            if not stat.S_ISREG(status.st_mode):
+                raise UserError(f"{path}: not a regular file. To read the output of a command, pipe it to `-`.")
+            yield AuditLogFile(path, path, (status.st_dev, status.st_ino), status.st_size)
+            return
+        found = False
+        for directory, subdirectories, names in os.walk(path, onerror=_raise):
+            subdirectories[:] = sorted(name for name in subdirectories if not name.startswith("."))
+            for name in sorted(names):
+                full = os.path.join(directory, name)
+                if _LOG_NAME.search(name) and not name.startswith(".") and os.path.isfile(full):
+                    status = os.stat(full)
+                    found = True
+                    yield AuditLogFile(full, full, (status.st_dev, status.st_ino), status.st_size)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: {describe_failure(path, error)}") from None
+    if not found:
+        os.getcwd()  # raises OSError in a directory that was deleted, where all relative paths are empty
+        raise UserError(f"{path}: no file of an audit log, such as audit.log or audit.log.gz, in this directory")
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def locate(file: AuditLogFile) -> str:
+    """Return the present path of a file. If the file was rotated, return its new path in the same directory.
+
+    Raises UserError if the file no longer exists.
+    """
+    if file.inode is None:
+        return file.path
+    if _find_inode(file.path) == file.inode:
+        return file.path
+    directory = os.path.dirname(file.path) or "."
+    try:  # only now, because listing the directory for each of its files would take quadratic time
+        candidates = sorted(entry.path for entry in os.scandir(directory))
+    except OSError as error:
+        raise UserError(describe_failure(directory, error)) from None
+    for path in candidates:
+        if _find_inode(path) == file.inode:
+            return path
+    raise UserError("The file was removed, probably by log rotation.")
+
+
+def _find_inode(path: str) -> tuple[int, int] | None:
+    """Return the device and inode of a file, or None if it does not exist."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def read_blocks(file: AuditLogFile) -> Iterator[Block]:
+    """Yield the lines of a file in blocks, decompressed. Problems are yielded, too, so that they can be counted.
+
+    A line of more than `MAX_FILE_BYTES` is skipped.
+    """
+    is_start, parts, size = True, list[bytes](), 0
+    try:
+        for piece in _decompress(read_pieces(locate(file))):
+            data = piece.removeprefix(b"\xef\xbb\xbf") if is_start else piece
+            is_start = False
+            end = data.rfind(b"\n") + 1
+            if end:
+                first = data.index(b"\n") + 1
+                if size + first > MAX_FILE_BYTES:
+                    yield Block(b"", f"the line is longer than {MAX_FILE_BYTES >> 20} MiB")
+                    complete = data[first:end]
+                else:
+                    complete = b"".join((*parts, memoryview(data)[:end]))
+                if complete:
+                    yield Block(complete)
+                parts, size, data = [], 0, data[end:]
+            size += len(data)
+            if size <= MAX_FILE_BYTES:
+                parts.append(data)
+            else:
+                parts.clear()
+    except UserError as error:
+        yield Block(b"", str(error), is_file_problem=True)
+    except OSError as error:
+        yield Block(b"", describe_failure(file.path, error), is_file_problem=True)
+    if size > MAX_FILE_BYTES:
+        yield Block(b"", f"the line is longer than {MAX_FILE_BYTES >> 20} MiB")
+    elif rest := b"".join(parts):
+        yield Block(rest)
+
+
+def read_text(file: AuditLogFile, max_bytes: int) -> bytes | None:
+    """Return the content of a file, decompressed, or None if it is larger than `max_bytes`. Raises UserError, OSError."""
+    parts, size = [], 0
+    for piece in _decompress(read_pieces(locate(file))):
+        parts.append(piece)
+        size += len(piece)
+        if size > max_bytes:
+            return None
+    return b"".join(parts)
+
+
+def _decompress(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield decompressed pieces. The format is recognized by its first bytes, so names do not matter.
+
+    Raises UserError if the compressed data is damaged or ends too early, after the pieces before that place.
+    """
+    first = next(pieces, b"")
+    while 0 < len(first) < 4 and (more := next(pieces, b"")):
+        first += more
+    if first.startswith(_GZIP):
+        yield from _decompress_stream(_chain(first, pieces), lambda: zlib.decompressobj(wbits=31), zlib.error, "gzip")
+    elif first.startswith(_ZSTANDARD):
+        zstandard = _import_zstandard()
+        new = zstandard.ZstdDecompressor().decompressobj
+        yield from _decompress_stream(_chain(first, pieces), new, zstandard.ZstdError, "Zstandard")
+    else:
+        yield from _chain(first, pieces)
+
+
+def _import_zstandard() -> Any:
+    """Return the module `zstandard`. Raises UserError if it is not installed."""
+    try:
+        import zstandard
+    except ImportError:
+        raise UserError(
+            "to read .zst files, install apflint[replay], or decompress them: zstd -dc FILE | apflint replay -"
+        ) from None
+    return zstandard
+
+
+def _chain(first: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from pieces
+
+
+def _decompress_stream(pieces: Iterator[bytes], new: Any, failure: type[Exception], name: str) -> Iterator[bytes]:
+    """Decompress concatenated streams. `new` creates an object like `zlib.decompressobj`."""
+    decompressor = new()
+    used = total_in = total_out = 0
+    for piece in pieces:
+        for start in range(0, len(piece), _COMPRESSED_PIECE_BYTES):
+            data = piece[start : start + _COMPRESSED_PIECE_BYTES]
+            while data:
+                if decompressor.eof:
+                    decompressor, used = new(), 0
+                try:
+                    text = decompressor.decompress(data)
+                except failure:
+                    raise UserError(f"the {name} data is damaged: the rest of the file is not read") from None
+                rest = decompressor.unused_data if decompressor.eof else b""
+                used += len(data)
+                total_in += len(data) - len(rest)
+                total_out += len(text)
+                if total_out > max(MAX_EXPANDED_BYTES, MAX_EXPANSION * total_in):
+                    raise UserError(
+                        f"the {name} data expands to more than {MAX_EXPANSION:,} times its size: the rest of the file is not read"
+                    )
+                data = rest
+                for position in range(0, len(text), _TEXT_PIECE_BYTES):
+                    yield text[position : position + _TEXT_PIECE_BYTES]
+    if used and not decompressor.eof:
+        raise UserError(f"the {name} data ends too early: the file is incomplete")
+
+
+def find_compression(stream: BinaryIO) -> str:
+    """Return the compression of an open file in DuckDB's words: `gzip`, `zstd` or `none`."""
+    start = stream.read(4)
+    return "gzip" if start.startswith(_GZIP) else "zstd" if start == _ZSTANDARD else "none"
+
+
+def is_complete_zstandard(stream: BinaryIO) -> bool:
+    """Return whether all frames of an open Zstandard file are complete. Walks the block headers without decompressing.
+
+    Source: RFC 8878, section 3.
+    """
+    size = stream.seek(0, os.SEEK_END)
+    at = 0
+    while at < size:
+        stream.seek(at)
+        head = stream.read(18)
+        if head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50:  # a skippable frame
+            at += 8 + int.from_bytes(head[4:8], "little")
+            continue
+        if not head.startswith(_ZSTANDARD) or len(head) < 6:
+            return False
+        descriptor = head[4]
+        is_single = descriptor & 0x20
+        at += 5 + (not is_single) + (0, 1, 2, 4)[descriptor & 3] + (1 if is_single else 0, 2, 4, 8)[descriptor >> 6]
+        is_last = False
+        while not is_last:
+            stream.seek(at)
+            header = int.from_bytes(stream.read(3), "little")
+            is_last = bool(header & 1)
+            at += 3 + (1 if header >> 1 & 3 == 1 else header >> 3)
+            if at > size:
+                return False
+        at += 4 if descriptor & 4 else 0
+    return at == size

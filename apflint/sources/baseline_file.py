@@ -1,0 +1,113 @@
+"""Reads and writes the baseline file of `--baseline` and `--write-baseline`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from apflint import baseline
+from apflint.atomic_write import write_atomically
+from apflint.budgets import MAX_BASELINE_BYTES
+from apflint.errors import UserError
+from apflint.location import clipped
+from apflint.sources.reading import open_without_waiting
+
+if TYPE_CHECKING:
+    from apflint.baseline import Comparison, Entry
+    from apflint.engine import Options
+    from apflint.finding import Report
+
+
+def read_baseline(path: str) -> Counter[Entry]:
+    """Return the entries of a baseline file, with their counts.
+
+    Raises UserError if the file is missing or is not a baseline. Raises OSError if the file cannot be opened.
+    """
+    try:
+        return baseline.parse_baseline(_read(path), path)
+    except FileNotFoundError:
+        raise UserError(
+            f"{path}: no such baseline. To create it, run apflint with `--baseline {path} --write-baseline`."
+        ) from None
+
+
+def read_previous_baseline(path: str) -> Counter[Entry]:
+    """Return the entries of the baseline file that this run will replace. A missing or empty file has no entries.
+
+    Raises UserError if the file cannot be read or is not a baseline.
+    """
+    if not os.path.exists(path):
+        return Counter()
+    try:
+        text = _read(path)
+        return baseline.parse_baseline(text, path) if text.strip() else Counter()
+    except OSError as error:
+        raise UserError(f'Cannot read the baseline "{path}": {error.strerror or error}.') from None
+    except UserError:
+        raise UserError(
+            f"{path}: this is not a baseline, so --write-baseline leaves the file unchanged. Name another file."
+        ) from None
+
+
+def _read(path: str) -> str:
+    """Return the text of a baseline file. Raises OSError, and UserError if the file is too large or not regular."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise UserError(f"{path}: a baseline must be a regular file.")
+    with open(path, "rb", opener=open_without_waiting) as file:
+        data = file.read(MAX_BASELINE_BYTES + 1) or b""
+    if len(data) > MAX_BASELINE_BYTES:
+        raise UserError(f"{path}: a baseline must not be larger than {MAX_BASELINE_BYTES >> 20} MiB.")
+    return data.decode("utf-8", "replace")
+
+
+def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], options: Options) -> Comparison:
+    """Return the report without the findings in the baseline file `path`, and the stale entries of the file.
+
+    `paths` are the files and directories that the run checked. Raises UserError and OSError as `read_baseline` does.
+    """
+    rules, entries = options.rules, read_baseline(path)
+    comparison = baseline.hide_known_findings(report, entries, rules)
+    if comparison.stale and (objects := _read_objects(report, path, paths)) is not None:
+        return baseline.hide_known_findings(report, entries, rules, objects)
+    return comparison
+
+
+def write_baseline(
+    report: Report, path: str, paths: tuple[str, ...], options: Options, previous: Counter[Entry]
+) -> int:
+    """Write the findings of a report to the baseline file `path`. Return the number of previous entries that are kept.
+
+    Previous entries are kept if this run did not check their rule or their object. `paths` are the files and
+    directories that the run checked. Raises UserError if the file cannot be written.
+    """
+    rules = options.rules
+    objects = _read_objects(report, path, paths) if previous else None
+    kept = Counter(
+        {
+            entry: count
+            for entry, count in previous.items()
+            if entry.rule not in rules or (objects is not None and entry.object not in objects)
+        }
+    )
+    try:
+        write_atomically(path, baseline.render_baseline(report, kept).encode("ascii"))
+    except OSError as error:  # `error.filename` is the temporary file
+        raise UserError(f'Cannot write the baseline "{path}": {error.strerror or error}.') from None
+    return len(kept)
+
+
+def _read_objects(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
+    """Return the files and objects that a run on `paths` has read, as in `Entry.object`.
+
+    Return None, which means all, if a directory in `paths` contains the baseline. If no directory contains it, as in
+    a pre-commit hook, the run reads only some files of the project.
+    """
+    home = os.path.realpath(os.path.dirname(path) or ".")
+    for directory in filter(os.path.isdir, paths):
+        if f"{home}/".startswith(f"{os.path.realpath(directory).rstrip('/')}/"):
+            return None
+    from apflint.load import load_text  # few runs have stale entries
+
+    documents = (document for source in report.sources.values() for document in load_text(source).documents)
+    return {*report.sources, *(f"{document.kind}/{clipped(document.name)}" for document in documents)}

@@ -1,0 +1,227 @@
+"""Reads the APF configuration of a running cluster with kubectl. It only reads.
+
+kubectl is used instead of a client library, so that every kubeconfig and login plugin of the user works.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+import yaml
+
+from apflint.budgets import MAX_KUBECTL_SECONDS, MAX_LIVE_PAGES
+from apflint.diff.apply import FieldManager
+from apflint.errors import UserError
+from apflint.load.scalars import resolve_plain
+from apflint.load.source import LIVE_PREFIX
+from apflint.releases import API_VERSIONS, GROUP, parse_release
+from apflint.sources.programs import run_program
+from apflint.wording import join_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.diff.apply import Managers
+    from apflint.releases import Release
+
+_GROUP_PATH = f"/apis/{GROUP}"
+_RESOURCES = {"flowschemas": "FlowSchema", "prioritylevelconfigurations": "PriorityLevelConfiguration"}
+
+
+class KubectlOptions(NamedTuple):
+    """The cluster that kubectl reads. If a value is None, kubectl uses its own default."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The options of kubectl for this cluster."""
+        given = (("--kubeconfig", self.kubeconfig), ("--context", self.context))
+        return tuple(f"{name}={value}" for name, value in given if value is not None)
+
+    @property
+    def apflint_arguments(self) -> tuple[str, ...]:
+        """The options of apflint for this cluster."""
+        given = (("--kubeconfig", self.kubeconfig), ("--kube-context", self.context))
+        return ("--live", *(word for name, value in given if value is not None for word in (name, value)))
+
+
+class LiveConfiguration(NamedTuple):
+    """The APF configuration that an API server has returned."""
+
+    kubernetes: Release
+    """The release of the API server, or the release that the caller has asked for."""
+    files: tuple[tuple[str, bytes], ...]
+    """The objects, as pairs of name and YAML. The name `live:flowschemas/batch` means that the YAML has the lines that
+    `kubectl get flowschemas/batch -o yaml` prints."""
+    managers: Managers
+    """The managers of the fields of each object."""
+    served: tuple[str, ...]
+    """The API versions that the API server serves, or those of the release that the caller has asked for."""
+
+
+def read_live_configuration(options: KubectlOptions, kubernetes: Release | None = None) -> LiveConfiguration:
+    """Return the release and the APF objects of the API server that kubectl reaches.
+
+    If `kubernetes` is None, the release is that of the API server. Raises UserError if kubectl is missing, fails, takes
+    longer than `MAX_KUBECTL_SECONDS`, or prints anything else than an answer of an API server.
+    """
+    release = kubernetes or _read_release(options)
+    served = _list_versions(_get(options, _GROUP_PATH))
+    version = _choose_version(served)
+    managers: dict[tuple[str, str], tuple[FieldManager, ...]] = {}
+    files = tuple(file for resource in _RESOURCES for file in _read_objects(options, version, resource, managers))
+    if not files:
+        raise UserError("The API server has no FlowSchemas and no priority levels, not even the mandatory ones.")
+    if kubernetes is not None:
+        served = (*kubernetes.served, *kubernetes.on_request)
+    return LiveConfiguration(release, files, managers, served)
+
+
+def _read_release(options: KubectlOptions) -> Release:
+    answer = _get(options, "/version")
+    version = answer.get("gitVersion")
+    if not isinstance(version, str):
+        raise _unexpected("/version")
+    try:
+        return parse_release(version)
+    except UserError as error:
+        raise UserError(
+            f"{error}. The API server reports this version. Use --kubernetes to choose a release."
+        ) from None
+
+
+def _list_versions(group: dict[str, Any]) -> tuple[str, ...]:
+    """Return the API versions that the API server serves."""
+    versions = group.get("versions")
+    if not isinstance(versions, list) or not all(isinstance(entry, dict) for entry in versions):
+        raise _unexpected(_GROUP_PATH)
+    return tuple(str(entry.get("version")) for entry in versions)
+
+
+def _choose_version(served: tuple[str, ...]) -> str:
+    """Return the newest API version that both the API server and apflint know."""
+    for known in API_VERSIONS:
+        if known.name in served:
+            return known.name
+    names = [known.name for known in API_VERSIONS]
+    raise UserError(
+        f"The API server serves {join_words(served) or 'no version'} of {GROUP}, but apflint knows {join_words(names)}."
+    )
+
+
+def _read_objects(
+    options: KubectlOptions, version: str, resource: str, managers: dict[tuple[str, str], tuple[FieldManager, ...]]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the YAML of each object of a resource. Add the managers of its fields to `managers`."""
+    path, kind = f"{_GROUP_PATH}/{version}/{resource}", _RESOURCES[resource]
+    for item in _list_items(options, path, f"{kind}List"):
+        metadata = item.get("metadata") if isinstance(item, dict) else None
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+            raise _unexpected(path)
+        managers[kind, metadata["name"]] = tuple(_list_managers(metadata.get("managedFields")))
+        # Items of a list have no kind. kubectl hides managedFields, too.
+        shown = {key: value for key, value in metadata.items() if key != "managedFields"}
+        value = {**item, "apiVersion": f"{GROUP}/{version}", "kind": kind, "metadata": shown}
+        try:
+            yield f"{LIVE_PREFIX}{resource}/{metadata['name']}", _to_yaml(value)
+        except RecursionError:
+            raise _unexpected(path) from None
+
+
+def _list_items(options: KubectlOptions, path: str, kind: str) -> Iterator[Any]:
+    """Yield the items of a list. If the answer is a page of the list, read the other pages, too.
+
+    Raises UserError for more than `MAX_LIVE_PAGES` pages.
+    """
+    query = ""
+    for _ in range(MAX_LIVE_PAGES):
+        answer = _get(options, path + query)
+        items: Any = answer.get("items")
+        metadata = answer.get("metadata")
+        if answer.get("kind") != kind or not isinstance(items, list | None):
+            raise _unexpected(path)
+        yield from items or ()  # Go writes an empty list as null, too
+        token = metadata.get("continue") if isinstance(metadata, dict) else None
+        if not token:
+            return
+        query = f"?continue={quote(str(token), safe='')}"
+    raise UserError(f"kubectl get --raw {path}: the list has more than {MAX_LIVE_PAGES} pages.")
+
+
+def _list_managers(entries: object) -> Iterator[FieldManager]:
+    """Yield the managers in `managedFields`. Managers of the status, and invalid entries, are left out."""
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("manager"), str) and not entry.get("subresource"):
+            yield FieldManager(entry["manager"], str(entry.get("operation")), entry.get("fieldsV1"))
+
+
+def _to_yaml(value: object) -> bytes:
+    """Render a value as `kubectl get -o yaml` does, with the same lines. Raises RecursionError if it is nested too deeply."""
+    text: bytes = yaml.dump(value, Dumper=_Dumper, encoding="utf-8", allow_unicode=True, default_flow_style=False)
+    return text
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the base class that is faster, if there is one
+    """Writes YAML as go-yaml does."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # the signature of PyYAML
+        """Return True, so that the YAML contains no aliases."""
+        return True
+
+
+def _represent(dumper: Any, text: str) -> Any:
+    """Represent a string. Add quotes if PyYAML or go-yaml would read it as another type: they disagree about `1e3`."""
+    clean = text.encode("utf-8", "replace").decode()  # without lone surrogates
+    is_plain = resolve_plain(text) == text and dumper.resolve(yaml.ScalarNode, text, (True, False)) in _STRING_TAGS
+    return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
+
+
+# The second tag is PyYAML's for `*`, which gets quotes anyway.
+_STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
+_Dumper.add_representer(str, _represent)
+
+
+def _get(options: KubectlOptions, path: str) -> dict[str, Any]:
+    """Return the JSON object that the API server answers to a GET request. Raises UserError for everything else."""
+    text = read_raw(options, path)
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _unexpected(path) from None
+    if not isinstance(answer, dict):
+        raise _unexpected(path)
+    return answer
+
+
+def read_raw(options: KubectlOptions, path: str, max_bytes: int | None = None) -> bytes:
+    """Return what the API server answers to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error."""
+    command = ("kubectl", "get", "--raw", path, f"--request-timeout={MAX_KUBECTL_SECONDS}s", *options.arguments)
+    done = run_program(command, MAX_KUBECTL_SECONDS, max_bytes=max_bytes)
+    if done.status == 0:
+        return done.stdout
+    message = done.message
+    if "(Forbidden)" in message:
+        raise UserError(f"kubectl: {message}. To allow it, add this rule to a ClusterRole of the user: {_rule(path)}")
+    if "(NotFound)" in message and path == _GROUP_PATH:
+        # --enable-priority-and-fairness=false leaves the group as it is (`FeatureOptions.ApplyTo` in server/options/feature.go).
+        raise UserError(
+            f"The API server does not serve the API group {GROUP}: it is older than Kubernetes 1.20, or --runtime-config"
+            " disables the group."
+        )
+    raise UserError(f"kubectl get --raw {path}: {message}")
+
+
+def _rule(path: str) -> str:
+    """Return the RBAC rule that allows a GET request for a path, in the syntax of a ClusterRole."""
+    resource = path.partition("?")[0].rpartition("/")[2]
+    if resource in _RESOURCES:
+        return f"{{apiGroups: [{GROUP}], resources: [{', '.join(_RESOURCES)}], verbs: [list]}}"
+    return f"{{nonResourceURLs: [{path.partition('?')[0]}], verbs: [get]}}"
+
+
+def _unexpected(path: str) -> UserError:
+    return UserError(f"kubectl get --raw {path} printed something else than the answer of an API server.")

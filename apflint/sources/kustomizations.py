@@ -1,0 +1,323 @@
+"""Reads kustomizations and the files that they list, without building them.
+
+Sources: kustomize's api/types/kustomization.go (`Kustomization`), api/internal/target/kusttarget.go (`AccumulateTarget`),
+api/internal/loader/fileloader.go (`Load`, `New`) and api/internal/git/repospec.go (`NewRepoSpecFromURL`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.budgets import MAX_KUSTOMIZATIONS
+from apflint.settings.values import find_projects, is_below
+from apflint.sources.discovery import FoundFile
+from apflint.sources.patches import KUSTOMIZATIONS, list_patch_files
+from apflint.sources.reading import Unreadable, read_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+_DIRECTORIES = ("resources", "bases", "components")
+"""Fields that list files with objects, and directories with kustomizations. kustomize still reads the deprecated `bases`."""
+_PLUGINS = ("generators", "transformers", "validators")
+_FILES = ("patchesStrategicMerge", "crds", "configurations")
+_WITH_FILES = ("patches", "patchesJson6902", "replacements", "openapi", "configMapGenerator", "secretGenerator")
+_HARMLESS = (
+    *("apiVersion", "kind", "metadata", "namespace", "namePrefix", "nameSuffix", "buildMetadata", "sortOptions"),
+    *("labels", "commonLabels", "commonAnnotations", "images", "imageTags", "replicas", "vars", "generatorOptions"),
+)
+_KEYS_OF_FILES = frozenset(("path", "paths", "files", "env", "envs"))
+_PLUGIN_PROGRAMS = frozenset(("HelmChartInflationGenerator",))
+"""Built-in plugins that start a program."""
+
+_REFERENCE = b"priorityLevelConfiguration"
+"""Field of a FlowSchema that references a priority level."""
+_MAX_NAME_LENGTH = 253
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_REPOSITORY = re.compile(r"(?i)github\.com[:/]|[^/]*@")
+"""Start of a reference that kustomize clones even if there is a directory of this name."""
+
+
+class Kustomization(NamedTuple):
+    """A kustomization file."""
+
+    directory: str
+    path: str
+    fields: Mapping[str, object]
+    problem: str = ""
+    """Why apflint cannot be sure of its fields, or ""."""
+
+    def list_entries(self, *names: str) -> Iterator[str]:
+        """Yield the strings in the lists of these fields."""
+        for name in names:
+            listed = self.fields.get(name)
+            yield from (entry for entry in listed if isinstance(entry, str)) if isinstance(listed, list) else ()
+
+    def resolve(self, entry: str) -> str:
+        """Return the path of an entry, relative to the current directory."""
+        return os.path.normpath(os.path.join(self.directory, entry))
+
+    def affix(self, name: str) -> str:
+        """Return `namePrefix` or `nameSuffix`, or "" if it is not set, or longer than a name can be."""
+        value = self.fields.get(name)
+        return value if isinstance(value, str) and len(value) <= _MAX_NAME_LENGTH else ""
+
+
+class OutsideReference(NamedTuple):
+    """A reference of a kustomization that makes kustomize read something other than files of the project."""
+
+    file: str
+    """The file that contains the reference."""
+    value: str
+    """The reference, or the name of the field."""
+    reason: str
+    """What kustomize would do, such as `is not a file of the project`."""
+
+
+class ListedFile(NamedTuple):
+    """A file with objects that a kustomization lists, directly or through other kustomizations."""
+
+    path: str
+    prefix: str
+    """The prefix that the kustomizations add to the names of the objects."""
+    suffix: str
+    renamed_by: str
+    """The outermost kustomization file that adds a prefix or a suffix, or ""."""
+
+
+def read_kustomization(directory: str) -> Kustomization | None:
+    """Return the kustomization in a directory, or None if there is none.
+
+    kustomize rejects a directory with two of them, so the second one is a problem.
+    """
+    paths = [path for name in KUSTOMIZATIONS if os.path.isfile(path := os.path.join(directory, name))]
+    if not paths:
+        return None
+    documents, problem = read_mappings(os.path.normpath(paths[0]))
+    if len(paths) > 1:
+        problem = f"is one of {len(paths)} kustomizations in the directory"
+    elif not problem and len(documents) > 1:
+        problem = "has several documents"
+    return Kustomization(directory, os.path.normpath(paths[0]), documents[0] if documents else {}, problem)
+
+
+def read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
+    """Return the mappings in a YAML file, and why they may differ from what kustomize reads, or ""."""
+    data = read_file(FoundFile(path, path))
+    if isinstance(data, Unreadable):
+        return [], "cannot be read"
+    return parse_mappings(data.decode("utf-8", "replace"))
+
+
+def parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
+    """Return the mappings in YAML, and why they may differ from what kustomize reads, or ""."""
+    from apflint.load.go_yaml import decode_document
+    from apflint.load.tree import ParseError
+    from apflint.load.yaml import parse_documents
+
+    mappings: list[dict[str, object]] = []
+    for document in parse_documents(text):
+        try:
+            decoded = decode_document(document)
+        except ParseError:
+            return mappings, "is not valid YAML"
+        if decoded.duplicates:
+            return mappings, "has duplicate keys"
+        if isinstance(decoded.value, dict):
+            mappings.append(decoded.value)
+        elif decoded.value is not None:
+            return mappings, "is not a mapping"
+    return mappings, ""
+
+
+def find_outside_reference(directory: str) -> OutsideReference | None:
+    """Return the first reference in a kustomization that is not a file or directory of its project, or None.
+
+    Everything that the kustomization refers to is searched, too. A field that apflint does not know is such a reference.
+    Missing files are not: kustomize reports them.
+    """
+    projects = find_projects(directory)
+    pending, seen = [directory], {os.path.realpath(directory)}
+    while pending:
+        current = pending.pop(0)
+        kustomization = read_kustomization(current)
+        if kustomization is None:
+            continue
+        for entry in _search(kustomization, projects):
+            if isinstance(entry, OutsideReference):
+                return entry
+            if (real := os.path.realpath(entry)) not in seen:
+                seen.add(real)
+                pending.append(entry)
+        if len(seen) > MAX_KUSTOMIZATIONS:
+            return OutsideReference(
+                kustomization.path, directory, f"includes more than {MAX_KUSTOMIZATIONS:,} directories"
+            )
+    return None
+
+
+def _search(kustomization: Kustomization, projects: Collection[str]) -> Iterator[OutsideReference | str]:
+    """Yield the outside references of a kustomization, and the directories that it lists."""
+
+    def refer(value: str, reason: str) -> OutsideReference:
+        return OutsideReference(kustomization.path, value, reason)
+
+    if kustomization.problem:
+        yield refer("", kustomization.problem)
+    if not is_below(os.path.realpath(kustomization.path), projects):
+        yield refer("", "is not a file of the project")
+    for name in kustomization.fields:
+        if name not in (*_DIRECTORIES, *_PLUGINS, *_FILES, *_WITH_FILES, *_HARMLESS):
+            is_helm = name.lower().startswith("helm")
+            yield refer(name, "starts helm" if is_helm else "is a field that apflint does not know")
+    for entry in kustomization.list_entries(*_DIRECTORIES):
+        if not _is_local(kustomization, entry, projects, may_be_directory=True):
+            yield refer(entry, "is not a file or directory of the project")
+        elif os.path.isdir(kustomization.resolve(entry)):
+            yield kustomization.resolve(entry)
+    inline = (entry for entry in kustomization.list_entries(*_FILES) if "\n" not in entry)
+    with_files = (path for name in _WITH_FILES for path in _list_paths(kustomization.fields.get(name)))
+    for entry in (*inline, *with_files):
+        if not _is_local(kustomization, entry, projects):
+            yield refer(entry, "is not a file of the project")
+    for entry in kustomization.list_entries(*_PLUGINS):
+        yield from _search_plugin(kustomization, entry, projects)
+
+
+def _is_local(
+    kustomization: Kustomization, entry: str, projects: Collection[str], *, may_be_directory: bool = False
+) -> bool:
+    """Return whether kustomize reads an entry from the project, or finds nothing there."""
+    if _SCHEME.match(entry) or "\0" in entry:
+        return False
+    path = kustomization.resolve(entry)
+    if may_be_directory and not os.path.isfile(path) and _REPOSITORY.match(entry):
+        return False
+    # A link may lead out of the project, also in the middle of a path.
+    return is_below(os.path.realpath(path), projects) or not os.path.lexists(path)
+
+
+def _search_plugin(kustomization: Kustomization, entry: str, projects: Collection[str]) -> Iterator[OutsideReference]:
+    """Yield the outside references of an entry of `generators`, `transformers` or `validators`: YAML, or the name of a file."""
+    file = kustomization.path
+    if "\n" in entry or "{" in entry:
+        documents, problem = parse_mappings(entry)
+    elif not _is_local(kustomization, entry, projects, may_be_directory=True):
+        documents, problem = [], "is not a file of the project"
+    elif os.path.isdir(kustomization.resolve(entry)):
+        documents, problem = [], "is a directory with plugins"
+    elif os.path.isfile(kustomization.resolve(entry)):
+        file = kustomization.resolve(entry)
+        documents, problem = read_mappings(file)
+    else:
+        return
+    if problem:
+        yield OutsideReference(kustomization.path, entry, problem)
+    for document in documents:
+        if not _is_built_in(document):
+            yield OutsideReference(
+                file, str(document.get("kind", "")), "is a plugin or a function, which starts a program"
+            )
+        for path in _list_paths(document):
+            if not _is_local(kustomization, path, projects):
+                yield OutsideReference(file, path, "is not a file of the project")
+
+
+def _is_built_in(plugin: Mapping[str, object]) -> bool:
+    """Return whether a plugin is a part of kustomize (`isBuiltinPlugin` in its api/internal/plugins/loader/loader.go)."""
+    kind, metadata = str(plugin.get("kind", "")), plugin.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    is_function = isinstance(annotations, dict) and any(str(key).endswith("/function") for key in annotations)
+    # A list would have further plugins as its items.
+    is_program = is_function or kind in _PLUGIN_PROGRAMS or "items" in plugin
+    return plugin.get("apiVersion") == "builtin" and not is_program
+
+
+def _list_paths(value: object) -> Iterator[str]:
+    """Yield the strings below a value that name files. Go compares keys without case, and `files` may have `key=path`."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _list_paths(item)
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            if key.lower() in _KEYS_OF_FILES:
+                listed = child if isinstance(child, list) else [child]
+                paths = [entry for entry in listed if isinstance(entry, str)]
+                yield from (path for entry in paths for path in dict.fromkeys((entry, entry.partition("=")[2])) if path)
+            if not isinstance(child, str):
+                yield from _list_paths(child)
+
+
+def list_objects_files(
+    directory: str, read: Callable[[str], Kustomization | None] = read_kustomization
+) -> Iterator[ListedFile]:
+    """Yield the local files with objects that a kustomization lists, with the names that they get.
+
+    A file that is listed twice with different names is yielded twice. `read` returns the kustomization of a directory.
+    """
+    read = cache(read)
+    pending = [ListedFile(os.path.normpath(directory), "", "", "")]
+    seen = {*pending}
+    while pending and len(seen) <= MAX_KUSTOMIZATIONS:
+        listed = pending.pop()
+        kustomization = read(listed.path)
+        if kustomization is None:
+            continue
+        here = _rename(listed, kustomization)
+        found = []
+        for entry in reversed([*kustomization.list_entries("components")]):
+            path = kustomization.resolve(entry)
+            found.append(here._replace(path=path))
+            # A component renames everything that was listed before it.
+            if (component := read(path)) is not None:
+                here = _rename(here, component)
+        found += [
+            here._replace(path=kustomization.resolve(entry))
+            for entry in kustomization.list_entries("resources", "bases")
+        ]
+        for file in reversed(found):
+            if file not in seen:
+                seen.add(file)
+                if os.path.isfile(file.path):
+                    yield file
+                else:
+                    pending.append(file)
+
+
+def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
+    """Return the names that objects get if a kustomization renames them first."""
+    prefix, suffix = (kustomization.affix(name) for name in ("namePrefix", "nameSuffix"))
+    return ListedFile(
+        listed.path,
+        listed.prefix + prefix,
+        suffix + listed.suffix,
+        listed.renamed_by or (kustomization.path if prefix or suffix else ""),
+    )
+
+
+def breaks_references(directory: str) -> bool:
+    """Return whether a kustomization, and everything that it refers to, says nothing about the references to priority levels.
+
+    A `nameReference`, a replacement, a patch and a transformer that change them contain the name of the field. Bases count,
+    too, because kustomize applies their `configurations` to all objects.
+    """
+    pending, seen = [directory], {os.path.normpath(directory)}
+    while pending:
+        kustomization = read_kustomization(pending.pop())
+        if kustomization is None:
+            continue
+        data = read_file(FoundFile(kustomization.path, kustomization.path))
+        text = data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
+        inputs = (kustomization.resolve(path) for path in list_patch_files(text))
+        read = (read_file(FoundFile(path, path)) for path in inputs if os.path.isfile(path))
+        if any(isinstance(data, bytes) and _REFERENCE in data for data in (text.encode(), *read)):
+            return False
+        found = {kustomization.resolve(entry) for entry in kustomization.list_entries(*_DIRECTORIES)} - seen
+        seen |= found
+        pending += sorted(found)
+        if len(seen) > MAX_KUSTOMIZATIONS:
+            return False
+    return True

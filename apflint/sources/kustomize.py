@@ -1,0 +1,237 @@
+"""Builds kustomizations with kustomize or kubectl, runs the commands of clusters, and finds the files from which built objects come.
+
+kustomize names the file in an annotation if the kustomization has `buildMetadata: [originAnnotations]`. Otherwise, the file is
+searched for by kind and name. Sources: kustomize's api/resource/origin.go (`Origin`), and the reference of `buildMetadata`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from apflint.budgets import MAX_KUSTOMIZE_SECONDS, MAX_RENDER_SECONDS
+from apflint.errors import UserError
+from apflint.load import load
+from apflint.load.source import RENDERED_SUFFIX
+from apflint.location import field_path
+from apflint.settings.values import find_projects, is_below
+from apflint.sources.discovery import FoundFile
+from apflint.sources.kustomizations import find_outside_reference, list_objects_files, read_kustomization
+from apflint.sources.programs import run_program
+from apflint.sources.reading import Unreadable, may_hold_apf, read_file
+from apflint.wording import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from apflint.finding import Finding, Report
+    from apflint.load.document import Document
+    from apflint.location import Path
+
+_ORIGIN = "config.kubernetes.io/origin"
+_SEPARATOR = re.compile(rb"^(?:---|\.\.\.)(?=\s|$)", re.MULTILINE)
+_CONTENT = re.compile(rb"^(?![ \t\r]*(?:#|$)).+", re.MULTILINE)
+_KIND = re.compile(rb"""^[ \t]*(?:\{.*)?["']?kind["']?\s*:""", re.MULTILINE)
+"""The key that each built object has. kustomize rejects objects without a kind."""
+_HOW_TO_ALLOW = "to allow it, add --render, or set APFLINT_RENDER=1"
+_COMMANDS = (("kustomize", "build"), ("kubectl", "kustomize"))
+
+
+class Origin(NamedTuple):
+    """The file from which a built object comes."""
+
+    path: str
+    """The path relative to the kustomization, or relative to the root of `repo`."""
+    repo: str = ""
+    """URL of a remote repository, or empty if the file is local."""
+    ref: str = ""
+    """Branch, tag or commit of `repo`, or empty for the default branch."""
+
+
+def name_rendered(directory: str) -> str:
+    """Return the name that findings show for the objects that a kustomization builds."""
+    return f"{directory}{RENDERED_SUFFIX}"
+
+
+def build_kustomization(directory: str, *, may_render: bool = False, is_trusted: bool = True) -> tuple[str, bytes]:
+    """Return the name and the YAML of the objects that a kustomization builds.
+
+    `is_trusted` is whether the user named the directory on the command line. If a settings file names it, which may come
+    from an untrusted repository, the kustomization is built only if it refers to nothing but files of its project.
+    `may_render` is whether the user allows to build it anyway.
+
+    Raises UserError if the kustomization may not be built, if neither kustomize nor kubectl is installed, and if the program
+    fails, takes longer than `MAX_KUSTOMIZE_SECONDS` or prints something other than objects.
+    """
+    if not is_trusted and read_kustomization(directory) is None:
+        raise UserError(f"{directory} {'has no kustomization.yaml' if os.path.isdir(directory) else 'does not exist'}.")
+    if not (is_trusted or may_render) and (outside := find_outside_reference(directory)):
+        where = f"{outside.file}: {quote(outside.value)}" if outside.value else outside.file
+        raise UserError(
+            f"{where} {outside.reason}. Building {directory} may use the network or start programs, and the settings name it,"
+            f" not the command line: {_HOW_TO_ALLOW}."
+        )
+    command = next((command for command in _COMMANDS if shutil.which(command[0])), None)
+    if command is None:
+        raise UserError(
+            f"{directory} must be built with kustomize or kubectl, and neither is installed. The files before the build are not"
+            " used instead, because kustomize may change names and values."
+        )
+    path = f"./{directory}" if directory.startswith("-") else directory
+    return name_rendered(directory), _run((*command, path), f"{' '.join(command)} {directory}", MAX_KUSTOMIZE_SECONDS)
+
+
+def render_command(
+    cluster_name: str, words: tuple[str, ...], *, may_render: bool, directory: str = "."
+) -> tuple[str, bytes]:
+    """Return the name and the YAML of the objects that the command of a cluster prints. No shell interprets the words.
+
+    `directory` is the directory of the settings file, in which the command runs.
+
+    Raises UserError if the user has not allowed to run it, and if the program is missing, fails, takes longer than
+    `MAX_RENDER_SECONDS` or prints something other than objects.
+    """
+    shown = f"cluster {quote(cluster_name)}: {shlex.join(words)}"
+    if not may_render:
+        raise UserError(f"{shown}: the settings name this program, not the command line: {_HOW_TO_ALLOW}.")
+    return name_rendered(cluster_name), _run(words, shown, MAX_RENDER_SECONDS, directory)
+
+
+def _run(command: Sequence[str], shown: str, seconds: int, directory: str | None = None) -> bytes:
+    """Return the objects that a command prints. Errors start with `shown`."""
+    done = run_program(command, seconds, directory)
+    if done.status != 0:
+        raise UserError(f"{shown}: {done.message}")
+    for text in _SEPARATOR.split(done.stdout):
+        if (found := _CONTENT.search(text)) and not _KIND.search(text):
+            start = quote(found[0].decode("utf-8", "replace"))
+            raise UserError(f"{shown}: expected Kubernetes objects, but it printed {start}.")
+    return done.stdout
+
+
+def name_origins(report: Report, directories: tuple[str, ...]) -> Report:
+    """Return the report with findings about built objects at the places in the files from which these objects come.
+
+    A finding moves to the file only if the object in the file has the same value at the field of the finding. Otherwise, a
+    patch or a transformer has set the value: the finding stays in the rendered text, and a note names the file. There
+    are no fixes, because they would be made for the rendered text.
+    """
+    by_name = {name_rendered(directory): directory for directory in directories}
+    sources = dict(report.sources)
+    finder = _OriginFinder()
+
+    def move(finding: Finding) -> Finding:
+        directory = by_name.get(finding.file)
+        if directory is None:
+            return finding
+        finding = finding._replace(fix=None)
+        origin = find_origin(finding.document) if finding.document else None
+        if origin is not None and origin.repo:
+            where = f"{origin.path} in {origin.repo}{f' at {origin.ref}' if origin.ref else ''}"
+            return finding._replace(notes=(*finding.notes, f"The object comes from {where}."))
+        if finding.document is None or (found := finder.find(finding.document, directory, origin)) is None:
+            return finding
+        name, source = found
+        moved = _move(finding, source) if source else None
+        if moved is None or source is None:
+            return finding._replace(notes=(*finding.notes, f"The object comes from {name}."))
+        sources[name] = source.source
+        return moved
+
+    findings = _merge_clusters(move(finding) for finding in report.findings)
+    findings.sort(key=lambda finding: (finding.file, finding.span, finding.rule, finding.message))
+    return report._replace(findings=tuple(findings), sources=sources)
+
+
+def _merge_clusters(findings: Iterable[Finding]) -> list[Finding]:
+    """Merge findings of several clusters that are equal at their origin, where the clusters share a file."""
+    merged: dict[tuple[object, ...], Finding] = {}
+    for finding in findings:
+        key = (finding.rule, finding.file, finding.span, finding.message, finding.severity, finding.notes)
+        first = merged.setdefault(key, finding)
+        if first is not finding:
+            merged[key] = first._replace(clusters=tuple(dict.fromkeys((*first.clusters, *finding.clusters))))
+    return list(merged.values())
+
+
+class _OriginFinder:
+    """Finds the manifests from which built objects come. Each kustomization and each file is read at most once."""
+
+    def __init__(self) -> None:
+        self._read = cache(_read_documents)
+        self._read_kustomization = cache(read_kustomization)
+        self._list_files = cache(lambda directory: [*list_objects_files(directory, self._read_kustomization)])
+
+    def find(self, document: Document, directory: str, origin: Origin | None) -> tuple[str, Document | None] | None:
+        """Return the file of a built object, and its manifest in the file, or None for the manifest if it is not known.
+
+        Return None if the file is not known either. Files outside of the project are not read: a remote base may name them
+        in an annotation, and a link may lead there.
+        """
+        projects = find_projects(directory)
+        if origin is not None:
+            name = os.path.normpath(os.path.join(directory, origin.path))
+            documents = self._read(name) if is_below(os.path.realpath(name), projects) else ()
+            candidates = [other for other in documents if other.kind == document.kind]
+            if len(candidates) > 1:  # with one candidate, the kustomization may have changed its name
+                candidates = [other for other in candidates if other.name == document.name]
+            return name, candidates[0] if len(candidates) == 1 else None
+        found = {
+            (file.path, other)
+            for file in self._list_files(directory)
+            if is_below(os.path.realpath(file.path), projects)
+            for other in self._read(file.path)
+            if other.kind == document.kind and f"{file.prefix}{other.name}{file.suffix}" == document.name
+        }
+        return found.pop() if len(found) == 1 else None
+
+
+def find_origin(document: Document) -> Origin | None:
+    """Return the file from which a built object comes, or None if the object does not name it, as for generated objects."""
+    import yaml
+
+    text = document.at("metadata", "annotations", _ORIGIN)
+    try:
+        value: Any = yaml.safe_load(text) if isinstance(text, str) else None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    fields = {key: field for key, field in value.items() if isinstance(field, str)} if isinstance(value, dict) else {}
+    path = fields.get("path", "")
+    if not path or os.path.isabs(path) or "\0" in path:
+        return None
+    return Origin(path, fields.get("repo", ""), fields.get("ref", ""))
+
+
+def _read_documents(path: str) -> tuple[Document, ...]:
+    data = read_file(FoundFile(path, path)) if os.path.isfile(path) else b""
+    return load(path, data).documents if data and not isinstance(data, Unreadable) and may_hold_apf(data) else ()
+
+
+def _move(finding: Finding, source: Document) -> Finding | None:
+    """Return the finding at its place in the manifest, or None if the manifest has another value there."""
+    document = finding.document
+    assert document is not None, "the caller has checked it"
+    path = _parse_field(document.value).get(finding.field)
+    if not path or not (document.has(*path) and source.has(*path) and document.at(*path) == source.at(*path)):
+        return None
+    key = document.span(path, key=True) == finding.span
+    return finding._replace(file=source.source.name, span=source.span(path, key=key), document=source)
+
+
+def _parse_field(value: Mapping[str, object]) -> dict[str, Path]:
+    """Return the paths of all values in an object, by their notation in findings."""
+    return {field_path(path): path for path in _walk(value, ())}
+
+
+def _walk(value: object, path: Path) -> Iterator[Path]:
+    yield path
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from _walk(child, (*path, key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _walk(child, (*path, index))

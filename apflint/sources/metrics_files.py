@@ -1,0 +1,117 @@
+"""Reads the metrics and dumps of API servers from files, which may be compressed, and from directories."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from apflint.budgets import MAX_METRICS_BYTES
+from apflint.doctor.snapshot import is_server_file, parse_part
+from apflint.errors import UserError
+from apflint.sources.reading import describe_failure, read_pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.doctor.snapshot import Part
+
+_START_BYTES = 64 * 1024
+_GZIP = b"\x1f\x8b"
+_GZIP_FORMAT = 16 + zlib.MAX_WBITS
+"""Tells zlib to expect the header of gzip."""
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""Start of a file that PowerShell has written."""
+
+
+def read_parts(paths: Iterable[str]) -> tuple[Part, ...]:
+    """Return the metrics and dumps in these files and directories. Of a directory, other files are ignored.
+
+    `-` is standard input. Raises UserError, with the name of the file, for a file that cannot be read, and for a directory
+    without metrics and dumps.
+    """
+    names = list(paths)
+    if names.count("-") > 1:
+        raise UserError("standard input (-) can be read only once")
+    return tuple(part for path in names for part in _read_path(path))
+
+
+def _read_path(path: str) -> Iterator[Part]:
+    if not os.path.isdir(path):
+        yield parse_part("<stdin>" if path == "-" else path, _decode(_read(path)))
+        return
+    try:
+        names = sorted(name for name in os.listdir(path) if not name.startswith("."))
+    except OSError as error:
+        raise UserError(f"{path}: {describe_failure(path, error)}") from None
+    files = [file for name in names if os.path.isfile(file := os.path.join(path, name))]
+    parts = [parse_part(file, _decode(_read(file))) for file in files if is_server_file(_decode(_read_start(file)))]
+    if not parts:
+        raise UserError(
+            f"{path}: the directory has no metrics and no dumps of an API server. For manifests, use -f {path}"
+        )
+    yield from parts
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-16" if data.startswith(_UTF16) else "utf-8", "replace").removeprefix("\ufeff")
+
+
+def _read_start(path: str) -> bytes:
+    """Return the start of a file, uncompressed as far as possible: an incomplete file is not ignored, but an error."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_START_BYTES)
+    except OSError as error:
+        raise UserError(f"{path}: {describe_failure(path, error)}") from None
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        return zlib.decompressobj(_GZIP_FORMAT).decompress(data, _START_BYTES)
+    except zlib.error:
+        return b""
+
+
+def _read(path: str) -> bytes:
+    """Return the bytes of a file or of standard input, uncompressed."""
+    try:
+        data = _read_stream() if path == "-" else _read_file(path, MAX_METRICS_BYTES + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise UserError(f"{path}: the compressed file is incomplete or damaged: save it again") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: {describe_failure(path, error)}") from None
+    if len(data) > MAX_METRICS_BYTES:
+        raise UserError(
+            f"{path}: more than {MAX_METRICS_BYTES >> 20} MiB. Keep only the lines that are needed: grep -E"
+            " '^(apiserver_flowcontrol_|process_start_time_seconds|kubernetes_build_info)'"
+        )
+    return data
+
+
+def _read_stream() -> bytes:
+    """Return the bytes of standard input, uncompressed. Stop after one byte more than the bound."""
+    limit = MAX_METRICS_BYTES + 1
+    pieces: list[bytes] = []
+    size = 0
+    for piece in read_pieces("-"):
+        pieces.append(piece)
+        size += len(piece)
+        if size >= limit:
+            break
+    with io.BufferedReader(io.BytesIO(b"".join(pieces))) as file:
+        return _uncompress(file, limit)
+
+
+def _read_file(path: str, size: int) -> bytes:
+    with open(path, "rb") as file:
+        return _uncompress(file, size)
+
+
+def _uncompress(file: io.BufferedReader[Any], size: int) -> bytes:
+    """Return the first `size` bytes of a file, uncompressed if it is a gzip file. A small gzip file can become large."""
+    if not file.peek(len(_GZIP)).startswith(_GZIP):
+        return file.read(size)
+    with gzip.GzipFile(fileobj=file) as compressed:
+        return compressed.read(size)

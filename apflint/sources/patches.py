@@ -1,0 +1,91 @@
+"""Finds the patches and other inputs that a kustomization lists. They are not objects, so they are not checked or edited.
+
+Components need no special case: their resources are objects, and their directory has a kustomization that lists their patches.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from apflint.budgets import MAX_KUSTOMIZATION_DEPTH
+from apflint.sources.discovery import FoundFile
+from apflint.sources.reading import Unreadable, read_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+"""File names that kustomize recognizes (`RecognizedKustomizationFileNames` in its api/konfig/general.go)."""
+
+REASON = "patch or other input of a kustomization"
+"""Reason for skipping a patch file."""
+_FIELDS = (
+    *("patches", "patchesStrategicMerge", "patchesJson6902"),  # incomplete objects, and operations
+    "replacements",  # copy values from one object to others
+    *("generators", "transformers", "validators"),  # settings of plugins, in files or in directories
+    *("configurations", "crds", "openapi"),  # describe the fields of objects
+)
+"""Fields that name files, or have entries with a `path`. Source: `Kustomization` in kustomize's api/types/kustomization.go."""
+_SIGNS = tuple(field.encode() for field in _FIELDS)
+
+
+class Patches:
+    """The inputs of all kustomizations, for the test `path in patches`. Each kustomization is read at most once."""
+
+    def __init__(self) -> None:
+        self._patches_of = cache(_patches_of)
+        self._is_git_root = cache(lambda directory: os.path.exists(os.path.join(directory, ".git")))
+
+    def __contains__(self, path: str) -> bool:
+        """Return whether a kustomization lists the file `path`, or a directory that contains it, as such an input.
+
+        The directory of the file is searched for kustomizations, and its parent directories in the same repository.
+        """
+        try:
+            real = os.path.realpath(path)
+        except ValueError:  # a NUL in the name
+            return False
+        directory, paths = os.path.dirname(real), {real}
+        for _ in range(MAX_KUSTOMIZATION_DEPTH):
+            if not paths.isdisjoint(self._patches_of(directory)):
+                return True
+            paths.add(directory)
+            parent = os.path.dirname(directory)
+            if parent == directory or self._is_git_root(directory):
+                return False
+            directory = parent
+        return False
+
+
+def list_patch_files(text: str) -> Iterator[str]:
+    """Yield the relative paths of the inputs that the text of a kustomization lists. Invalid YAML is ignored."""
+    from apflint.load.go_yaml import decode_document
+    from apflint.load.tree import ParseError
+    from apflint.load.yaml import parse_documents
+
+    for document in parse_documents(text, values=True):
+        try:
+            value: Any = decode_document(document).value
+        except ParseError:
+            continue
+        for field in _FIELDS if isinstance(value, dict) else ():
+            listed = [value.get(field)] if field == "openapi" else value.get(field)
+            for entry in listed if isinstance(listed, list) else ():
+                path = entry.get("path") if isinstance(entry, dict) else entry
+                # A string of several lines is an inline patch or plugin.
+                if isinstance(path, str) and path and "\n" not in path and "\0" not in path:
+                    yield path
+
+
+def _patches_of(directory: str) -> frozenset[str]:
+    """Return the real paths of the inputs that the kustomization in a directory lists."""
+    paths: set[str] = set()
+    for name in KUSTOMIZATIONS:
+        path = os.path.join(directory, name)
+        data = read_file(FoundFile(path, path)) if os.path.isfile(path) else b""
+        if not isinstance(data, Unreadable) and any(sign in data for sign in _SIGNS):
+            listed = list_patch_files(data.decode("utf-8", "replace"))
+            paths.update(os.path.realpath(os.path.join(directory, patch)) for patch in listed)
+    return frozenset(paths)

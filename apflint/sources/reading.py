@@ -1,0 +1,218 @@
+"""Reads the bytes of input files and streams."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+from apflint.budgets import MAX_FILE_BYTES, MAX_SEARCHED_BYTES
+from apflint.errors import UserError
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.sources.discovery import FoundFile
+
+_CHUNK_BYTES = 512 * 1024  # larger chunks do not fit into caches of processors
+_OVERLAP_BYTES = 64  # more than the longest sign, so that a sign across two chunks is found
+
+_SIGNS = (b"flowcontrol", b"FlowSchema", b"PriorityLevelConfiguration")
+"""A file with an APF object contains at least one of these strings, unless letters in it are escaped."""
+_SIGNS_BY_BOM = {
+    b"\xff\xfe": tuple(sign.decode().encode("utf-16-le") for sign in _SIGNS),
+    b"\xfe\xff": tuple(sign.decode().encode("utf-16-be") for sign in _SIGNS),
+}
+# Finds letters that are escaped in a quoted string. Other escapes are common, as Go's JSON encoder escapes < > and &.
+_ESCAPED_LETTER = re.compile(rb"\\(?:u00|x|U000000)[4-7]")
+
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+# Without O_NONBLOCK, opening a pipe that has replaced the file would wait for a writer forever.
+_NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
+
+_FILE_TYPES = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISDIR, "a directory"),
+)
+_FAILURES = {
+    errno.ENOENT: "No such file or directory.",
+    errno.ENOTDIR: "No such file: a part of the path before it is not a directory.",
+    errno.EACCES: "Permission denied.",
+    errno.EPERM: "Permission denied.",
+    errno.ELOOP: "Symbolic link that refers back to itself.",
+    errno.ENAMETOOLONG: "The name is longer than this system allows.",
+}
+
+
+class Unreadable(NamedTuple):
+    """The result for an unreadable input. The run continues with the other inputs, and ends with exit code 2."""
+
+    reason: str
+    """One or more sentences, which do not contain the name of the file."""
+
+
+def read_file(file: FoundFile) -> bytes | Unreadable:
+    """Return the bytes of a file, or the reason why the file cannot be read.
+
+    Pipes, sockets and devices are rejected, except streams that the shell has opened: standard input (`-`,
+    `/dev/stdin`), and other streams such as `/dev/fd/63` from `<(helm template .)`.
+
+    A file larger than `MAX_FILE_BYTES` is only searched for signs of APF objects (`may_hold_apf`). The result is empty
+    bytes if there are no signs, and `Unreadable` otherwise.
+    """
+    if file.problem:
+        return Unreadable(file.problem)
+    try:
+        if file.path == "-" or is_stream(file.path):
+            return _read_stream(file.path)
+        mode = os.stat(file.path).st_mode  # before opening, because opening some devices has effects
+        if not stat.S_ISREG(mode):
+            return _refuse_type(mode)
+        descriptor = os.open(file.path, _OPEN_FLAGS | _NON_BLOCKING)
+        try:
+            return _read_regular(descriptor)
+        finally:
+            os.close(descriptor)
+    except UserError as error:  # standard input is closed
+        return Unreadable(str(error))
+    except (OSError, ValueError) as error:
+        return Unreadable(describe_failure(file.path, error))
+
+
+def open_without_waiting(path: str, flags: int) -> int:
+    """Open a file, as an opener for `open`. Reading does not wait for data either: /proc/kmsg is a regular file that waits."""
+    return os.open(path, flags | _NON_BLOCKING)
+
+
+def read_pieces(path: str) -> Iterator[bytes]:
+    """Yield the bytes of a file, or of standard input for `-`, as they arrive.
+
+    Raises OSError if the bytes cannot be read, and UserError if standard input is closed.
+    """
+    if path == "-":
+        # Not descriptor 0: if standard input was closed, that number may belong to another file by now.
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            raise UserError("Standard input is closed. Connect it to a pipe or a file.")
+        while piece := stream.read1(_CHUNK_BYTES):  # available bytes only, so that Ctrl-C works between two pieces
+            yield piece
+        return
+    with open(path, "rb", buffering=0) as file:
+        while piece := file.read(_CHUNK_BYTES):
+            yield piece
+
+
+def split_lines(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Join pieces of a stream, and yield lists of complete lines without newlines.
+
+    Raises UserError for UTF-16, and for a line that is longer than `MAX_FILE_BYTES`.
+    """
+    parts: list[bytes] = []  # of the current line
+    size = 0
+    for number, piece in enumerate(pieces):
+        if number == 0 and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise UserError("the requests are in UTF-16; write them in UTF-8")
+        parts.append(piece.removeprefix(b"\xef\xbb\xbf") if number == 0 else piece)
+        size += len(piece)
+        if b"\n" in piece:
+            *lines, rest = b"".join(parts).split(b"\n")
+            parts, size = [rest], len(rest)
+            yield lines
+        if size > MAX_FILE_BYTES:
+            raise UserError(f"a line of the requests is longer than {MAX_FILE_BYTES >> 20} MiB")
+    if rest := b"".join(parts):
+        yield [rest]
+
+
+def is_stream(path: str) -> bool:
+    """Return whether a path is a stream that the shell has opened, such as `/dev/stdin` or `/dev/fd/63`."""
+    return path == "/dev/stdin" or path.startswith(("/dev/fd/", "/proc/self/fd/"))
+
+
+def may_hold_apf(data: bytes, signs: tuple[bytes, ...] = ()) -> bool:
+    """Return whether the bytes of a file may contain an APF object. Files without APF objects need not be parsed.
+
+    Searches for signs: the API group and the kinds, in UTF-8, or in UTF-16 after a byte order mark. Kubernetes' YAML
+    parser reads the same encodings. A letter that is written as an escape is a sign, too. By default, `signs` are the
+    signs in the encoding of `data`.
+    """
+    first, second, third = signs or _signs(data)
+    return (
+        first in data or second in data or third in data or (b"\\" in data and _ESCAPED_LETTER.search(data) is not None)
+    )
+
+
+def _signs(start: bytes) -> tuple[bytes, ...]:
+    return _SIGNS_BY_BOM.get(start[:2], _SIGNS)
+
+
+def describe_failure(path: str, error: OSError | ValueError) -> str:
+    """Return a sentence that describes why the operating system could not read a file."""
+    if not isinstance(error, OSError):
+        return "No file can have this name."
+    if error.errno == errno.ENOENT and os.path.islink(path):
+        return "Symbolic link to something that does not exist."
+    return _FAILURES.get(error.errno or 0, f"The system cannot read it: {error.strerror or error}.")
+
+
+def _read_regular(descriptor: int) -> bytes | Unreadable:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return _refuse_type(status.st_mode)
+    size = status.st_size
+    if size > MAX_FILE_BYTES:
+        return _search(descriptor, size)
+    data = os.read(descriptor, size + 1)
+    if len(data) == size:
+        return data
+    # The file has grown, a network file system returns fewer bytes, or the file is in /proc and reports the size 0.
+    chunks = [data]
+    length = len(data)
+    while data and length <= MAX_FILE_BYTES:
+        data = os.read(descriptor, _CHUNK_BYTES)
+        chunks.append(data)
+        length += len(data)
+    return b"".join(chunks) if length <= MAX_FILE_BYTES else _refuse_size(length)
+
+
+def _search(descriptor: int, size: int) -> bytes | Unreadable:
+    """Return empty bytes if a large file has no sign of an APF object, otherwise `Unreadable`. Reads chunks."""
+    if size > MAX_SEARCHED_BYTES:
+        return _refuse_size(size)
+    data = os.read(descriptor, _CHUNK_BYTES)
+    signs = _signs(data)
+    for _ in range(size // _CHUNK_BYTES + 1):
+        if may_hold_apf(data, signs):
+            return _refuse_size(size)
+        data = data[-_OVERLAP_BYTES:] + os.read(descriptor, _CHUNK_BYTES)
+    return b""
+
+
+def _read_stream(path: str) -> bytes | Unreadable:
+    chunks: list[bytes] = []
+    length = 0
+    for chunk in read_pieces(path):
+        chunks.append(chunk)
+        length += len(chunk)
+        if length > MAX_FILE_BYTES:
+            return Unreadable(f"More than {MAX_FILE_BYTES >> 20} MiB in one stream. Pass the objects in smaller parts.")
+    return b"".join(chunks)
+
+
+def _refuse_size(size: int) -> Unreadable:
+    return Unreadable(
+        f"The file has {size / 1_000_000:.0f} MB, but apflint reads at most {MAX_FILE_BYTES >> 20} MiB. Split it, or use"
+        " --exclude."
+    )
+
+
+def _refuse_type(mode: int) -> Unreadable:
+    kind = next((name for is_type, name in _FILE_TYPES if is_type(mode)), "not a regular file")
+    return Unreadable(f"This is {kind}. To read the output of a command, pipe it to `-`.")

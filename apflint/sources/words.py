@@ -1,0 +1,142 @@
+"""The words that name where a configuration comes from.
+
+The words are the same in arguments, in options such as -f, as sides of a comparison, and in test suites:
+
+- `PATH`, `-`: a file, a directory, standard input;
+- `git:REVISION`, `git:REVISION:PATH`: manifests in a git revision;
+- `kustomize:DIR`: the objects that a kustomization builds;
+- `cluster:NAME`: a cluster of the settings;
+- `live`: the running cluster;
+- `defaults:X.Y`: the built-in objects of a release.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from apflint.errors import UserError
+from apflint.load.source import GIT_PREFIX
+from apflint.record import NamedTuple
+from apflint.releases import parse_release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.releases import Release
+
+BUILT_IN_PREFIX = "defaults:"
+CLUSTER_PREFIX = "cluster:"
+KUSTOMIZE_PREFIX = "kustomize:"
+LIVE = "live"
+PREFIXES = (GIT_PREFIX, KUSTOMIZE_PREFIX, CLUSTER_PREFIX, BUILT_IN_PREFIX)
+_RELEASE = re.compile(r"v?(1\.\d{1,3})")
+_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/~^@-]{0,99}")
+
+
+class Words(NamedTuple):
+    """The sources that words name, by kind, in the order of the words."""
+
+    paths: tuple[str, ...] = ()
+    """Files, directories and `-`."""
+    revisions: tuple[str, ...] = ()
+    """Git revisions, with the prefix `git:`."""
+    kustomizations: tuple[str, ...] = ()
+    """Directories of kustomizations."""
+    clusters: tuple[str, ...] = ()
+    """Names of clusters of the settings."""
+    is_live: bool = False
+    """Whether the words name the running cluster."""
+    release: Release | None = None
+    """The release of `defaults:X.Y`, or None."""
+
+    @property
+    def has_manifests(self) -> bool:
+        """Return whether the words name manifests, and not only a running cluster or built-in objects."""
+        return bool(self.paths or self.revisions or self.kustomizations or self.clusters)
+
+    @property
+    def is_project(self) -> bool:
+        """Return whether the words name the current directory, now or in git revisions, and nothing else."""
+        others = self.kustomizations or self.clusters or self.is_live or self.release
+        revisions = (revision.removeprefix(GIT_PREFIX) for revision in self.revisions)
+        return not others and all(path == "." for path in self.paths) and not any(":" in name for name in revisions)
+
+
+def parse_words(words: Iterable[str]) -> Words:
+    """Return the sources that `words` name. Raises UserError for an empty name, an unknown release, and contradictions."""
+    words = tuple(words)
+    named = {prefix: _list_names(words, prefix) for prefix in PREFIXES}
+    if LIVE in words and os.path.lexists(LIVE):
+        raise UserError(f"{LIVE} is the running cluster, and also a path here. For the path, write ./{LIVE}")
+    releases = {parse_release(name) for name in named[BUILT_IN_PREFIX]}
+    if len(releases) > 1:
+        raise UserError(
+            f"{' and '.join(BUILT_IN_PREFIX + name for name in named[BUILT_IN_PREFIX])} are two clusters: name one"
+        )
+    parsed = Words(
+        tuple(word for word in words if word != LIVE and not word.startswith(PREFIXES)),
+        tuple(GIT_PREFIX + name for name in named[GIT_PREFIX]),
+        named[KUSTOMIZE_PREFIX],
+        named[CLUSTER_PREFIX],
+        LIVE in words,
+        next(iter(releases), None),
+    )
+    _reject_contradictions(parsed)
+    return parsed
+
+
+def _list_names(words: Iterable[str], prefix: str) -> tuple[str, ...]:
+    """Return the names after a prefix, each once. Raises UserError if there is nothing after the prefix."""
+    names = tuple(dict.fromkeys(word.removeprefix(prefix) for word in words if word.startswith(prefix)))
+    if "" in names:
+        wanted = {GIT_PREFIX: "git:main", KUSTOMIZE_PREFIX: "kustomize:overlays/prod", CLUSTER_PREFIX: "cluster:prod"}
+        raise UserError(f"{prefix} needs a name, as in {wanted.get(prefix, 'defaults:1.36')}")
+    return names
+
+
+def _reject_contradictions(words: Words) -> None:
+    kinds = {
+        f"{CLUSTER_PREFIX}NAME": words.clusters,
+        f"{KUSTOMIZE_PREFIX}DIR": words.kustomizations,
+        f"{BUILT_IN_PREFIX}X.Y": words.release,
+    }
+    if words.is_live and words.release is not None:
+        raise UserError(
+            f"{LIVE} and {BUILT_IN_PREFIX}{words.release.name} cannot be combined: a running cluster has its own built-in objects"
+        )
+    for first, second, reason in (
+        (f"{CLUSTER_PREFIX}NAME", f"{KUSTOMIZE_PREFIX}DIR", "each names a cluster"),
+        (f"{GIT_PREFIX}REVISION", f"{KUSTOMIZE_PREFIX}DIR", "kustomize builds the files of the work tree"),
+    ):
+        values = {LIVE: words.is_live, f"{GIT_PREFIX}REVISION": words.revisions, **kinds}
+        if values[first] and values[second]:
+            raise UserError(
+                f"{_show(first, values[first])} and {_show(second, values[second])} cannot be combined: {reason}"
+            )
+
+
+def _show(kind: str, value: object) -> str:
+    """Return a word of a kind as the user wrote it."""
+    if not isinstance(value, tuple):
+        return kind
+    prefix = kind.partition(":")[0] + ":"
+    return f"{prefix}{str(value[0]).removeprefix(prefix)}"
+
+
+def suggest_word(path: str, clusters: Iterable[str] = ()) -> str:
+    """Return a hint such as ` Did you mean defaults:1.30?` for a path that does not exist, or "" if it resembles no word.
+
+    `clusters` are the names of the clusters in the settings.
+    """
+    if (release := _RELEASE.fullmatch(path)) is not None:
+        return f" For the built-in objects of a release, write {BUILT_IN_PREFIX}{release[1]}."
+    if path in clusters:
+        return f" For the cluster of the settings, write {CLUSTER_PREFIX}{path}."
+    if _REVISION.fullmatch(path) is not None:
+        from apflint.sources.git import is_revision
+
+        if is_revision(path):
+            return f" For the git revision, write {GIT_PREFIX}{path}."
+    return ""

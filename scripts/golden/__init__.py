@@ -1,0 +1,1 @@
+"""Inputs and command lines of a golden run."""

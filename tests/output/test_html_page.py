@@ -1,0 +1,102 @@
+"""Tables of HTML reports: one style, and readable on a phone, as headless Chromium lays them out."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from graph.pictures import MIXED
+from support.browser import launch_chromium
+from support.recordings import ROOT
+
+from apflint.cli.app import run
+from apflint.graph import page as graph_page
+from apflint.output.html_page import render_page, render_records, render_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+LIVE = ROOT / "fixtures" / "live"
+LOAD = """\
+duration: 10s
+clients:
+  - {name: builders, as: "system:serviceaccount:ci:builder-{n}", request: list pods -n ci, count: 40, think: 100ms, service: 1s}
+"""
+COMMANDS = {
+    "doctor": ["doctor", "--metrics", "4-mixed.metrics.txt.gz", "--dump", "4-mixed.queues.txt.gz"],
+    "replay": ["replay", str(ROOT / "fixtures" / "replay" / "live" / "audit.log.gz")],
+    "simulate": ["simulate", "-f", "defaults:1.36", "--server-concurrency", "60"],
+}
+MAX_ROW_PIXELS = 90
+"""Four lines of text. Rows of lists were 180 pixels high, although the list itself was out of sight."""
+
+
+@pytest.fixture(params=COMMANDS)
+def report(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> str:
+    """Return the HTML report of each command that has one."""
+    load = tmp_path / "load.yaml"
+    load.write_text(LOAD, encoding="utf-8")
+    monkeypatch.chdir(LIVE)
+    more = [str(load)] if request.param == "simulate" else []
+    assert run([*COMMANDS[request.param], *more, "--isolated", "--format", "html"]) in (0, 1)
+    return capsys.readouterr().out
+
+
+def test_reports_have_one_style_of_tables(report: str) -> None:
+    tables = re.findall(r'<div class="([^"]*)"><table>', report)
+    assert tables
+    assert {*tables} == {"table numbers"}
+    assert report.count("<table") == len(tables)
+    styles = re.findall(r"^(?:table|th|td|th,td|tr)[^{\n]*{.*$", report, re.MULTILINE)
+    page = re.findall(r"^(?:table|th|td|th,td|tr)[^{\n]*{.*$", render_page("", ""), re.MULTILINE)
+    assert styles == page
+
+
+def test_columns_of_numbers_are_aligned() -> None:
+    rows = [("a", "1,000", "-", "x", "y" * 41), ("b", "<0.1", "2.0 s", "x 1", "y")]
+    table = render_table(("Name", "Count", "Time", "Word", "Text"), rows)
+    assert re.findall(r'<th scope="col" class="(\w+)">', table) == ["text", "number", "number", "word", "text"]
+    assert table.count('<td class="number">') == 4
+    assert table.count("<tr>") == 3
+
+
+def test_records_may_be_missing_and_are_escaped() -> None:
+    assert render_records("Empty", []) == "<h2>Empty</h2>\n"
+    assert "<b>" not in render_records("Names", [{"<b>": "<b>", "Value": "<b>"}])
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    yield from launch_chromium()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [360, 400])
+def test_reports_fit_a_phone(report: str, browser: Browser, width: int) -> None:
+    _assert_fits(report, browser, width)
+
+
+@pytest.mark.slow
+def test_page_of_the_graph_fits_a_phone(browser: Browser) -> None:
+    _assert_fits(graph_page.render(MIXED).replace("<details>", "<details open>"), browser, 400)
+
+
+def _assert_fits(report: str, browser: Browser, width: int) -> None:
+    """The page does not scroll sideways, all rows are low, and no text of a drawing is smaller than 9 pixels."""
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.set_content(report)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    heights = page.evaluate("[...document.querySelectorAll('tr')].map(row => row.getBoundingClientRect().height)")
+    assert 0 < max(heights) <= MAX_ROW_PIXELS
+    texts = page.evaluate("[...document.querySelectorAll('svg text')].map(text => text.getBoundingClientRect().height)")
+    assert round(min(texts, default=12), 2) >= 9  # Chromium reports 8.9998 for a text of 9 pixels
+    page.close()

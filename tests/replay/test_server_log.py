@@ -1,0 +1,44 @@
+"""Logs of servers: numbers of lines, across blocks and damaged parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from support.audit_logs import write_log
+
+from apflint.replay import server_log
+from apflint.replay.log import Unreadable
+from apflint.replay.server_log import _read_lines
+from apflint.sources.audit_logs import find_audit_logs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+class Block(NamedTuple):
+    """A part of a file, or a problem of one line."""
+
+    data: bytes = b""
+    problem: str = ""
+
+
+def test_numbers_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damaged line counts as one line, and so does a blank line, which is not yielded."""
+    blocks = [
+        *(Block(b"one\n\n  \nfour\n"), Block(problem="too long"), Block(b"six\n"), Block(problem="damaged")),
+        *(Block(problem="cut"), Block(b"nine\xff\nten\n"), Block(b"\nlast")),
+    ]
+    monkeypatch.setattr(server_log, "read_blocks", lambda _: blocks)
+    (file,) = find_audit_logs([str(write_log(tmp_path / "a.log", []))])
+    damaged: list[Unreadable] = []
+    sizes: list[int] = []
+    lines = list(_read_lines(file, damaged, sizes.append))
+    assert lines == [(1, "one"), (4, "four"), (6, "six"), (9, "nine\ufffd"), (10, "ten"), (12, "last")]
+    assert damaged == [
+        Unreadable(file.name, 5, "too long"),
+        Unreadable(file.name, 7, "damaged"),
+        Unreadable(file.name, 8, "cut"),
+    ]
+    assert sizes == [len(block.data) for block in blocks if not block.problem]

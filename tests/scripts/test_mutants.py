@@ -1,0 +1,69 @@
+"""`scripts/mutants.py`: the verdict on a mutant is that of the tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("mutmut", reason="scripts/mutants.py needs mutmut, which is in the dependency group dev")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="scripts/mutants.py forks")
+
+MODULE = """\
+def double(number: int) -> int:
+    return number + number
+
+
+def describe(number: int) -> str:
+    return "small" if number < 10 else "large"
+"""
+
+
+def run_mutants(
+    root: Path, directory: Path, test: str
+) -> tuple[subprocess.CompletedProcess[str], list[dict[str, str]]]:
+    """Run a copy of the script on a module with this test. Returns the records, too."""
+    package, tests = directory / "apflint", directory / "tests"
+    for path in (package, tests):
+        path.mkdir()
+    shutil.copytree(root / "scripts/mutating", directory / "scripts/mutating")
+    shutil.copy(root / "scripts/mutants.py", directory / "scripts")
+    (package / "__init__.py").write_text("")
+    (package / "numbers.py").write_text(MODULE)
+    (tests / "conftest.py").write_text((root / "tests/conftest.py").read_text())
+    (tests / "test_numbers.py").write_text(f"from apflint.numbers import describe, double\n\n\ndef test():\n{test}")
+    completed = subprocess.run(
+        [sys.executable, "scripts/mutants.py", "apflint/numbers.py", "--out", "out.jsonl"],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    out = directory / "out.jsonl"
+    return completed, [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+
+
+def test_a_mutant_dies_by_the_test_that_sees_it_and_survives_otherwise(root: Path, tmp_path: Path) -> None:
+    completed, records = run_mutants(root, tmp_path, "    assert double(3) == 6\n    describe(3)\n")
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    verdicts = {(record["function"], record["verdict"]) for record in records}
+    assert ("double", "killed") in verdicts
+    assert ("double", "survived") not in verdicts
+    assert ("describe", "survived") in verdicts
+    assert ("describe", "killed") not in verdicts
+
+
+def test_tests_that_execute_no_function_are_an_error(root: Path, tmp_path: Path) -> None:
+    completed, records = run_mutants(root, tmp_path, "    assert double and describe\n")
+    assert completed.returncode != 0
+    assert "no test executes a function of these files" in completed.stderr + completed.stdout
+    assert records == []

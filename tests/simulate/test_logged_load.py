@@ -1,0 +1,112 @@
+"""Loads from audit logs: the arrivals of a log, and where its requests go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.audit_logs import event, write_log
+
+from apflint.effective import Assumptions, Effective
+from apflint.engine import load_inputs
+from apflint.evaluate.shards import flow_hash
+from apflint.releases import NEWEST
+from apflint.replay.running import ReplayOptions, replay_sides
+from apflint.simulate.load import SECOND
+from apflint.simulate.logged_load import build_logged_load
+from apflint.simulate.routes import Flow
+from apflint.sources.audit_logs import find_audit_logs
+from apflint.workspace import build_workspace
+
+from .test_simulation import level
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from apflint.simulate.logged_load import LoggedLoad
+
+NAMESPACES = level("spaces").replace("ByUser", "ByNamespace")
+SINGLE = level("single", response="{type: Reject}")
+ALL = level("all").replace("  distinguisherMethod: {type: ByUser}\n", "")
+
+
+def logged(second: float, group: str, namespace: str = "x", **changes: Any) -> dict[str, Any]:
+    """Return the event of a user who has the name of the group. It was received at a second, and took a second."""
+    ended = int(second) + 1
+    return event(
+        auditID=f"{int(second * 10):08}-0000-0000-0000-000000000000",
+        user={"username": f"user-{group}", "groups": [group, "system:authenticated"]},
+        requestURI=f"/api/v1/namespaces/{namespace}/pods",
+        objectRef={"resource": "pods", "namespace": namespace, "apiVersion": "v1"},
+        requestReceivedTimestamp=f"2026-11-22T05:49:{second:09.6f}Z",
+        stageTimestamp=f"2026-11-22T05:49:{ended:02}.000000Z",
+        **changes,
+    )
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[LoggedLoad]:
+    """Return the load of two servers."""
+    write_log(
+        tmp_path / "1.log",
+        [
+            logged(10, "none"),
+            logged(11, "spaces", "x"),
+            logged(12, "spaces", "y"),
+            logged(13.5, "spaces", "x"),
+            logged(14, "team", responseStatus={"code": 429}, annotations=None),
+        ],
+    )
+    write_log(
+        tmp_path / "2.log",
+        [logged(15, "spaces", "x"), logged(16, "single"), logged(17, "single", "y", verb="get"), logged(18, "all")],
+    )
+    manifests = f"{NAMESPACES}---{SINGLE}---{ALL}"
+    workspace = build_workspace(load_inputs([("a.yaml", manifests.encode())]), NEWEST)
+    options = ReplayOptions(by=("namespace",), counts=None)
+    replays = replay_sides(find_audit_logs([str(tmp_path)]), [Effective(workspace, Assumptions())], options)
+    yield build_logged_load(next(iter(replays)), 1.0, 1)
+    replays.close()
+
+
+def test_arrivals_of_a_log(log: LoggedLoad) -> None:
+    arrivals = list(log.source.arrivals)
+    assert [arrival.time for arrival in arrivals] == [int(at * SECOND) for at in (0, 1, 2, 3.5, 5, 6, 7, 8)]
+    assert [arrival.service for arrival in arrivals] == [SECOND] * 3 + [SECOND // 2] + [SECOND] * 4
+    assert [arrival.number for arrival in arrivals] == list(range(8))
+    assert (log.load.servers, log.load.clients, log.requests) == (2, (), 8)
+    assert log.load.duration == 8 * SECOND + 1000
+    assert (log.source.differ, log.source.is_closed) == (True, False)
+    instances = [arrival.instance for arrival in arrivals]
+    # The namespaces of a flow differ, and so do the servers. Of other flows, the namespace makes no difference.
+    assert instances == [0, 1, 2, 1, 3, 4, 5, 6]
+    assert [log.routes.find_server(log.source.client, instance) for instance in instances] == [0] * 4 + [1] * 4
+
+
+def test_routes_of_a_log(log: LoggedLoad) -> None:
+    arrivals = list(log.source.arrivals)
+    routes = [log.routes(log.source.client, arrival.instance) for arrival in arrivals]
+    assert [(route.level, *route.flow, route.client, route.verb) for route in routes] == [
+        ("global-default", "global-default", "user-none", "user-none", "list"),
+        ("spaces", "spaces", "x", "user-spaces", "list"),
+        ("spaces", "spaces", "y", "user-spaces", "list"),
+        ("spaces", "spaces", "x", "user-spaces", "list"),
+        ("spaces", "spaces", "x", "user-spaces", "list"),
+        ("single", "single", "", "user-single", "list"),
+        ("single", "single", "", "user-single", "get"),
+        ("all", "all", "", "user-all", "list"),
+    ]
+    for route in routes:
+        assert route.flow_hash == (0 if route.level == "single" else flow_hash(*route.flow))
+        assert (route.estimate.max_seats, route.wait_limit, route.deadline) == (1, 15 * SECOND, 60 * SECOND)
+    assert routes[0].flow == Flow("global-default", "user-none")
+
+
+def test_notes_about_what_a_log_does_not_show(log: LoggedLoad) -> None:
+    assert [note.split(":")[0] for note in log.notes] == [
+        "Left out",
+        "The log does not tell what clients would have done",
+        "The log shows waits in queues only of requests over 500 ms. Other service times may contain a wait.",
+        "Each request takes 1 seat",
+    ]

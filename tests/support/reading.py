@@ -1,0 +1,28 @@
+"""Reads configurations as commands do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apflint.sources.configuration import ConfigurationOptions, read_configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.effective import Effective
+    from apflint.releases import Release
+
+
+def read_effective(
+    words: Iterable[str],
+    kubernetes: Release | None = None,
+    server_concurrency: int | None = None,
+    *,
+    isolated: bool = True,
+    **more: Any,
+) -> Effective:
+    """Return the objects of a cluster with the manifests that `words` name. Without words, these are the built-in objects."""
+    options = ConfigurationOptions(
+        tuple(words), kubernetes, server_concurrency, isolated=isolated, uses_project=False, **more
+    )
+    return read_configuration(options).effective
