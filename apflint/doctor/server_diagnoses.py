@@ -93,7 +93,8 @@ def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF817: report numbers of the server that are wrong."""
     last = evidence.state.server.last
     wrong = [row for row in last.levels or () if row.timed_out == 0 and row.cancelled]
-    if wrong:
+    # Before waits had a deadline, `wait` in queueset.go counted requests that timed out, apart from those whose clients left.
+    if wrong and evidence.release.limits_wait_by_deadline:
         count = sum(row.cancelled or 0 for row in wrong)
         names = join_some([f'"{row.level}"' for row in wrong], MAX_NAMED)
         yield about_level(

@@ -218,6 +218,18 @@ EXAMPLES = (
         keep=(("9, 4, 0, 3", "9, 4, 0, 1"),),
         remove=(("9, 4, 0, 3", "9, 4, 0, 0"), ("9, 4, 0, 3", "9, 4, 3, 3")),
     ),
+    # The release decides whether the server counts time-outs apart: `wait` in queueset.go of 1.27 does.
+    Example(
+        "APF817",
+        {
+            "x.metrics": 'kubernetes_build_info{git_version="v1.28.5"} 1\n' + lines(*level("low", 10, 10, 610, 10, 0)),
+            "x.levels": "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, DispatchedRequests,"
+            " RejectedRequests, TimedoutRequests, CancelledRequests\nlow, 0, true, false, 0, 0, 9, 4, 0, 3\n",
+        },
+        'TimedoutRequests is 0, although 3 requests timed out or left at "low"',
+        keep=(("v1.28.5", "v1.37.0"),),
+        remove=(("v1.28.5", "v1.27.16"),),
+    ),
 )  # fmt: skip
 CHANGES = [
     pytest.param(example, change, count, id=f"{example.rule}-{count}-{number}")
