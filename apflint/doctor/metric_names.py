@@ -2,8 +2,9 @@
 
 Sources: staging/src/k8s.io/apiserver/pkg/util/flowcontrol/metrics/metrics.go at the first and last patch of each release;
 kubernetes/kubernetes pull requests 113485 (borrowing, 1.26), 118960 (`current_executing_seats`, 1.28) and 118959; the metrics of
-kube-apiserver 1.36.2, as recorded. Servers hide a metric from the release after the one that deprecates it: 1.30 deprecates
-`request_concurrency_limit`, and 1.31 `request_concurrency_in_use`.
+kube-apiserver 1.36.2, as recorded. Servers up to 1.34 hide a metric from the release after the one that deprecates it: 1.30
+deprecates `request_concurrency_limit`, and 1.31 `request_concurrency_in_use`. Later servers hide a stable metric three releases
+after the one that deprecates it: 1.34 deprecates `apiserver_storage_objects` (`shouldHide` in metrics/registry.go of component-base).
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ OBJECTS = Quantity(
     "stored objects",
     (
         Metric("apiserver_resource_objects", 34),
-        Metric("apiserver_storage_objects", 21),
+        Metric("apiserver_storage_objects", 21, 36),
         Metric("etcd_object_counts", 18, 22),
     ),
     is_permanent=False,
