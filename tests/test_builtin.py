@@ -170,3 +170,30 @@ def test_typed_catch_all() -> None:
     spec = typed.flow_schemas[-1].spec
     assert (spec.priority_level_configuration, spec.matching_precedence) == ("catch-all", 10000)
     assert [subject.group for subject in spec.rules[0].subjects] == ["system:unauthenticated", "system:authenticated"]
+
+
+def test_guide_names_the_releases_that_change_built_in_objects() -> None:
+    changes = [
+        new.name
+        for old, new in pairwise(RELEASES)
+        if builtin.build_manifests(old, "v1") != builtin.build_manifests(new, "v1")
+    ]
+    page = (ROOT / "docs/guides/upgrade.md").read_text(encoding="utf-8")
+    rows = page.partition("| release | change |\n|---|---|\n")[2].partition("\n\n")[0].splitlines()
+    assert [row.split("|")[1].strip() for row in rows] == changes
+    assert changes == ["1.19", "1.20", "1.22", "1.24", "1.26", "1.28", "1.34"]
+
+
+def test_leader_election_matches_only_leases_from_1_24_on() -> None:
+    def resources(release: str) -> set[str]:
+        rules = _specs(release, "v1")["FlowSchema", "system-leader-election"]["rules"]
+        return {name for rule in rules for entry in rule["resourceRules"] for name in entry["resources"]}
+
+    assert resources("1.23") == {"endpoints", "configmaps", "leases"}
+    assert resources("1.24") == {"leases"}
+
+
+def test_page_of_bounds_has_the_number_of_built_in_flow_schemas() -> None:
+    numbers = {len(builtin.load_objects(release).flow_schemas) for release in RELEASES}
+    page = (ROOT / "docs/reference/bounds.md").read_text(encoding="utf-8")
+    assert f"a new cluster has {min(numbers)} to {max(numbers)} FlowSchemas" in page

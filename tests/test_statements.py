@@ -168,6 +168,76 @@ MISTAKES = (
         "histograms over time count on: Write in timing_histogram.go of component-base",
     ),
     Mistake(
+        r"removed the ClusterRole `system:discovery`",
+        "unless somebody has removed the ClusterRole `system:discovery`",
+        "`/version` is granted by system:public-info-viewer as well: page RBAC of kubernetes.io",
+    ),
+    Mistake(
+        r"no input makes apflint (run|take)|[Ww]hatever the input is",
+        "no input makes apflint run for more than about two seconds",
+        "the time depends on the command: docs/security.md has bounds for each",
+    ),
+    Mistake(
+        r"watch without `resourceVersion` takes as many seats as a list",
+        "From 1.35 on, a watch without `resourceVersion` takes as many seats as a list.",
+        "also resourceVersion=0, and sendInitialEvents in 1.32 and from 1.34 on: list_work_estimator.go",
+    ),
+    Mistake(
+        r"all 450 requests",
+        "in one recording, all 450 requests were executed",
+        "the requests of somebody else's cluster; a Reject level without seats executes one request at a time: recorded",
+    ),
+    Mistake(
+        r"`kubectl get pods`( of all others)? (then )?fails|slow, and then fails|then fail to discover",
+        "`kubectl get pods` fails for all others",
+        "client-go tries again up to 10 times after a 429: maxRetries in rest/request.go",
+    ),
+    Mistake(
+        r"server crashes when it dispatches",
+        "the server crashes when it dispatches one of them",
+        "a panic of the package, recorded outside of a server; only that of a release of seats ends a server: eventclock/real.go",
+    ),
+    Mistake(
+        r"[Ee]ach kubelet lists its pods",
+        "Each kubelet lists its pods when it starts.",
+        "from client-go 0.35 on, reflectors watch with sendInitialEvents: WatchListClient in features/known_features.go",
+    ),
+    Mistake(
+        r"without a known size[^|]{0,80}The server does the same for",
+        "without a known size. The report counts them. The server does the same for resources of aggregated API servers.",
+        "without a size it assumes 1.5 MB for each object: seatsBasedOnObjectSize in list_work_estimator.go",
+    ),
+    Mistake(
+        r"are not rejections by API Priority and Fairness(?! of kube-apiserver)",
+        "Other answers 429 are not rejections by API Priority and Fairness.",
+        "an aggregated API server may reject a request by its own: server/options/feature.go",
+    ),
+    Mistake(
+        r"apf-queue-wait[^|]{0,250}1\.27|has it before Kubernetes 1\.27",
+        "(`apiserver.latency.k8s.io/apf-queue-wait`), only from Kubernetes 1.27 on",
+        "1.27 tracks the wait, but the annotation is new in 1.31: AuditAnnotationsFromLatencyTrackers in webhook_duration.go",
+    ),
+    Mistake(
+        r"apply it:[^#]{0,30}kubectl annotate",
+        "Set the annotation in the manifest, and apply it: ```sh kubectl annotate",
+        "the annotation alone leaves the built-in spec, until the manifest is applied: recorded",
+    ),
+    Mistake(
+        r"gcloud logging read '[^']*'(?! --freshness)",
+        "`gcloud logging read 'resource.type=\"k8s_cluster\"' --format=json`",
+        "gcloud reads the last day only, unless --freshness or a filter for the time says otherwise",
+    ),
+    Mistake(
+        r"`system-leader-election` matches more",
+        "`endpoint-controller` is new, and `system-leader-election` matches more requests",
+        "from 1.24 on it matches only leases: bootstrap/default.go, and recorded defaults of 1.22 and 1.25",
+    ),
+    Mistake(
+        r"do not call an admission webhook themselves",
+        "The rules match only requests that do not call an admission webhook themselves.",
+        "webhooks with rules for all resources are called for reviews: IsExemptAdmissionConfigurationResource in rules.go",
+    ),
+    Mistake(
         r"clusters have \d+ to \d+ FlowSchemas",
         "clusters have 13 to 60 FlowSchemas",
         "no source is known",

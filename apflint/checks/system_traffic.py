@@ -572,7 +572,7 @@ def discovery_captured(effective: Effective) -> Iterator[Problem]:
                     f"The FlowSchema captures GET requests for {paths}, which usually go to {join_words(usual_levels, 'and')}.",
                     f"The priority level {quote(level.name)} has {describe_seats(level)} and no queues.",
                     "If no seat is free, the API server answers 429.",
-                    "kubectl, and controllers that start at this time, then fail to discover API resources.",
+                    "kubectl, and controllers that start at this time, try again, and fail if each of 10 more tries is rejected.",
                 ),
                 help="list only the intended paths, or use a priority level with queues",
                 example=f"apflint explain get {first.path} --as {first.user}",

@@ -100,7 +100,7 @@ def default_level_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def flow_fills_queues(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF811: report flows whose requests fill all queues of their hand."""
+    """APF811: report flows that wait in more than half of the queues of their level."""
     for level in evidence.limited:
         for flow in level.flows:
             if level.queues is not None and level.queues > 1 and 2 * flow.queues > level.queues:

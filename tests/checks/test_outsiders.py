@@ -19,10 +19,13 @@ from support.builders import (
 )
 
 from apflint import builtin
+from apflint.catalogue import read_rule
 from apflint.checks import outsiders
 from apflint.effective import Assumptions
 from apflint.evaluate import protected_levels
+from apflint.evaluate.classify import classify
 from apflint.releases import RELEASES, parse_release
+from apflint.requests.request import parse_http
 
 LEASES = {
     "verbs": ["get", "create", "update"],
@@ -264,3 +267,29 @@ def test_typical_requests_need_no_solver() -> None:
     )
     assert len(outsiders.find_outsiders(server)) == 2
     assert "encoding" not in vars(server.proofs)
+
+
+def test_page_names_the_releases_that_protect_endpoints_and_config_maps() -> None:
+    """System components used them as locks before leases."""
+
+    def last_release(name: str, namespace: str) -> str:
+        url = f"/api/v1/namespaces/{namespace}/configmaps/lock"
+        protected = [
+            release.name
+            for release in RELEASES
+            if classify(
+                effective(kubernetes=release.name).configuration, parse_http("PUT", url, user=name).digest
+            ).priority_level.name
+            == "leader-election"
+        ]
+        assert protected == [release.name for release in RELEASES[: len(protected)]]
+        return protected[-1]
+
+    of_all, of_accounts = (
+        last_release("system:kube-scheduler", "kube-system"),
+        last_release("system:serviceaccount:kube-system:a", "shop"),
+    )
+    assert (of_all, of_accounts) == ("1.23", "1.33")
+    body = read_rule("APF518").body
+    assert f"by all three in `kube-system`, by the service accounts everywhere | up to {of_all} |" in body
+    assert f"by service accounts in `kube-system` | 1.24 to {of_accounts} |" in body
