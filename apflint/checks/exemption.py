@@ -82,7 +82,7 @@ def _cluster_wide_lists(clients: list[tuple[Place, str]], proof: Outsider) -> Pr
         f"FlowSchema exempts cluster-wide list requests of {client} from all limits",
         related=tuple(Elsewhere(other, f"also exempts {name}") for other, name in others),
         severity="info",
-        notes=("Each list needs memory for every object that it returns, and no limit applies in an overload.",),
+        notes=("A list that etcd answers needs memory for every object, and no limit applies in an overload.",),
         help=f"use the priority level {quote(level)}, or a separate limited one"
         if level
         else "use a separate limited priority level",
