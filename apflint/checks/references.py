@@ -135,16 +135,16 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
     total = effective.assumptions.server_concurrency
     complete = effective.assumptions.complete
     elsewhere = "" if complete else f"; if another file has such a FlowSchema, {_add_file(effective)}"
-    severe = _find_severe(effective, {level.document for level in unused}) if unused else frozenset()
+    largest = _find_largest(effective, {level.document for level in unused}) if unused else {}
     for level in unused:
-        taken = seats.get(level.name, 0)
+        taken, of_all = seats.get(level.name, 0), largest.get(level.document)
         note = f"The priority level still takes {taken} of {pluralize(total, 'seat')} from the other priority levels."
         yield Problem(
             Place(level.document, _NAME),
             f"priority level {quote(level.name)} is not referenced by any FlowSchema",
-            notes=(note,) if taken else (),
+            notes=(*((note,) if taken else ()), *(_describe_seats_taken(of_all) if of_all else ())),
             help=f"remove the priority level, or reference it in a FlowSchema{elsewhere}",
-            severity="warning" if complete or level.document in severe else None,
+            severity="warning" if complete or (of_all and of_all.severity == "warning") else None,
         )
 
 
@@ -154,13 +154,21 @@ def _find_misspelled_levels(effective: Effective) -> frozenset[object]:
     return frozenset(operation.value for fix in fixes for operation in fix.operations if isinstance(operation, Set))
 
 
-def _find_severe(effective: Effective, unused: Collection[Document]) -> frozenset[Document | None]:
-    """Return the documents of unused levels that take so many seats that APF603 would be a warning."""
-    return frozenset(
-        problem.place.document
+def _find_largest(effective: Effective, unused: Collection[Document]) -> dict[Document | None, Problem]:
+    """Return the problem of APF603 about the seats of unused levels only, by the document of the level that takes most."""
+    return {
+        problem.place.document: problem
         for problem in seats_taken(effective)
-        if problem.severity == "warning" and all(place.document in unused for place in problem.places)
-    )
+        if all(place.document in unused for place in problem.places)
+    }
+
+
+def _describe_seats_taken(problem: Problem) -> Iterator[str]:
+    """Yield notes about the seats that all unused levels take together, and that other levels lose if they are many."""
+    if problem.related:
+        yield f"Together, {problem.message}."
+    if problem.related or problem.severity == "warning":
+        yield from problem.notes
 
 
 def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:

@@ -32,8 +32,11 @@ def compare_cluster(
 ) -> tuple[str, ...]:
     """Return the differences between the FlowSchemas of a cluster as commands read them and the effective FlowSchemas.
 
-    The files are written to a new directory. To test the comparison, `expected` replaces the expected objects.
+    The files are written to a new directory. To test the comparison, `expected` replaces the expected objects. A cluster
+    without any object is a usage error of all commands, so there is nothing to compare.
     """
+    if not config.objects:
+        return ()
     (directory / "apflint.toml").write_text(SETTINGS.format(kubernetes=config.kubernetes), encoding="utf-8")
     for name, objects in (("manifests", config.manifests), ("context", config.context)):
         (directory / name).mkdir()

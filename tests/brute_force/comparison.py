@@ -275,7 +275,7 @@ def _captured_methods(configuration: Configuration, true: Claims, findings: Sequ
 
 
 def _missed_paths(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:
-    """Compare Compare APF508: the same FlowSchemas at the same rule, except unreachable FlowSchemas (APF501)."""
+    """Compare APF508: the same FlowSchemas at the same rule, except unreachable FlowSchemas (APF501)."""
     unreachable = {name for name, field in true.unreachable if field == "metadata.name"}
     missed = {item for item in missed_paths(configuration).items() if item[0] not in unreachable}
     reported = {(name_of(finding), finding.field): finding for finding in findings if finding.rule == "APF508"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from . import server
 from .claims import UNPROTECTED, Layout, Witness, World, is_left_over, lowest_bit, names_of_built_in
 from .configurations import Configuration, built_in, configuration
-from .universe import NODES, is_usual, universe
+from .universe import NODES, is_usual, is_usual_request, universe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +80,7 @@ def is_outsider(schema: Manifest, release: str, user: User, request: Request) ->
         system = [other for other in protected if not (is_moved and other in redefined)]
     return (
         is_usual(user)
+        and is_usual_request(request)
         and (is_moved or not user.name.startswith(PLATFORM))
         and server.classify(system, user, request) is None
     )
@@ -116,7 +117,7 @@ def record(
 ) -> None:
     """Record the claims that follow from one request about the FlowSchema that captures it."""
     schema, both = world.schemas[taker], user.rules & request.rules
-    if not user.is_usual or not is_outsider(schema, release, user.user, request.request):
+    if not is_outsider(schema, release, user.user, request.request):
         return
     witness = Witness(user.user, request.request)
     name, level = server.name_of(schema), server.level_of(schema)

@@ -65,6 +65,8 @@ def test_wrong_findings_are_noticed() -> None:
         ("exempt", ALICE, PODS, True),
         ("exempt", ALICE, Request(False, "get", path="/livez/ping"), False),
         ("exempt", ALICE, Request(False, "get", path="/metrics"), True),
+        ("exempt", ALICE, Request(True, "get", "", "nodes", "prod"), False),
+        ("exempt", ALICE, Request(True, "get", "", "nodes"), True),
         ("exempt", User("alice", frozenset({"system:authenticated", "system:masters"})), PODS, False),
         ("system", User("system:node:node-1", frozenset({"system:authenticated", "system:nodes"})), PODS, False),
         ("exempt", User("system:node:node-1", frozenset({"system:authenticated", "system:nodes"})), PODS, True),

@@ -246,6 +246,16 @@ def test_a_cluster_without_built_in_objects() -> None:
     assert severities(*levels, *schemas, assumptions=assumptions) == ["warning"]
 
 
+@pytest.mark.parametrize("level", ["system", "exempt"])
+def test_requests_that_no_client_sends_prove_nothing(level: str) -> None:
+    """A request for nodes in a namespace gets 404."""
+    nodes = {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"], "namespaces": ["prod"]}
+    schema = flow_schema("x", level, 5000, subjects=[user("system:anonymous")], resources=[nodes])
+    assert not [finding for finding in findings(schema) if finding.rule in ("APF518", "APF601")]
+    nodes |= {"clusterScope": True}
+    assert [finding.rule for finding in findings(schema) if finding.rule in ("APF518", "APF601")]
+
+
 def test_flow_schemas_of_other_levels_need_no_solver() -> None:
     """The search begins only if a FlowSchema references a protected level."""
     server = effective(*(everything("workload-low", group(f"team-{number}"), name=f"x{number}") for number in range(3)))

@@ -253,6 +253,20 @@ def test_unused_level_has_one_finding(shares: int, assumptions: Assumptions, sev
     assert rule_ids(findings(level, flow_schema("builds", "batch"), only="APF603")) == ["APF603"]
 
 
+def test_seats_of_all_unused_levels_are_added_up() -> None:
+    """Each level alone takes few seats. The finding with the severity of the sum states the sum."""
+    first, *others = findings(*(priority_level(f"t{number:02}", 6) for number in range(20)))
+    assert {finding.rule for finding in (first, *others)} == {"APF403"}
+    assert (first.severity, {finding.severity for finding in others}) == ("warning", {"info"})
+    own, total, _, losses = first.notes
+    assert own == "The priority level still takes 10 of 600 seats from the other priority levels."
+    assert total == "Together, 20 new priority levels take 200 of 600 seats from the built-in ones."
+    assert "workload-low 245 -> 165" in losses
+    assert {finding.notes for finding in others} == {(own,)}
+    (alone,) = findings(priority_level("batch", 300))
+    assert "workload-low 245 -> " in alone.notes[-1]
+
+
 def test_seats_are_reported_if_the_rule_for_unused_levels_is_not_selected() -> None:
     rules = tuple(rule for rule in CHECKS if rule != "APF403")
     inputs = [("a.json", json.dumps(priority_level("batch", 300)).encode())]
