@@ -115,14 +115,14 @@ def rules_of_part(schema: Manifest, field: str) -> list[Manifest]:
     return [{**rule, **others, member: [rule[member][int(entry)]]}]
 
 
-def matches_nothing(schema: Manifest, field: str) -> bool:
+def matches_nothing(schema: Manifest, field: str, *, watches: bool) -> bool:
     """Return whether no request matches a part of a FlowSchema, even without other FlowSchemas."""
-    return is_covered(rules_of_part(schema, field), [])
+    return is_covered(rules_of_part(schema, field), [], watches=watches)
 
 
-def is_covered(rules: list[Manifest], by: list[Manifest]) -> bool:
+def is_covered(rules: list[Manifest], by: list[Manifest], *, watches: bool) -> bool:
     """Return whether every request that `rules` match also matches one of the other rules."""
-    space = universe([*rules, *by])
+    space = universe([*rules, *by], watches=watches)
     inside, outside = (1 << len(rules)) - 1, (1 << len(by)) - 1 << len(rules)
     return all(
         both & outside or not both & inside
@@ -151,6 +151,8 @@ class World(NamedTuple):
     level exists (APF401)."""
     protected: frozenset[str]
     """The names of the built-in FlowSchemas that reserve capacity for the system."""
+    watches: bool
+    """Whether the server classifies watches."""
 
     @classmethod
     def of(cls, configuration: Configuration) -> World:
@@ -181,6 +183,7 @@ class World(NamedTuple):
             frozenset(at for at, schema in enumerate(schemas) if _contains(before, schema)),
             frozenset(at for at, schema in enumerate(schemas) if server.level_of(schema) not in levels),
             names_of_built_in(configuration.kubernetes).difference(UNPROTECTED),
+            configuration.watches,
         )
 
     def rules(self) -> Iterator[tuple[int, int, Manifest]]:
@@ -249,7 +252,7 @@ class Decisions(NamedTuple):
     def of(cls, world: World) -> Decisions:
         decisions = cls(set(), {}, {}, set())
         layout = Layout.of(world)
-        space = universe(layout.rules)
+        space = universe(layout.rules, watches=world.watches)
         for user in space.users:
             for request in space.requests:
                 both = user.rules & request.rules

@@ -136,10 +136,11 @@ def _blockers(configuration: Configuration, finding: Finding) -> Iterator[Differ
         yield Difference(finding.rule, "false claim", f"{name}: something named comes later: {finding.message}")
     named = [*map(server.rules_of, others), *(rules_of_part(own, part) for part in parts)]
     rules = rules_of_part(own, field)
-    if not is_covered(rules, [rule for blocker in named for rule in blocker]):
+    if not is_covered(rules, [rule for blocker in named for rule in blocker], watches=configuration.watches):
         yield Difference(finding.rule, "false claim", f"{name}: more is needed to cover {field}: {finding.message}")
     for at in range(len(named)):
-        if is_covered(rules, [rule for blocker in (*named[:at], *named[at + 1 :]) for rule in blocker]):
+        fewer = [rule for blocker in (*named[:at], *named[at + 1 :]) for rule in blocker]
+        if is_covered(rules, fewer, watches=configuration.watches):
             yield Difference(finding.rule, "false claim", f"{name}: less is needed to cover {field}: {finding.message}")
 
 
@@ -158,7 +159,7 @@ def _is_explained(configuration: Configuration, part: tuple[str, str], findings:
     inside = [finding for finding in findings if finding.rule in EXPLAINING and name_of(finding) == name]
     if field != "metadata.name":
         inside = [finding for finding in inside if (finding.field or "").startswith(f"{field}.")]
-    return bool(inside) and matches_nothing(flow_schemas(configuration)[name], field)
+    return bool(inside) and matches_nothing(flow_schemas(configuration)[name], field, watches=configuration.watches)
 
 
 def _ties(configuration: Configuration, true: Claims, findings: Sequence[Finding]) -> Iterator[Difference]:

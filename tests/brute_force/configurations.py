@@ -21,8 +21,10 @@ T = TypeVar("T")
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/oracle/releases/defaults.jsonl"
 GROUP = "flowcontrol.apiserver.k8s.io"
-RELEASES = {"1.36": "v1", "1.29": "v1", "1.25": "v1beta2"}
+RELEASES = {"1.36": "v1", "1.29": "v1", "1.25": "v1beta2", "1.20": "v1beta1"}
 """Target releases with different built-in FlowSchemas, and the API version of the manifests."""
+FIRST_WITH_WATCHES = "1.22"
+"""The first release that classifies watches."""
 
 LOW = (2, 3, 50, 99, 100, 101, 150, 200, 300, 400, 450, 500)
 HIGH = (501, 799, 800, 850, 899, 900, 950, 1000, 2000, 5000, 8999, 9000, 9500, 9900, 9950, 10000)
@@ -118,6 +120,11 @@ class Configuration(NamedTuple):
     """Manifests that are read as context (`--context`) and have no findings."""
 
     @property
+    def watches(self) -> bool:
+        """Whether the server classifies watches."""
+        return self.kubernetes >= FIRST_WITH_WATCHES
+
+    @property
     def objects(self) -> tuple[Manifest, ...]:
         """The manifests and the context."""
         return (*self.context, *self.manifests)
@@ -138,7 +145,7 @@ def manifest(kind: str, name: str, spec: dict[str, Any], release: str) -> Manife
 def configuration(seed: int | str) -> Configuration:
     """Generate a configuration of 1 to 6 FlowSchemas, sometimes of 11, with 1 to 3 rules each."""
     random = Random(f"configuration {seed}")
-    kubernetes = random.choice(("1.36", "1.36", "1.29", "1.25"))
+    kubernetes = random.choice(("1.36", "1.36", "1.29", "1.25", "1.20"))
     complete, manifests = random.random() < 0.5, _manifests(random, kubernetes)
     share = random.choice((0, 0, 0, 0.3))
     context = [manifest for manifest in manifests if random.random() < share]

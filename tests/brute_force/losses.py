@@ -60,7 +60,7 @@ def _loss(world: World, redefined: int, original: int) -> Iterator[Loss]:
     before = sum(layout.rules_of[at] for at in restored)
     levels = [server.level_of(schema) for schema in world.schemas]
     kept = {levels[redefined], levels[original], "exempt"}
-    space = universe(layout.rules)
+    space = universe(layout.rules, watches=world.watches)
     for user in filter(lambda user: user.is_usual, space.users):
         for request in filter(lambda request: request.is_usual, space.requests):
             both = user.rules & request.rules
@@ -91,7 +91,10 @@ def captured_methods(configuration: Configuration) -> dict[tuple[str, str], str]
             for index, entry in enumerate(rule.get("nonResourceRules") or []):
                 field = f"spec.rules[{number}].nonResourceRules[{index}].verbs"
                 for captor in earlier:
-                    if any(_captures_methods(captor, rule, entry, verbs) for verbs in _named_methods(captor)):
+                    if any(
+                        _captures_methods(captor, rule, entry, verbs, watches=configuration.watches)
+                        for verbs in _named_methods(captor)
+                    ):
                         found.setdefault((server.name_of(schema), field), server.name_of(captor))
     return found
 
@@ -101,13 +104,13 @@ def _named_methods(schema: Manifest) -> list[list[str]]:
     return [entry["verbs"] for entry in entries if entry["verbs"] != ["*"]]
 
 
-def _captures_methods(captor: Manifest, rule: Manifest, entry: Manifest, verbs: list[str]) -> bool:
+def _captures_methods(captor: Manifest, rule: Manifest, entry: Manifest, verbs: list[str], *, watches: bool) -> bool:
     """Return whether a FlowSchema captures all requests of an entry with some of its methods, but not with all methods."""
     methods = [verb for verb in verbs if server.includes(entry["verbs"], verb)]
     if not methods or {*entry["verbs"]} <= {*methods} or (entry["verbs"] != ["*"] and len({*entry["verbs"]}) == 1):
         return False
     part = {"subjects": rule["subjects"], "nonResourceRules": [{**entry, "verbs": methods}]}
-    return is_covered([part], server.rules_of(captor)) and not is_covered([part], [])
+    return is_covered([part], server.rules_of(captor), watches=watches) and not is_covered([part], [], watches=watches)
 
 
 def missed_paths(configuration: Configuration) -> dict[str, str]:

@@ -96,7 +96,7 @@ def outsider_claims(config: Configuration) -> OutsiderClaims:
     claims = OutsiderClaims({}, {})
     if candidates:
         layout = Layout.of(world)
-        space = universe([*layout.rules, *distinguishing_rules(config)])
+        space = universe([*layout.rules, *distinguishing_rules(config)], watches=config.watches)
         for user in space.users:
             for request in space.requests:
                 both = user.rules & request.rules

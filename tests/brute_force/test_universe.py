@@ -172,3 +172,23 @@ def test_requests_that_no_server_classifies_are_left_out(request_: Request, poss
 )
 def test_usual_users(name: str, groups: set[str], usual: bool) -> None:
     assert is_usual(User(name, frozenset({*groups, "system:authenticated"}))) is usual
+
+
+def test_only_some_servers_classify_watches() -> None:
+    rules = [
+        {
+            "subjects": [{"kind": "Group", "group": {"name": "*"}}],
+            "resourceRules": [
+                {"verbs": [verb], "apiGroups": ["*"], "resources": ["pods"], "namespaces": ["*"]}
+                for verb in ("watch", "list")
+            ],
+            "nonResourceRules": [{"verbs": ["watch", "get"], "nonResourceURLs": ["/x"]}],
+        }
+    ]
+    verbs = {
+        watches: {request.request.verb for request in universe(rules, watches=watches).requests}
+        for watches in (True, False)
+    }
+    assert "watch" in verbs[True]
+    assert "watch" not in verbs[False]
+    assert {configuration(seed).watches for seed in range(20)} == {True, False}

@@ -96,8 +96,9 @@ class Universe(NamedTuple):
     requests: tuple[RequestClass, ...]
 
 
-def universe(rules: Sequence[Manifest]) -> Universe:
-    return Universe(tuple(rules), tuple(user_classes(rules)), tuple(request_classes(rules)))
+def universe(rules: Sequence[Manifest], *, watches: bool = True) -> Universe:
+    """Return the classes of users and requests that the rules distinguish, with watches if the server classifies them."""
+    return Universe(tuple(rules), tuple(user_classes(rules)), tuple(request_classes(rules, watches=watches)))
 
 
 # --- users ------------------------------------------------------------------------------------------------------------
@@ -208,12 +209,12 @@ def _matches_group(subject: Manifest, group: str) -> bool:
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def request_classes(rules: Sequence[Manifest]) -> Iterator[RequestClass]:
+def request_classes(rules: Sequence[Manifest], *, watches: bool) -> Iterator[RequestClass]:
     for member, examples in (("resourceRules", resource_requests), ("nonResourceRules", non_resource_requests)):
         entries = [entry for rule in rules for entry in rule.get(member) or []]
         spans = list(_spans(len(rule.get(member) or []) for rule in rules))
         seen = set()
-        for mask, request in examples(entries):
+        for mask, request in examples(entries, watches=watches):
             firsts = tuple(_first_bit(mask, span) for span in spans)
             usual = is_usual_request(request)
             if (firsts, usual) not in seen:
@@ -221,7 +222,7 @@ def request_classes(rules: Sequence[Manifest]) -> Iterator[RequestClass]:
                 yield RequestClass(request, firsts, _mask_of(firsts), usual)
 
 
-def resource_requests(entries: Sequence[Manifest]) -> Iterator[tuple[int, Request]]:
+def resource_requests(entries: Sequence[Manifest], *, watches: bool) -> Iterator[tuple[int, Request]]:
     """Return possible resource requests by the bit mask of the matching entries, one request for each mask."""
 
     def values(member: str, *fresh: str) -> list[str]:
@@ -241,12 +242,12 @@ def resource_requests(entries: Sequence[Manifest]) -> Iterator[tuple[int, Reques
     ):
         mask, request = a & b & c & d, Request(True, verb, group, resource, namespace)
         kind = mask, is_usual_request(request)
-        if kind not in seen and is_possible(request):
+        if kind not in seen and is_possible(request, watches=watches):
             seen.add(kind)
             yield mask, request
 
 
-def non_resource_requests(entries: Sequence[Manifest]) -> Iterator[tuple[int, Request]]:
+def non_resource_requests(entries: Sequence[Manifest], *, watches: bool) -> Iterator[tuple[int, Request]]:
     """Return possible non-resource requests by the bit mask of the matching entries, one request for each mask."""
     mentioned = [verb for entry in entries for verb in entry["verbs"]]
     verbs = masks(
@@ -260,7 +261,7 @@ def non_resource_requests(entries: Sequence[Manifest]) -> Iterator[tuple[int, Re
     )
     seen = set()
     for (verb, a), (path, b) in itertools.product(verbs.items(), paths.items()):
-        if a & b not in seen and is_possible(request := Request(False, verb, path=path)):
+        if a & b not in seen and is_possible(request := Request(False, verb, path=path), watches=watches):
             seen.add(a & b)
             yield a & b, request
 
@@ -282,9 +283,10 @@ def is_usual_request(request: Request) -> bool:
     return not request.namespace or (request.api_group, name) not in CLUSTER_SCOPED
 
 
-def is_possible(request: Request) -> bool:
+def is_possible(request: Request, *, watches: bool = True) -> bool:
     """Return whether an HTTP request with these attributes exists and API Priority and Fairness classifies it."""
-    return request.is_classified and server.parse_request(*http(request)) == request
+    is_classified = request.is_classified and (watches or request.verb != "watch")
+    return is_classified and server.parse_request(*http(request)) == request
 
 
 def http(request: Request) -> tuple[str, str]:
