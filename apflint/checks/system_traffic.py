@@ -458,6 +458,7 @@ def _find_places_to_widen(schema: FlowSchema, request: RequestDigest) -> list[Pl
 
 def _find_system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSchema]) -> _SystemUsers:
     """Return the system users of every cluster and of `protected`, and the nodes and accounts that `schemas` name."""
+    from apflint.proofs.request_space import SYSTEM_PREFIX, is_authentic_user
     from apflint.proofs.vocabulary import first_unmentioned
 
     rules_of: defaultdict[str, list[tuple[Document, int]]] = defaultdict(list)
@@ -466,7 +467,8 @@ def _find_system_users(schemas: Iterable[FlowSchema], protected: Iterable[FlowSc
             rules_of[user].append((schema.document, rule))
     node = first_unmentioned((f"{NODE_PREFIX}node-1",), rules_of, f"{NODE_PREFIX}node-{{}}")
     account = first_unmentioned((_KUBE_SYSTEM + name for name in _ACCOUNTS), rules_of, f"{_KUBE_SYSTEM}app-{{}}")
-    needed = (user for schema in protected for _, user in _named_users(schema) if user.startswith("system:"))
+    named_users = (user for schema in protected for _, user in _named_users(schema))
+    needed = (user for user in named_users if user.startswith(SYSTEM_PREFIX) and is_authentic_user(user))
     common = tuple(dict.fromkeys((ANONYMOUS, node, *_CONTROL_PLANE, account, *needed)))
     first: dict[tuple[bool, frozenset[tuple[Document, int]]], str] = {}
     for user, rules in rules_of.items():

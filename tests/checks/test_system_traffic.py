@@ -574,6 +574,25 @@ def test_live_redefinition_loses_requests() -> None:
     assert full_text(found) == full_text(expected)
 
 
+def test_users_whom_authentication_never_reports_lose_nothing() -> None:
+    """`system:serviceaccount:ci` is no user name. The running FlowSchema matches no other user, so it has no requests to lose."""
+    running = flow_schema(
+        "kube-controller-manager",
+        "leader-election",
+        850,
+        subjects=[user("system:serviceaccount:ci")],
+        resources=[ALL],
+        paths=[PATHS],
+    )
+    manager = [user("system:kube-controller-manager")]
+    redefined = flow_schema("kube-controller-manager", "workload-high", 850, subjects=manager, paths=[PATHS])
+    assert not findings(redefined, context=(running,), only="APF517")
+    running["spec"]["rules"][0]["subjects"] = [user("system:serviceaccount:ci:runner")]
+    (found,) = findings(redefined, context=(running,), only="APF517")
+    assert found.example is not None
+    assert found.example.endswith("--as system:serviceaccount:ci:runner")
+
+
 def test_requests_for_nodes_in_a_namespace_are_no_capture() -> None:
     """In the namespace, system-node-high matches only `nodes`, which no client requests there, and leases."""
     everything = {
