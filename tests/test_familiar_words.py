@@ -45,6 +45,10 @@ def test_every_word_leads_to_something_that_exists() -> None:
         ("limits --dry-run", "limits has no option --dry-run. Try"),
         ("get pods --as alice", 'unknown command "get". Did you mean "explain"?'),
         ("check --exclude-rule APF501", 'check has no option --exclude-rule. Did you mean "--ignore"?'),
+        ("auth can-i list pods", 'unknown command "auth". Did you mean "explain"?'),
+        ("check --level error", 'check has no option --level. Did you mean "--fail-on"?'),
+        ("check --fix-only", 'check has no option --fix-only. Did you mean "--fix"?'),
+        ("limits --seats 300", 'limits has no option --seats. Did you mean "--server-concurrency"?'),
         ("check --warn-only", 'check has no option --warn-only. Did you mean "--exit-zero"?'),
         ("explain get pods --serviceaccount a", 'Did you mean "--as"?'),
         ("check --formt json", 'check has no option --formt. Did you mean "--format"?'),
@@ -90,3 +94,24 @@ def test_prefix_of_rule_ids_lists_the_rules(capsys: pytest.CaptureFixture[str]) 
     assert "APF305  " not in printed
     assert run(["rule", "APF12"]) == 2
     assert 'Unknown rule "APF12"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["explain APF501", "explain rule APF501", "explain APF501 --as alice"])
+def test_explain_of_a_rule_names_the_command(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(line.split()) == 2
+    assert capsys.readouterr().err == 'apflint: "APF501" is a rule, and not a request: see apflint rule APF501\n'
+
+
+def test_numbers_are_not_described_in_words_of_programming() -> None:
+    program: Any = typer.main.get_command(app)
+    context = typer.Context(program)
+    params = [param for command in COMMANDS for param in program.get_command(context, command).params]
+    assert [param.opts for param in params if param.type.name.startswith(("integer", "float"))] == []
+
+
+@pytest.mark.parametrize(
+    "line", ["simulate a.yaml --seed x", "replay a.log --top x", "shards --queues x --hand-size 2"]
+)
+def test_what_is_no_integer(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(line.split()) == 2
+    assert '"x" is not an integer. Try' in capsys.readouterr().err

@@ -63,6 +63,15 @@ def parse_number(text: str | float) -> float:
         raise UserError(f'"{text}" is not a number, such as 0.5 or 50%') from error
 
 
+def parse_integer(text: str | int) -> int:
+    """Parse an integer. Raises UserError for other text."""
+    if isinstance(text, int):  # typer also parses default values
+        return text
+    if not re.fullmatch(r"[+-]?\d{1,20}", text.strip(), re.ASCII):
+        raise UserError(f'"{text}" is not an integer')
+    return int(text)
+
+
 def parse_seats(text: str) -> int:
     """Parse the seats of an API server: an integer, or the values of both inflight flags, such as `400+200`.
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import chain, islice
+from itertools import islice
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, TypeVar
 
-from apflint.budgets import MAX_FILE_BYTES
+from apflint.budgets import MAX_LINES_WITHOUT_EVENTS
 from apflint.errors import UserError
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.output.explain import REPEATED_FIELDS, reasons_json, request_json
 from apflint.output.json_text import SCHEMA
 from apflint.output.sanitize import sanitize_json
 from apflint.requests.envelopes import strip_timestamp, unwrap_list
-from apflint.requests.json_lines import describe_json_error, read_json_values
+from apflint.requests.json_lines import NO_EVENTS, describe_json_error, join_first_value, read_json_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,30 +56,20 @@ def explain_lines(
     `configuration` describes the sources of the configuration.
     """
     writer = LineExplainer(explainer, read, reasons=reasons, logged=logged, configuration=configuration)
-    batches = iter(batches)
-    head: list[list[bytes]] = []
-    for batch in batches:
-        head.append(batch)
-        first = next((line for line in batch if line.strip()), None)
-        if first is None:
-            continue
-        if _is_beginning(first):  # a JSON value over several lines
-            size = 0
-            for more in batches:
-                head.append(more)
-                size += sum(map(len, more))
-                if size > MAX_FILE_BYTES:  # too large for one value: probably a log whose first line is cut
-                    break
-            else:
-                text = b"\n".join(chain.from_iterable(head)).decode("utf-8", "replace")
-                head.clear()
-                yield from writer.flush(writer.explain_text(1, text))
-                return
-        break
-    number = 1
-    for batch in chain(head, batches):
-        yield from writer.flush(writer.explain_batch(number, batch))
+    number, missed = 1, 0
+    for batch in join_first_value(batches):
+        if isinstance(batch, str):
+            yield from writer.flush(writer.explain_text(1, batch))
+            return
+        missed += len(batch)
+        for answers, rejected in writer.flush(writer.explain_batch(number, batch)):
+            if answers.count("\n") > len(rejected):
+                missed = 0
+            yield answers, rejected
         number += len(batch)
+        if logged is not None and missed > MAX_LINES_WITHOUT_EVENTS:
+            yield from writer.flush(iter([writer.reject(number, NO_EVENTS)]))
+            return
 
 
 class _Memory(dict[_Key, str]):
@@ -152,7 +142,7 @@ class LineExplainer:
             if not text or text.isspace() or text.startswith("\ufeff") or strip_timestamp(text) is not text:
                 yield from self.explain_text(number, text)
             else:
-                yield self._reject(number, describe_json_error(error))
+                yield self.reject(number, describe_json_error(error))
             return
         if not isinstance(value, dict) or unwrap_list(value) is not value:
             del value  # `explain_text` parses the list again, and memory must not contain two copies
@@ -164,7 +154,7 @@ class LineExplainer:
             # reasons, the input is not audit events, so equal requests are equal lines.
             answer = self._explain(request) if self._reasons else self._encode(request)
         except UserError as error:
-            yield self._reject(number, str(error))
+            yield self.reject(number, str(error))
             return
         self._by_line.add(line, answer, len(line) + len(answer))
         yield answer
@@ -179,7 +169,7 @@ class LineExplainer:
                     continue
                 except UserError as problem:
                     error = str(problem)
-            yield self._reject(number + value.line - 1, error)
+            yield self.reject(number + value.line - 1, error)
 
     def _explain(self, request: Request) -> str:
         answer = self._by_request.get(request)
@@ -188,7 +178,8 @@ class LineExplainer:
             self._by_request.add(request, answer, len(answer))
         return answer
 
-    def _reject(self, number: int, reason: str) -> str:
+    def reject(self, number: int, reason: str) -> str:
+        """Return the answer to a line without a request, and keep the line for `flush`."""
         self.rejected.append((number, reason))
         return f'{{{self._head}, "error": {encode_basestring_ascii(reason)}, "inputLine": {number}}}\n'
 
@@ -213,13 +204,3 @@ class LineExplainer:
         if self._reasons:
             members.append(_encode(reasons_json(explanation))[1:-1])
         return f"{{{', '.join(members)}}}\n"
-
-
-def _is_beginning(line: bytes) -> bool:
-    """Return whether a line is the beginning of a JSON value: parsing fails only at the end of the line."""
-    text = line.decode("utf-8", "replace").strip()
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return isinstance(error, json.JSONDecodeError) and error.pos >= len(text)
-    return False

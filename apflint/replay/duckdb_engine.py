@@ -34,6 +34,7 @@ from apflint.replay.reduction import (
 from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.requests.list_options import LIST_VERBS
 from apflint.sources.audit_logs import find_compression, is_complete_zstandard, locate
+from apflint.sources.reading import open_without_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -365,7 +366,7 @@ def _locate(file: AuditLogFile) -> str | None:
 def _find_compression(path: str) -> str | None:
     """Return the compression of a file, or None if it cannot be read completely. Python reports the problem."""
     try:
-        with open(path, "rb") as stream:
+        with open(path, "rb", opener=open_without_waiting) as stream:
             compression = find_compression(stream)
             # DuckDB would silently omit the end.
             return None if compression == "zstd" and not is_complete_zstandard(stream) else compression

@@ -31,7 +31,7 @@ from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.replay.uri_namespace import find_namespace
 from apflint.requests.envelopes import find_server, is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.http_log import require_not_logged_request
-from apflint.requests.json_lines import describe_json_error
+from apflint.requests.json_lines import NO_EVENTS, describe_json_error
 from apflint.sources.audit_logs import Block, read_blocks
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class EventReader:
             else:  # an item of a list is unreadable on its own
                 useless += max(number - first, self.coverage.unreadable - unreadable)
             if useless > MAX_LINES_WITHOUT_EVENTS:
-                reason = f"more than {MAX_LINES_WITHOUT_EVENTS:,} consecutive lines are not audit events: the rest of the file is not read"
+                reason = NO_EVENTS
                 self.coverage.damaged.append(Unreadable(file.name, number, reason))
                 break
             if max_bytes is not None and size >= max_bytes:

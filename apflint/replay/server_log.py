@@ -76,10 +76,14 @@ class ServerLogReport(NamedTuple):
 
 
 def is_server_log(file: AuditLogFile) -> bool:
-    """Return whether a file is kube-apiserver's own log: its first lines have a request. Streams cannot be read twice."""
-    if file.inode is None or is_url(file.path):
+    """Return whether a file is kube-apiserver's own log: its first lines have a request.
+
+    Of a stream, only the beginning is searched that `read_beginning` has read, because streams cannot be read twice.
+    """
+    if is_url(file.path) or (file.inode is None and file.rest is None):
         return False
-    lines = (line for block in read_blocks(file) for line in block.data.split(b"\n"))
+    sample = file if file.rest is None else file._replace(rest=iter(()))
+    lines = (line for block in read_blocks(sample) for line in block.data.split(b"\n"))
     for line in islice(lines, _SAMPLE_LINES):
         if _AUDIT_MARK in line:
             return False

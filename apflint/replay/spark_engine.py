@@ -22,6 +22,7 @@ from apflint.replay.python_engine import EventReader, SqliteDatabase, is_mostly_
 from apflint.replay.reduction import IS_REQUEST, ODD, STAGES, is_ambiguous, read_key, reduce_events
 from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.sources.audit_logs import AuditLogFile, find_compression, is_url
+from apflint.sources.reading import open_without_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -157,7 +158,7 @@ def _is_readable(file: AuditLogFile) -> bool:
     if file.inode is None:
         return False
     try:
-        with open(file.path, "rb") as stream:
+        with open(file.path, "rb", opener=open_without_waiting) as stream:
             compression = find_compression(stream)
     except OSError:
         return False

@@ -9,11 +9,15 @@ from apflint.evaluate.authentication import complete_groups, has_fixed_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.envelopes import unwrap_event
-from apflint.requests.json_lines import get_string, get_strings, require_object
+from apflint.requests.json_lines import NOT_EVENT, get_string, get_strings, require_object
 from apflint.requests.request import METHOD_OF_VERB, Request, make_resource_info
 
 if TYPE_CHECKING:
     from apflint.evaluate.requestinfo import RequestInfo
+
+
+_FIELDS = frozenset(("kind", "user", "impersonatedUser", "verb", "requestURI", "objectRef"))
+"""Fields of which an audit event has at least one."""
 
 
 def parse_event(value: object) -> Request:
@@ -25,6 +29,8 @@ def parse_event(value: object) -> Request:
     not read bodies. Raises UserError if `value` is not an audit event with a readable request.
     """
     event = require_object(unwrap_event(value), "an audit event")
+    if _FIELDS.isdisjoint(event):
+        raise UserError(f'{NOT_EVENT}it has neither "user" nor "verb", "requestURI" or "objectRef"')
     kind = event.get("kind", "Event")
     if kind != "Event" or not str(event.get("apiVersion", "audit.k8s.io/v1")).startswith("audit.k8s.io/"):
         found = " ".join(map(str, filter(None, (event.get("apiVersion"), kind))))

@@ -6,6 +6,7 @@ import json
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from apflint.budgets import MAX_AUDIT_VALUE_BYTES, MAX_LINES_WITHOUT_EVENTS
 from apflint.errors import UserError
 from apflint.evaluate.authentication import AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, complete_groups
 from apflint.evaluate.match import UserInfo
@@ -16,13 +17,21 @@ from apflint.requests.envelopes import is_other_log, strip_timestamp, unwrap_eve
 from apflint.requests.request import Request, describe_group, make_resource_info
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+_MAX_EMPTY_BATCHES = 8
+"""Number of batches of empty lines before the first value of a text. A batch has up to 512 KiB."""
 _JSON_TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
 
 NOT_JSON = "this is not JSON: "
 """Beginning of the description of text that is not JSON."""
+NOT_EVENT = "this is not an audit event: "
+"""Beginning of the description of JSON without any field of an audit event."""
+NO_EVENTS = (
+    f"more than {MAX_LINES_WITHOUT_EVENTS:,} consecutive lines are not audit events: the rest of the file is not read"
+)
+"""Description of a file that is probably not an audit log."""
 
 
 class JsonValue(NamedTuple):
@@ -48,6 +57,42 @@ def read_json_values(text: str) -> Iterator[JsonValue]:
             return
     for line, part in chain(first_lines, lines):
         yield from _split_list(_read_value(line, part))
+
+
+def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | str]:
+    """Yield the lines of a text. If the text is one JSON value over several lines, yield only the whole text."""
+    batches = iter(batches)
+    head: list[list[bytes]] = []
+    for batch in batches:
+        head.append(batch)
+        first = next((line for line in batch if line.strip()), None)
+        if first is None and len(head) <= _MAX_EMPTY_BATCHES:
+            continue
+        if first is not None and _is_beginning(first):
+            size = 0
+            for more in batches:
+                head.append(more)
+                size += sum(map(len, more))
+                if size > MAX_AUDIT_VALUE_BYTES:  # too large for one value: probably a log whose first line is cut
+                    break
+            else:
+                text = b"\n".join(chain.from_iterable(head))
+                head.clear()
+                yield text.decode("utf-8", "replace")
+                return
+        break
+    yield from head
+    yield from batches
+
+
+def _is_beginning(line: bytes) -> bool:
+    """Return whether a line is the beginning of a JSON value: parsing fails only at the end of the line."""
+    text = line.decode("utf-8", "replace").strip()
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return isinstance(error, json.JSONDecodeError) and error.pos >= len(text)
+    return False
 
 
 def describe_json_error(error: ValueError | RecursionError) -> str:

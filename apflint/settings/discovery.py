@@ -93,6 +93,8 @@ def _read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes 
         raise UserError(f"{path}: a settings file must be a regular file.")
     with open(descriptor, "rb") as file:
         data = file.read(maximum + 1)
+    if data is None:  # /proc/kmsg is a regular file that waits
+        raise UserError(f"{path}: a settings file must be a regular file.")
     return data if len(data) <= maximum else None
 
 

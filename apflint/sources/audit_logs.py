@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
@@ -33,6 +34,7 @@ _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _COMPRESSED_PIECE_BYTES = 1024
 """Number of compressed bytes that are decompressed at once. Zstandard may expand them to 128 KiB for every 4 bytes."""
+_BEGINNING_BYTES = 64 * 1024
 _TEXT_PIECE_BYTES = 512 * 1024
 """Number of decompressed bytes that are passed on at once. The memory of an engine grows with the number of lines in a piece."""
 
@@ -48,6 +50,10 @@ class AuditLogFile(NamedTuple):
     """Device and inode, by which the file is found if it is rotated meanwhile. None for streams."""
     size: int = 0
     """Size in bytes, 0 for streams."""
+    beginning: bytes = b""
+    """The first bytes of a stream, if `read_beginning` has read them."""
+    rest: Iterator[bytes] | None = None
+    """The bytes of the stream after its beginning. None if the beginning was not read."""
 
     @property
     def server(self) -> str:
@@ -127,6 +133,35 @@ def _raise(error: OSError) -> None:
     raise error
 
 
+def read_beginning(file: AuditLogFile) -> AuditLogFile:
+    """Read the beginning of a stream, so that its format can be recognized. Other files are returned unchanged."""
+    if file.inode is not None or is_url(file.path):
+        return file
+    pieces = read_pieces(file.path)
+    beginning = b""
+    try:
+        while len(beginning) < _BEGINNING_BYTES and (piece := next(pieces, b"")):
+            beginning += piece
+    except (OSError, UserError):
+        return file  # reading the events reports the problem
+    return file._replace(beginning=beginning, rest=pieces)
+
+
+def read_log_pieces(path: str) -> Iterator[bytes]:
+    """Yield the bytes of a file or of standard input, decompressed. Raises UserError, with the name of the file."""
+    try:
+        yield from _decompress(read_pieces(path))
+    except OSError as error:
+        raise UserError(f"{path}: {describe_failure(path, error)}") from None
+    except UserError as error:
+        raise UserError(f"{STDIN if path == '-' else path}: {error}") from None
+
+
+def _read_raw(file: AuditLogFile) -> Iterator[bytes]:
+    """Return the bytes of a file, still compressed."""
+    return read_pieces(locate(file)) if file.rest is None else _chain(file.beginning, file.rest)
+
+
 def locate(file: AuditLogFile) -> str:
     """Return the present path of a file. If the file was rotated, return its new path in the same directory.
 
@@ -163,7 +198,7 @@ def read_blocks(file: AuditLogFile) -> Iterator[Block]:
     """
     is_start, parts, size = True, list[bytes](), 0
     try:
-        for piece in _decompress(read_pieces(locate(file))):
+        for piece in _decompress(_read_raw(file)):
             data = piece.removeprefix(b"\xef\xbb\xbf") if is_start else piece
             is_start = False
             end = data.rfind(b"\n") + 1
@@ -195,7 +230,7 @@ def read_blocks(file: AuditLogFile) -> Iterator[Block]:
 def read_text(file: AuditLogFile, max_bytes: int) -> bytes | None:
     """Return the content of a file, decompressed, or None if it is larger than `max_bytes`. Raises UserError, OSError."""
     parts, size = [], 0
-    for piece in _decompress(read_pieces(locate(file))):
+    for piece in _decompress(_read_raw(file)):
         parts.append(piece)
         size += len(piece)
         if size > max_bytes:
@@ -267,8 +302,10 @@ def _decompress_stream(pieces: Iterator[bytes], new: Any, failure: type[Exceptio
 
 
 def find_compression(stream: BinaryIO) -> str:
-    """Return the compression of an open file in DuckDB's words: `gzip`, `zstd` or `none`."""
-    start = stream.read(4)
+    """Return the compression of an open file in DuckDB's words: `gzip`, `zstd` or `none`. Raises OSError if it waits."""
+    start: bytes | None = stream.read(4)
+    if start is None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
     return "gzip" if start.startswith(_GZIP) else "zstd" if start == _ZSTANDARD else "none"
 
 

@@ -6,7 +6,7 @@ import gzip
 import io
 import os
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_METRICS_BYTES
 from apflint.doctor.snapshot import is_server_file, parse_part
@@ -62,8 +62,7 @@ def _decode(data: bytes) -> str:
 def _read_start(path: str) -> bytes:
     """Return the start of a file, uncompressed as far as possible: an incomplete file is not ignored, but an error."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(_START_BYTES)
+        data = next(read_pieces(path), b"")[:_START_BYTES]
     except OSError as error:
         raise UserError(f"{path}: {describe_failure(path, error)}") from None
     if not data.startswith(_GZIP):
@@ -77,11 +76,13 @@ def _read_start(path: str) -> bytes:
 def _read(path: str) -> bytes:
     """Return the bytes of a file or of standard input, uncompressed."""
     try:
-        data = _read_stream() if path == "-" else _read_file(path, MAX_METRICS_BYTES + 1)
+        data = _read_at_most(path, MAX_METRICS_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise UserError(f"{path}: the compressed file is incomplete or damaged: save it again") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: {describe_failure(path, error)}") from None
+    except UserError as error:  # standard input is closed, or the file is a pipe or a device
+        raise UserError(f"{'<stdin>' if path == '-' else path}: {error}") from None
     if len(data) > MAX_METRICS_BYTES:
         raise UserError(
             f"{path}: more than {MAX_METRICS_BYTES >> 20} MiB. Keep only the lines that are needed: grep -E"
@@ -90,28 +91,17 @@ def _read(path: str) -> bytes:
     return data
 
 
-def _read_stream() -> bytes:
-    """Return the bytes of standard input, uncompressed. Stop after one byte more than the bound."""
-    limit = MAX_METRICS_BYTES + 1
+def _read_at_most(path: str, limit: int) -> bytes:
+    """Return the bytes of a file or of standard input, uncompressed, but at most `limit` bytes."""
     pieces: list[bytes] = []
     size = 0
-    for piece in read_pieces("-"):
+    for piece in read_pieces(path):
         pieces.append(piece)
         size += len(piece)
         if size >= limit:
             break
-    with io.BufferedReader(io.BytesIO(b"".join(pieces))) as file:
-        return _uncompress(file, limit)
-
-
-def _read_file(path: str, size: int) -> bytes:
-    with open(path, "rb") as file:
-        return _uncompress(file, size)
-
-
-def _uncompress(file: io.BufferedReader[Any], size: int) -> bytes:
-    """Return the first `size` bytes of a file, uncompressed if it is a gzip file. A small gzip file can become large."""
-    if not file.peek(len(_GZIP)).startswith(_GZIP):
-        return file.read(size)
-    with gzip.GzipFile(fileobj=file) as compressed:
-        return compressed.read(size)
+    data = b"".join(pieces)
+    if not data.startswith(_GZIP):
+        return data[:limit]
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as compressed:
+        return compressed.read(limit)  # a small file can become large

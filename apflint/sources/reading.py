@@ -72,15 +72,12 @@ def read_file(file: FoundFile) -> bytes | Unreadable:
     try:
         if file.path == "-" or is_stream(file.path):
             return _read_stream(file.path)
-        mode = os.stat(file.path).st_mode  # before opening, because opening some devices has effects
-        if not stat.S_ISREG(mode):
-            return _refuse_type(mode)
-        descriptor = os.open(file.path, _OPEN_FLAGS | _NON_BLOCKING)
+        descriptor = _open_regular(file.path)
         try:
             return _read_regular(descriptor)
         finally:
             os.close(descriptor)
-    except UserError as error:  # standard input is closed
+    except UserError as error:  # standard input is closed, or the file is a pipe or a device
         return Unreadable(str(error))
     except (OSError, ValueError) as error:
         return Unreadable(describe_failure(file.path, error))
@@ -94,7 +91,8 @@ def open_without_waiting(path: str, flags: int) -> int:
 def read_pieces(path: str) -> Iterator[bytes]:
     """Yield the bytes of a file, or of standard input for `-`, as they arrive.
 
-    Raises OSError if the bytes cannot be read, and UserError if standard input is closed.
+    Raises OSError if the bytes cannot be read. Raises UserError if standard input is closed, and for pipes and devices
+    that the shell has not opened: they may never send or end.
     """
     if path == "-":
         # Not descriptor 0: if standard input was closed, that number may belong to another file by now.
@@ -104,9 +102,24 @@ def read_pieces(path: str) -> Iterator[bytes]:
         while piece := stream.read1(_CHUNK_BYTES):  # available bytes only, so that Ctrl-C works between two pieces
             yield piece
         return
-    with open(path, "rb", buffering=0) as file:
-        while piece := file.read(_CHUNK_BYTES):
+    descriptor = os.open(path, _OPEN_FLAGS) if is_stream(path) else _open_regular(path)
+    try:
+        while piece := os.read(descriptor, _CHUNK_BYTES):
             yield piece
+    finally:
+        os.close(descriptor)
+
+
+def _open_regular(path: str) -> int:
+    """Open a regular file without waiting, and return its descriptor. Raises OSError, and UserError for other files."""
+    mode = os.stat(path).st_mode  # before opening, because opening some devices has effects
+    if stat.S_ISREG(mode):
+        descriptor = os.open(path, _OPEN_FLAGS | _NON_BLOCKING)
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(mode):
+            return descriptor
+        os.close(descriptor)
+    raise UserError(_describe_type(mode))
 
 
 def split_lines(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -163,10 +176,7 @@ def describe_failure(path: str, error: OSError | ValueError) -> str:
 
 
 def _read_regular(descriptor: int) -> bytes | Unreadable:
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        return _refuse_type(status.st_mode)
-    size = status.st_size
+    size = os.fstat(descriptor).st_size
     if size > MAX_FILE_BYTES:
         return _search(descriptor, size)
     data = os.read(descriptor, size + 1)
@@ -213,6 +223,6 @@ def _refuse_size(size: int) -> Unreadable:
     )
 
 
-def _refuse_type(mode: int) -> Unreadable:
+def _describe_type(mode: int) -> str:
     kind = next((name for is_type, name in _FILE_TYPES if is_type(mode)), "not a regular file")
-    return Unreadable(f"This is {kind}. To read the output of a command, pipe it to `-`.")
+    return f"This is {kind}. To read the output of a command, pipe it to `-`."

@@ -23,6 +23,7 @@ from apflint.output.console import Style, count_cells
 from apflint.output.explain import explanation_json, render_explanation
 from apflint.output.explain_lines import LineExplainer, explain_lines
 from apflint.releases import parse_release
+from apflint.requests import json_lines
 from apflint.requests.json_lines import parse_record
 from apflint.requests.request import parse_http
 from apflint.requests.words import parse_command_line, parse_words
@@ -598,7 +599,7 @@ def test_uids_of_response_headers_are_named(capsys: pytest.CaptureFixture[str]) 
         (["explain", "list", "pods", "--as", "a", "--event", "e"], "cannot be combined: name one request"),
         (["explain", "--requests", "-", "-f", "-"], "standard input cannot be both the manifests and the requests"),
         (["explain", "--requests", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory"),
-        (["explain", "--requests", "."], ".: Is a directory"),
+        (["explain", "--requests", "."], ".: This is a directory."),
         (["explain", "list", "pods", "--as", "a", "-f", "nowhere"], "nowhere: No such file"),
         (["explain", "list", "pods", "--as", "a", "--kubernetes", "1.99"], '"1.99" is too new'),
         (["explain", "list", "pods", "--as", "a", "--server-concurrency", "0"], "is not an integer from 1 to"),
@@ -705,7 +706,7 @@ def test_caches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_log_that_starts_within_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first line looks like the start of a value of several lines, which never ends."""
-    monkeypatch.setattr(lines, "MAX_FILE_BYTES", 2 * len(LINE))
+    monkeypatch.setattr(json_lines, "MAX_AUDIT_VALUE_BYTES", 2 * len(LINE))
     first, *others = replies(b'{"user":\n', *[LINE] * 5)
     assert first.keys() == {"schema", "configuration", "error", "inputLine"}
     assert [other["flowSchema"] for other in others] == ["global-default"] * 5
@@ -713,7 +714,7 @@ def test_log_that_starts_within_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
         len(list(explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False))) > 2
     )  # answered as they arrive
-    monkeypatch.setattr(lines, "MAX_FILE_BYTES", 9 * len(LINE))
+    monkeypatch.setattr(json_lines, "MAX_AUDIT_VALUE_BYTES", 9 * len(LINE))
     assert (
         len(list(explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False))) == 1
     )  # all of it may be one value
@@ -785,7 +786,7 @@ def test_requests_from_standard_input(capsys: pytest.CaptureFixture[str], monkey
     assert capsys.readouterr().out.count('"flowSchema": "global-default"') == 3
     monkeypatch.setattr(sys, "stdin", None)
     assert run(["explain", "--requests", "-"]) == 2
-    assert capsys.readouterr() == ("", "apflint: Standard input is closed. Connect it to a pipe or a file.\n")
+    assert capsys.readouterr() == ("", "apflint: <stdin>: Standard input is closed. Connect it to a pipe or a file.\n")
 
 
 def test_number_with_thousands_of_digits_is_not_a_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

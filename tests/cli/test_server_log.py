@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,13 +24,14 @@ from apflint.requests.logged_comparison import LoggedComparer
 from apflint.sources.audit_logs import find_audit_logs
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from syrupy.assertion import SnapshotAssertion
 
 FIXTURES = ROOT / "fixtures" / "server-log"
 LINES = (FIXTURES / "httplog.txt").read_text("utf-8").splitlines()
 SERVER = ["-f", "objects.json", "--kubernetes", "1.36", "--server-concurrency", "30", "--isolated"]
+BUILT_IN = ["-f", "defaults:1.36", "--isolated"]
 OTHER = "I1123 16:48:35.496585    8743 controller.go:1] starting"
 SOME = [
     next(line for line in LINES if 'apf_fs="reporting"' in line and "resp=429" in line),
@@ -166,7 +169,7 @@ def test_line_among_audit_events(engine: str, tmp_path: Path, capsys: pytest.Cap
         file.write(f"{SOME[0]}\n")
     assert run(["replay", str(path), "--isolated", "--engine", engine]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "audit.log:2: this is a line of kube-apiserver's own log, not an audit event; save such lines" in out
+    assert "audit.log:2: this is a line of kube-apiserver's own log, which does not name the user" in out
 
 
 @pytest.mark.parametrize("format_", ["text", "json"])
@@ -189,3 +192,90 @@ def test_file_with_some_json_has_an_error_for_each_line(
     (tmp_path / "events").write_text(f"{json.dumps(event())}\nb\nc\n", encoding="utf-8")
     assert run(["explain", "--event", "events"]) == 2
     assert [line.split(": ")[1].rpartition(":")[2] for line in capsys.readouterr().err.splitlines()] == ["2", "3"]
+
+
+def pipe_in(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_replay_of_standard_input(
+    compress: Callable[[bytes], bytes], log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in `kubectl logs kube-apiserver-a -n kube-system | apflint replay -`."""
+    assert run(["replay", log, *SERVER]) == 0
+    expected = capsys.readouterr().out.replace(log, "<stdin>")
+    pipe_in(compress(Path(log).read_bytes()), monkeypatch)
+    assert run(["replay", "-", *SERVER]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_beginning_of_a_stream_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_log(tmp_path / "audit.log", [event(auditID=str(number)) for number in range(500)])
+    pipe_in(path.read_bytes(), monkeypatch)
+    assert run(["replay", "-", *BUILT_IN]) == 0
+    assert "500 events of 500 requests" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_lines_of_other_programs_are_counted(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "server.log").write_text(
+        f"{SOME[0]}\ngoroutine 1 [running]\n\tmain.go:3\n{SOME[0]}\n", encoding="utf-8"
+    )
+    assert run(["explain", "--event", str(tmp_path / "server.log"), *BUILT_IN, "--format", output]) == 0
+    printed = capsys.readouterr()
+    assert "error" not in printed.out
+    assert printed.err == ("" if output == "json" else "apflint: 2 lines of the log without a request\n")
+
+
+def test_deprecated_flags_come_before_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "server.log").write_text(f"Flag --x has been deprecated\n{SOME[0]}\n", encoding="utf-8")
+    assert run(["explain", "--event", str(tmp_path / "server.log"), *BUILT_IN]) == 0
+    assert capsys.readouterr().err == "apflint: 1 line of the log without a request\n"
+
+
+@pytest.mark.parametrize("option", ["--since", "--until"])
+def test_times_need_an_audit_log(option: str, log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", log, option, "2026-01-01T00:00:00Z"]) == 2
+    assert f"{option} needs an audit log" in capsys.readouterr().err
+
+
+def test_load_needs_an_audit_log(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "--from-audit", log, *BUILT_IN]) == 2
+    assert (
+        "which does not name the user, and not an audit event. To see what the server logged" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_compressed_audit_log_is_explained(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_log(tmp_path / "audit.log", [event()])
+    (tmp_path / "audit.log.gz").write_bytes(gzip.compress(path.read_bytes()))
+    answers = set()
+    for name in ("audit.log", "audit.log.gz"):
+        assert run(["explain", "--event", str(tmp_path / name), *BUILT_IN, "--format", output]) == 0
+        answers.add(capsys.readouterr().out)
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_some_json_is_not_no_json(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As many lines are events as are not JSON."""
+    path = write_log(tmp_path / "audit.log", [event(), event()])
+    with path.open("a", encoding="utf-8") as file:
+        file.write("a\nb\n")
+    assert run(["explain", "--event", str(path), *BUILT_IN, "--format", output]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert [error.split(": ")[1].rsplit(":", 1)[1] for error in errors] == ["3", "4"]
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_json_of_another_program_is_one_error(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "app.log").write_text('{"level": "info", "msg": "a"}\n' * 3, encoding="utf-8")
+    assert run(["explain", "--event", str(tmp_path / "app.log"), *BUILT_IN, "--format", output]) == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert (
+        "app.log: not a file of audit events, or kube-apiserver's own log: no line is an audit event. Line 1:" in error
+    )

@@ -47,6 +47,43 @@ def test_log_without_events(piece: bytes, tmp_path: Path) -> None:
     assert run.status == 2
 
 
+@pytest.mark.parametrize("output", ["text", "json"])
+@pytest.mark.parametrize("piece", [b"\n", b'{"a":1}\n', b"garbage\n"])
+def test_explaining_a_log_without_events(piece: bytes, output: str, tmp_path: Path) -> None:
+    fill(tmp_path / "audit.log.gz", b"", piece, 100 * MILLION)
+    run = apflint(tmp_path, "explain", "--event", "audit.log.gz", "--isolated", "--format", output)
+    assert run.err.startswith("apflint: audit.log.gz:")
+    assert len(run.err.splitlines()) == 1
+    assert run.status == 2
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_explaining_one_line_of_250_megabytes(output: str, tmp_path: Path) -> None:
+    fill(tmp_path / "audit.log.gz", b'{"a":"', b"x", 250 * MILLION, b'"}\n')
+    run = apflint(tmp_path, "explain", "--event", "audit.log.gz", "--isolated", "--format", output)
+    assert "longer than 32 MiB" in run.err
+    assert run.status == 2
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_memory_does_not_grow_with_a_log(output: str, tmp_path: Path) -> None:
+    """200 MB of equal events, which take a third of the time of different events."""
+    line = json.dumps(
+        {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "verb": "list",
+            "requestURI": "/api/v1/pods",
+            "user": {"username": "alice", "groups": ["system:authenticated"]},
+            "userAgent": "x" * 20_000,
+        }
+    )
+    (tmp_path / "audit.log").write_text(f"{line}\n" * 10_000)
+    run = apflint(tmp_path, "explain", "--event", "audit.log", "--isolated", "--format", output, seconds=4)
+    assert run.out.count("global-default") >= 10_000
+    assert run.status == 0
+
+
 def test_one_value_of_250_megabytes(tmp_path: Path) -> None:
     fill(tmp_path / "audit.json.gz", b"[\n", b'{"a":[1,2,3]},\n', 249 * MILLION, b"{}]\n")
     run = apflint(tmp_path, "replay", "--isolated", "--format", "json", "audit.json.gz", seconds=5)

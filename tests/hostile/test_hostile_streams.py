@@ -337,6 +337,40 @@ def test_streams_that_are_no_baseline(directory: Path) -> None:
             assert len(ended.err.splitlines()) == 1
 
 
+READING = (
+    "check {}",
+    "limits {}",
+    "diff {} good.yaml",
+    "explain list pods --as x --metrics {}",
+    "explain --event {}",
+    "explain --requests {}",
+    "explain --requests {} --format json",
+    "doctor {}",
+    "doctor --metrics {}",
+    "replay {}",
+    "replay --metrics {} audit.log",
+    "simulate {} -f good.yaml",
+    "simulate --from-audit {} -f good.yaml",
+    "test {}",
+    "check --config {} good.yaml",
+    "config --config {}",
+    "check --baseline {} good.yaml",
+)
+"""Commands that read a file, with a place for its name."""
+
+
+@pytest.mark.parametrize("name", ["pipe", "/proc/kmsg"])
+@pytest.mark.parametrize("line", READING)
+def test_no_command_waits_for_a_file(line: str, name: str, directory: Path) -> None:
+    """/proc/kmsg is a regular file that waits for the next message of the kernel."""
+    os.mkfifo(directory / "pipe")
+    (directory / "audit.log").write_text("")
+    isolated = "" if "--config" in line else "--isolated"
+    ended = redirected(directory, f"{line.format(name)} {isolated}", "")
+    assert ended.status == 2
+    assert name in ended.err + ended.out
+
+
 def test_closed_standard_input_and_deleted_directory_are_not_empty_logs(directory: Path) -> None:
     ended = redirected(directory, "replay --isolated -", "<&-")
     assert (ended.status, ended.err) == (

@@ -8,6 +8,7 @@ import os
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,6 @@ from apflint.sources.metrics_files import read_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 METRICS = read_text(LIVE / "0-idle.metrics.txt.gz").encode()
 LEVELS = read_text(LIVE / "0-idle.priority_levels.txt").encode()
@@ -139,12 +139,15 @@ def test_compressed_stream_that_becomes_large(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
 def test_pipe(tmp_path: Path) -> None:
-    """Metrics are read from a pipe, as in `--metrics <(kubectl get --raw /metrics)`."""
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
+    """Metrics are read from a pipe of the shell, as in `--metrics <(kubectl get --raw /metrics)`, and from no other."""
+    reading, writing = os.pipe()
     with ThreadPoolExecutor(1) as executor:
-        executor.submit(path.write_bytes, METRICS)
-        assert kinds(path) == ["metrics"]
+        executor.submit(Path(f"/dev/fd/{writing}").write_bytes, METRICS).add_done_callback(lambda _: os.close(writing))
+        assert kinds(f"/dev/fd/{reading}") == ["metrics"]
+    os.close(reading)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="pipe: This is a named pipe"):
+        read_parts([str(tmp_path / "pipe")])
 
 
 def test_standard_input_is_read_once() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from contextlib import nullcontext
-from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import completers, options
@@ -24,12 +23,13 @@ from apflint.explainer import Explainer, find_name_by_uid
 from apflint.output.configuration import name_configuration, render_configuration
 from apflint.output.explain import clusters_json, explanation_json, render_clusters, render_explanation
 from apflint.output.json_text import SCHEMA, to_json
-from apflint.requests.json_lines import NOT_JSON
+from apflint.requests.json_lines import NO_EVENTS, NOT_EVENT, NOT_JSON
 from apflint.requests.request import COLLECTION_VERBS, Request
 from apflint.requests.words import RequestArguments
+from apflint.sources.audit_logs import read_log_pieces
 from apflint.sources.configuration import list_clusters, read_configurations
 from apflint.sources.discovery import SUFFIXES
-from apflint.sources.reading import read_pieces, split_lines
+from apflint.sources.reading import split_lines
 from apflint.string_formats import check_dns_label
 from apflint.wording import pluralize
 
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 REQUEST = "Request"
 HttpMethod = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
-MAX_SEARCHED_LINES = 1_000
-"""Number of lines of a file in which a request of kube-apiserver's own log is searched, to recognize such a log."""
 MAX_PRINTED_ERRORS = 10
 """Maximum number of rejected input lines whose errors are printed. Further rejected lines are only counted."""
 
@@ -210,7 +208,7 @@ def explain(
         answers = explain_lines(
             explainer,
             parse,
-            split_lines(read_pieces(file)),
+            split_lines(read_log_pieces(file)),
             reasons=reasons,
             logged=None if event is None else _explain_logged_json(explainer, configuration.description),
             configuration=configuration.description,
@@ -252,6 +250,8 @@ def _explain_in_clusters(request: Request, selected: ConfigurationOptions, how: 
 
 def _parse_request(arguments: RequestArguments) -> Request:
     """Return the request. Raises UserError for an invalid request and for a missing user, with one message about both."""
+    if arguments.words and re.fullmatch(r"APF\d{3}", arguments.words[-1]):
+        raise UserError(f'"{arguments.words[-1]}" is a rule, and not a request: see apflint rule {arguments.words[-1]}')
     if arguments.user and not arguments.user.isspace():
         return arguments.to_request()
     advice = "ame the user with --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME"
@@ -311,65 +311,28 @@ def _explain_logged_json(explainer: Explainer, description: str) -> ExplainLogge
     from apflint.requests.logged_comparison import LoggedComparer
 
     comparer = LoggedComparer(explainer.known)
+    is_server_log = False
 
     def explain_line(text: str) -> dict[str, object] | None:
+        nonlocal is_server_log
         request = parse_logged_request(text)
         if request is not None:
+            is_server_log = True
             return name_configuration(logged_json(request, comparer.compare(request)), description)
-        return {} if is_server_log_line(text) else None
+        is_other_line = is_server_log_line(text) or (is_server_log and not text.lstrip().startswith(("{", "[")))
+        return {} if is_other_line else None
 
     return explain_line
 
 
 def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Yield the explanations of the audit events or log lines in a file, each with an empty list of rejected lines.
+    """Yield the explanations of a log as `LogExplainer` does, and then print how many lines are not about requests."""
+    from apflint.output.explain_log import LogExplainer
 
-    For a line without a valid event, yield an empty text, and a list with the line number and the error.
-    """
-    from apflint.requests.audit_event import parse_event
-    from apflint.requests.http_log import parse_logged_request
-    from apflint.requests.json_lines import read_json_values
-
-    text = b"".join(read_pieces(path)).decode("utf-8-sig", "replace")
-    if any(parse_logged_request(line) for line in islice(filter(str.strip, text.split("\n")), MAX_SEARCHED_LINES)):
-        yield from _explain_server_log(explainer, text, how)
-        return
-
-    @lru_cache(maxsize=256)  # most events of an audit log are alike
-    def answer(request: Request) -> str:
-        return render_explanation(explainer.explain(request), how)
-
-    separator = ""
-    for line in read_json_values(text):
-        if line.error is not None:
-            yield "", [(line.line, line.error)]
-            continue
-        try:
-            answered = separator + answer(parse_event(line.value))
-        except UserError as error:
-            yield "", [(line.line, str(error))]
-        else:
-            yield answered, []
-            separator = "\n"
-
-
-def _explain_server_log(explainer: Explainer, text: str, how: Style) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Yield the explanations of the requests in kube-apiserver's own log. Its other lines are only counted."""
-    from apflint.output.logged_request import render_logged
-    from apflint.requests.http_log import parse_logged_request
-    from apflint.requests.logged_comparison import LoggedComparer
-
-    comparer = LoggedComparer(explainer.known)
-    separator, others = "", 0
-    for line in filter(str.strip, text.split("\n")):
-        request = parse_logged_request(line)
-        if request is None:
-            others += 1
-            continue
-        yield separator + render_logged(request, comparer.compare(request), how), []
-        separator = "\n"
-    if others:
-        print_note(f"{pluralize(others, 'line')} of the log without a request")
+    log = LogExplainer(explainer, how)
+    yield from log.explain(split_lines(read_log_pieces(path)))
+    if log.other_lines:
+        print_note(f"{pluralize(log.other_lines, 'line')} of the log without a request")
 
 
 def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]]], *, is_log: bool) -> int:
@@ -379,7 +342,7 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]
     (`is_log`) is an error, because then it is probably the wrong file.
     """
     errors: list[tuple[int, str]] = []
-    error_count = answered = not_json = 0
+    error_count = answered = not_json = unlike = 0
     gc.disable()  # the caches are bounded and free of cycles; collecting them would take a fifth of the time
     try:
         # On a terminal, the answers show the progress.
@@ -387,17 +350,20 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]
             for text, new_errors in answers:
                 sys.stdout.write(text)
                 sys.stdout.flush()  # requests from a pipe are answered at once
-                answered += text.count("\n") if text.startswith("{") else bool(text)  # lines of JSON, or one answer
+                # Lines of JSON, also about errors, or one answer.
+                answered += text.count("\n") - len(new_errors) if text.startswith("{") else bool(text)
                 progress.label = f"Explained {pluralize(answered, 'request')}"
                 errors += new_errors[: MAX_PRINTED_ERRORS - len(errors)]
                 error_count += len(new_errors)
                 not_json += sum(error.startswith(NOT_JSON) for _, error in new_errors)
+                unlike += sum(error.startswith((NOT_JSON, NOT_EVENT, NO_EVENTS)) for _, error in new_errors)
     finally:
         gc.enable()
     name = "<stdin>" if path == "-" else path
-    if error_count > 1 and error_count == not_json and (answered in (0, error_count)):
+    if error_count > 1 and error_count == unlike and not answered:
         what = "audit events, or kube-apiserver's own log" if is_log else "requests"
-        print_note(f"{name}: not a file of {what}: no line is JSON. Line {errors[0][0]}: {errors[0][1]}")
+        why = "no line is JSON" if error_count == not_json else "no line is an audit event"
+        print_note(f"{name}: not a file of {what}: {why}. Line {errors[0][0]}: {errors[0][1]}")
         return ExitCode.ERROR
     for line, error in errors:
         print_note(f"{name}:{line}: {error}")

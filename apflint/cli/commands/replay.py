@@ -29,7 +29,7 @@ from apflint.replay.running import ReplayOptions, compare
 from apflint.replay.running import replay as run_replay
 from apflint.replay.server_log import is_server_log, read_server_logs
 from apflint.replay.statistics import compute_report, stream_requests
-from apflint.sources.audit_logs import find_audit_logs
+from apflint.sources.audit_logs import find_audit_logs, read_beginning
 from apflint.sources.configuration import read_configuration
 from apflint.sources.object_counts import read_object_counts
 from apflint.sources.words import BUILT_IN_PREFIX, LIVE
@@ -107,7 +107,13 @@ def replay(
     by: Annotated[str | None, option(OUTPUT, _BY_HELP, metavar="NAMES")] = None,
     top: Annotated[
         int | None,
-        option(OUTPUT, "Number of groups of --by, and of users of each level.", metavar="N", show_default="10 and 3"),
+        option(
+            OUTPUT,
+            "Number of groups of --by, and of users of each level.",
+            metavar="N",
+            show_default="10 and 3",
+            parser=options.parse_integer,
+        ),
     ] = None,
     each: Annotated[bool, option(OUTPUT, "Print a line of JSON for each request.", "--each")] = False,
     output_format: Annotated[
@@ -151,7 +157,7 @@ def replay(
     if spark_remote and engine != "spark":
         raise UserError("--spark-remote needs --engine spark")
     wanted = ReplayOptions(engine, memory, dimensions, chosen, counts, each=each, spark_remote=spark_remote)
-    files = find_audit_logs(logs, allow_urls=engine == "spark")
+    files = list(map(read_beginning, find_audit_logs(logs, allow_urls=engine == "spark")))
     selected = selected._replace(ignored=frozenset(os.path.realpath(file.path) for file in files))
     is_log_of_server = _is_log_of_server(
         files,
@@ -160,7 +166,8 @@ def replay(
             "--by": by is not None,
             "--each": each,
             "--where": conditions,
-            "--since and --until": since or until,
+            "--since": since,
+            "--until": until,
             "--format html": output_format == "html",
         },
     )

@@ -44,10 +44,12 @@ DEFAULT_MAX_QUEUES = 1024
 )
 def shards(
     queues: Annotated[
-        int | None, option(TABLE, "Number of queues of the priority level (the deck).", metavar="Q")
+        int | None,
+        option(TABLE, "Number of queues of the priority level (the deck).", metavar="Q", parser=options.parse_integer),
     ] = None,
     hand_size: Annotated[
-        int | None, option(TABLE, "Number of queues that a flow is dealt (its hand).", metavar="H")
+        int | None,
+        option(TABLE, "Number of queues that a flow is dealt (its hand).", metavar="H", parser=options.parse_integer),
     ] = None,
     elephants: Annotated[
         str | None,
@@ -72,7 +74,13 @@ def shards(
     ] = None,
     max_queues: Annotated[
         int | None,
-        option(RECOMMENDATION, "Maximum number of queues.", metavar="Q", show_default=str(DEFAULT_MAX_QUEUES)),
+        option(
+            RECOMMENDATION,
+            "Maximum number of queues.",
+            metavar="Q",
+            show_default=str(DEFAULT_MAX_QUEUES),
+            parser=options.parse_integer,
+        ),
     ] = None,
     sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     output_format: options.Format = "text",

@@ -112,7 +112,7 @@ def simulate(
             parser=options.parse_number,
         ),
     ] = 1.0,
-    seed: Annotated[int, option(LOAD, "Start of the random numbers.", metavar="N")] = 1,
+    seed: Annotated[int, option(LOAD, "Start of the random numbers.", metavar="N", parser=options.parse_integer)] = 1,
     output_format: Annotated[
         Literal["text", "json", "markdown", "html"], option(OUTPUT, "Output format; html has charts.", "--format")
     ] = "text",

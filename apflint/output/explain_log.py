@@ -1,0 +1,99 @@
+"""Explanations of the requests in an audit log, or in kube-apiserver's own log, as text."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from apflint.budgets import MAX_LINES_WITHOUT_EVENTS
+from apflint.errors import UserError
+from apflint.output.explain import render_explanation
+from apflint.output.logged_request import render_logged
+from apflint.requests.audit_event import parse_event
+from apflint.requests.http_log import is_server_log_line, parse_logged_request
+from apflint.requests.json_lines import NO_EVENTS, NOT_JSON, join_first_value, read_json_values
+from apflint.requests.logged_comparison import LoggedComparer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.explainer import Explainer
+    from apflint.output.console import Style
+    from apflint.requests.request import Request
+
+MAX_DOUBTFUL_LINES = 1_000
+"""Maximum number of lines before the first request that can be other lines of kube-apiserver's own log."""
+
+
+class LogExplainer:
+    """Explains the lines of a log. `other_lines` counts the lines of kube-apiserver's own log without a request."""
+
+    def __init__(self, explainer: Explainer, style: Style) -> None:
+        self._comparer = LoggedComparer(explainer.known)
+        self._style = style
+        self._is_first = True
+        self._is_server_log = False
+        self._doubtful: list[tuple[int, str]] = []
+        self.other_lines = 0
+
+        @lru_cache(maxsize=256)  # most events of an audit log are alike
+        def answer(request: Request) -> str:
+            return render_explanation(explainer.explain(request), style)
+
+        self._answer = answer
+
+    def explain(self, batches: Iterable[list[bytes]]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+        """Yield the explanations, each with an empty list of rejected lines.
+
+        For lines without a valid event, yield an empty text, and a list with the line numbers and the errors.
+        """
+        number, missed = 0, 0
+        for batch in join_first_value(batches):
+            is_line = not isinstance(batch, str)
+            for text in (batch,) if isinstance(batch, str) else (line.decode("utf-8", "replace") for line in batch):
+                number += 1
+                missed += 1
+                for answer, errors in self._explain_text(number, text, is_line=is_line):
+                    missed = 0 if answer else missed
+                    yield answer, errors
+                if missed > MAX_LINES_WITHOUT_EVENTS:
+                    yield "", [*self._doubtful, (number, NO_EVENTS)]
+                    return
+        yield "", self._doubtful
+
+    def _explain_text(self, number: int, text: str, *, is_line: bool) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+        if is_line:
+            logged = parse_logged_request(text)
+            if logged is not None:
+                self._is_server_log = True
+                self.other_lines += len(self._doubtful)
+                self._doubtful.clear()
+                yield self._separate(render_logged(logged, self._comparer.compare(logged), self._style)), []
+                return
+            if is_server_log_line(text):
+                self.other_lines += 1
+                return
+        for value in read_json_values(text):
+            error = value.error
+            if error is None:
+                try:
+                    answer = self._answer(parse_event(value.value))
+                except UserError as problem:
+                    error = str(problem)
+                else:
+                    yield self._separate(answer), []
+                    continue
+            elif error.startswith(NOT_JSON) and self._is_server_log:
+                self.other_lines += 1
+                continue
+            line = number + value.line - 1, error
+            if error.startswith(NOT_JSON) and len(self._doubtful) < MAX_DOUBTFUL_LINES:
+                self._doubtful.append(line)
+            else:
+                yield "", [line]
+
+    def _separate(self, answer: str) -> str:
+        """Put an empty line between two answers."""
+        separator = "" if self._is_first else "\n"
+        self._is_first = False
+        return separator + answer
