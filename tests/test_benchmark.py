@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.audit_logs import needs_duckdb
 
+from apflint.engine import check
+
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
@@ -68,6 +70,13 @@ def test_case_returns_its_rows(
     rows = list(cases.CASES[name](cases.Setting(tools, directory, 1, 100 if name != "growth" else 1)))
     assert rows
     assert all(row.case and row.measured and row.cpu_time and row.target for row in rows)
+
+
+@pytest.mark.parametrize("count", [1, 1000])
+def test_flow_schemas_of_teams_have_no_finding(tmp_path: Path, count: int) -> None:
+    inputs = importlib.import_module("benchmarking.inputs")
+    inputs.write_one_file(tmp_path / "teams.yaml", count)
+    assert check([("teams.yaml", (tmp_path / "teams.yaml").read_bytes())]).findings == ()
 
 
 def test_table_is_markdown(tools: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,7 +87,7 @@ def manifest(number: int) -> str:
     return _MANIFEST.format(
         team=f"team-{number:04}",
         precedence=1001 + number,
-        level=("workload-high", "workload-low")[number % 2],
+        level=("global-default", "workload-low")[number % 2],
         method=("ByUser", "ByNamespace")[number % 2],
     )
 
