@@ -17,7 +17,7 @@ from apflint.evaluate.match import (
     matches_resource_policy_rule,
     matches_subject,
 )
-from apflint.evaluate.rule_index import RuleIndex, matched_values
+from apflint.evaluate.rule_index import RuleIndex, is_resource_request, matched_values
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -101,25 +101,23 @@ class Classifier:
         self._configuration = configuration
         self._index = RuleIndex(configuration.order)
         self._matching_subjects = lru_cache(max_remembered)(self._index.matching_subjects)
-        self._find_resolution = lru_cache(max_remembered)(self._classify)
+        self.resolve = lru_cache(max_remembered)(self._resolve)
+        """`classify`, for the user and the `matched_values` of a request."""
 
     def __call__(self, digest: RequestDigest) -> Resolution:
         """Return `classify(configuration, digest)`."""
-        return self._find_resolution(
-            digest.user, digest.request_info.is_resource_request, matched_values(digest.request_info)
-        )
+        return self.resolve(digest.user, matched_values(digest.request_info))
 
-    def next_match(self, digest: RequestDigest, start: int) -> FlowSchema | None:
+    def next_match(self, user: UserInfo, request: tuple[str, ...], start: int) -> FlowSchema | None:
         """Return the first FlowSchema of `Configuration.order[start:]` that matches the request, or None."""
-        info, user = digest
-        lists = self._matching_subjects(user, info.is_resource_request)
-        match = self._index.first_match(matched_values(info), lists, start)
+        match = self._index.first_match(request, self._matching_subjects(user), start)
         return None if match is None else self._configuration.order[match[0].position]
 
-    def _classify(self, user: UserInfo, is_resource: bool, request: tuple[str, ...]) -> Resolution:
-        match = self._index.first_match(request, self._matching_subjects(user, is_resource))
+    def _resolve(self, user: UserInfo, request: tuple[str, ...]) -> Resolution:
+        match = self._index.first_match(request, self._matching_subjects(user))
         if match is None:
             return _fall_back(self._configuration)
         (position, rule, subject, _), entry = match
+        is_resource = is_resource_request(request)
         part = MatchedBy(rule, subject, entry if is_resource else None, None if is_resource else entry)
         return _resolve(self._configuration, position, part)

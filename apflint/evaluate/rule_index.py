@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.match import UserInfo
     from apflint.evaluate.requestinfo import RequestInfo
-    from apflint.model import FlowSchema, Subject
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
 
     Entry = ResourcePolicyRule | NonResourcePolicyRule
     Values = Collection[str] | None
     """Values of a field that rules cover, or None for all values."""
     SubjectList = tuple[Hashable, list["IndexedSubject"]]
     """Subjects that match the same users, in matching order, with a key for their index."""
-    _Subjects = dict[tuple[str, str], list["IndexedSubject"]]
 
 _T = TypeVar("_T")
 
@@ -36,19 +35,20 @@ MAX_SCANNED = 32
 """Maximum length of a list that is scanned from its beginning. Longer lists get an index."""
 _MAX_COPIES = 8
 """Maximum average number of values that a rule has in an indexed field. The index repeats a rule for each value."""
+_RESOURCE_VALUES = 4
+"""Number of `matched_values` of a resource request."""
 _EVERYTHING = (ALL,)
 _EVERYBODY = ("User", ALL)
 
 
 class IndexedSubject(NamedTuple):
-    """A subject of a FlowSchema, with the entries of its rule. The sort order is the order in which a server tries subjects."""
+    """A subject of a FlowSchema, with its rule. The sort order is the order in which a server tries subjects."""
 
     position: int
     """Index of the FlowSchema in the matching order."""
     rule_number: int
     subject_number: int
-    entries: Sequence[Entry]
-    """The items of `resourceRules` or of `nonResourceRules` in the rule of the subject."""
+    rule: PolicyRulesWithSubjects
 
 
 class ValueIndex(Generic[_T]):
@@ -61,7 +61,11 @@ class ValueIndex(Generic[_T]):
     def __init__(self, rows: Sequence[tuple[_T, Sequence[Values]]]) -> None:
         """Index the items of `rows`, in order. A row is an item and the values that the item covers in each field."""
         longest, self.field = min(
-            (_longest_list(covered), at) for at, covered in enumerate(zip(*(fields for _, fields in rows), strict=True))
+            (
+                (_longest_list(covered), at)
+                for at, covered in enumerate(zip(*(fields for _, fields in rows), strict=True))
+            ),
+            default=(0, 0),
         )
         self.by_value: dict[str, list[_T]] = {}
         self.others: list[_T] = []
@@ -94,31 +98,33 @@ class RuleIndex:
     """An index of the rules of FlowSchemas. `order` has the FlowSchemas in matching order."""
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
-        self._subjects: tuple[_Subjects, _Subjects] = {}, {}
-        """For non-resource requests and for resource requests: subjects in matching order, by kind and name of users."""
+        self._subjects: dict[str, dict[str, list[IndexedSubject]]] = {"User": {}, "Group": {}, "Namespace": {}}
+        """Subjects in matching order, by kind and name of the users that they match (`matching_users`)."""
         self._indexes: dict[Hashable, ValueIndex[Any]] = {}
         self._url_sets: dict[Sequence[str], UrlSet] = {}
         for position, schema in enumerate(order):
             for rule_number, rule in enumerate(schema.spec.rules):
                 for subject_number, subject in enumerate(rule.subjects):
-                    users = matching_users(subject)
-                    for is_resource, entries in ((True, rule.resource_rules), (False, rule.non_resource_rules)):
-                        if users is None or not entries:
-                            continue
-                        subject_of_rule = IndexedSubject(position, rule_number, subject_number, entries)
-                        subjects = self._subjects[is_resource].setdefault(users, [subject_of_rule])
-                        if subjects[-1][:2] != (position, rule_number):  # one subject is enough for each rule
-                            subjects.append(subject_of_rule)
+                    if (users := matching_users(subject)) is None:
+                        continue
+                    subject_of_rule = IndexedSubject(position, rule_number, subject_number, rule)
+                    subjects = self._subjects[users[0]].setdefault(users[1], [subject_of_rule])
+                    if subjects[-1][:2] != (position, rule_number):  # one subject is enough for each rule
+                        subjects.append(subject_of_rule)
 
-    def matching_subjects(self, user: UserInfo, is_resource: bool) -> list[SubjectList]:
+    def matching_subjects(self, user: UserInfo) -> list[SubjectList]:
         """Return lists that together have all subjects that match a user. Each list comes with its key."""
-        keys = [_EVERYBODY, ("User", user.name), *(("Group", group) for group in user.groups)]
+        names: list[tuple[str, Sequence[str]]] = [("User", (ALL, user.name)), ("Group", user.groups)]
         if user.name.startswith(SERVICE_ACCOUNT_PREFIX):
             # The server only compares prefixes: the namespace may end at any colon.
             rest = user.name.removeprefix(SERVICE_ACCOUNT_PREFIX)
-            keys += [("Namespace", rest[:end]) for end, char in enumerate(rest) if char == ":"]
-        subjects = self._subjects[is_resource]
-        return [((is_resource, key), subjects[key]) for key in keys if key in subjects]
+            names.append(("Namespace", [rest[:end] for end, char in enumerate(rest) if char == ":"]))
+        return [
+            ((kind, name), listed)
+            for kind, names_of_kind in names
+            for name in names_of_kind
+            if (listed := self._subjects[kind].get(name))
+        ]
 
     def first_match(
         self, request: Sequence[str], lists: Sequence[SubjectList], start: int = 0
@@ -130,8 +136,8 @@ class RuleIndex:
         """
         match: tuple[IndexedSubject, int] | None = None
         for key, listed in lists:
-            for subjects in self._narrow(key, listed, lambda subject: _covered_values(subject.entries), request):
-                for subject in islice(subjects, bisect_left(subjects, (start,)) if start else 0, None):
+            for subjects in self._narrow(key, listed, _cover_rule, request):
+                for subject in islice(subjects, bisect_left(subjects, (start,)), None) if start else subjects:
                     if match is not None and subject >= match[0]:
                         break
                     entry = self._first_entry(subject, request)
@@ -141,24 +147,30 @@ class RuleIndex:
         return match
 
     def _narrow(
-        self, key: Hashable, items: Sequence[_T], cover: Callable[[_T], Sequence[Values]], request: Sequence[str]
+        self, key: Hashable, items: Sequence[_T], cover: Callable[[_T, int], Sequence[Values]], request: Sequence[str]
     ) -> Iterable[Sequence[_T]]:
-        """Return ordered lists of candidates. Every item that covers all values of the request is in one of the lists."""
+        """Return ordered lists of candidates. Every item that covers all values of the request is in one of the lists.
+
+        `cover` returns the values that an item covers, or nothing if it covers no request of this type (`len(request)`).
+        """
         if len(items) <= MAX_SCANNED:
             return (items,)
+        key = key, len(request)
         if key not in self._indexes:
-            self._indexes[key] = ValueIndex([(item, cover(item)) for item in items])
+            rows = ((item, cover(item, len(request))) for item in items)
+            self._indexes[key] = ValueIndex([row for row in rows if row[1]])
         return self._indexes[key].find(request)
 
     def _first_entry(self, subject: IndexedSubject, request: Sequence[str]) -> int | None:
         """Return the index of the first entry in the rule of `subject` that matches the request, or None if no entry does."""
-        entries: Sequence[Any] = subject.entries  # of the type that the request has
+        is_resource = len(request) == _RESOURCE_VALUES
+        entries: Sequence[Any] = subject.rule.resource_rules if is_resource else subject.rule.non_resource_rules
         numbers: Iterable[int] = range(len(entries))
         if len(entries) > MAX_SCANNED:
-            key = len(request), subject.position, subject.rule_number
-            lists = self._narrow(key, range(len(entries)), lambda at: _covered_values(entries[at : at + 1]), request)
+            key = subject.position, subject.rule_number
+            lists = self._narrow(key, range(len(entries)), lambda at, _: _covered_values(entries[at : at + 1]), request)
             numbers = sorted(chain(*lists))
-        if len(request) == 3:
+        if not is_resource:
             verb, _, path = request
             for number in numbers:
                 verbs, urls = entries[number]
@@ -193,7 +205,17 @@ def matched_values(info: RequestInfo) -> tuple[str, ...]:
     """
     if info.is_resource_request:
         return info.verb, info.api_group, rs_join(info.resource, info.subresource), info.namespace
-    return info.verb, _first_segment(info.path), info.path
+    return matched_values_of_path(info.verb, info.path)
+
+
+def matched_values_of_path(verb: str, path: str) -> tuple[str, ...]:
+    """Return the `matched_values` of a non-resource request."""
+    return verb, _first_segment(path), path
+
+
+def is_resource_request(request: Sequence[str]) -> bool:
+    """Return whether `matched_values` are those of a resource request."""
+    return len(request) == _RESOURCE_VALUES
 
 
 def matching_users(subject: Subject) -> tuple[str, str] | None:
@@ -208,6 +230,13 @@ def matching_users(subject: Subject) -> tuple[str, str] | None:
             return "Namespace", account.namespace
         return "User", f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
     return None
+
+
+def _cover_rule(subject: IndexedSubject, length: int) -> tuple[Values, ...]:
+    """Return the values that the entries of a rule cover for requests with `length` values, or () without such entries."""
+    return _covered_values(
+        subject.rule.resource_rules if length == _RESOURCE_VALUES else subject.rule.non_resource_rules
+    )
 
 
 def _covered_values(entries: Sequence[Entry]) -> tuple[Values, ...]:

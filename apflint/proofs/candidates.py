@@ -104,21 +104,22 @@ def make_candidates(
         if not requests[offset:] or not rule.subjects:
             continue
         possible: dict[int, bool] = {}  # the requests for thousands of subjects differ in the user only
-        for number in range(max(len(requests), len(rule.subjects))):
+        subjects, last = rule.subjects, len(rule.subjects) - 1
+        for number in range(max(len(requests), len(subjects))):
             at = (number + offset) % len(requests)
             request = requests[at]
             if request is not None and at not in possible:
                 possible[at] = is_possible_operation(request, watches=watches)
             if request is not None and possible[at]:
-                user, groups = make_requester(rule.subjects[min(number, len(rule.subjects) - 1)], unmentioned)
-                point = request._replace(user=user, groups=groups)
+                user, groups = make_requester(subjects[min(number, last)], unmentioned)
+                point = Point(user, groups, *request[2:])
                 if is_possible_requester(point, world):
                     yield point
 
 
 def make_requester(subject: Subject, unmentioned: Unmentioned) -> tuple[str, tuple[str, ...]]:
     """Return a user whom the subject matches, and the groups of the user."""
-    user, more = single_user(subject) or unmentioned.user, list[str]()
+    user, more = single_user(subject) or unmentioned.user, None
     account, group = subject.service_account, subject.group
     if subject.kind == "ServiceAccount" and account is not None and account.name == ALL:
         user = f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{unmentioned.account}"
@@ -130,9 +131,9 @@ def make_requester(subject: Subject, unmentioned: Unmentioned) -> tuple[str, tup
             user = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{unmentioned.account}"
         else:
             user = unmentioned.node if group == NODES else user
-            more = [group]
+            more = group
     forced = forced_groups(user)
-    return user, (*(group for group in more if group not in forced), *forced)
+    return user, forced if more is None or more in forced else (more, *forced)
 
 
 def _resource_request(rule: ResourcePolicyRule, unmentioned: Unmentioned, end: int) -> Point | None:

@@ -17,7 +17,7 @@ from apflint.budgets import (
 )
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.configuration import CATCH_ALL
-from apflint.evaluate.match import matches_policy_rule
+from apflint.evaluate.match import UserInfo, matches_policy_rule
 from apflint.proofs.alike_subjects import AlikeSubjects
 from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from apflint.proofs.vocabulary import Vocabulary
     from apflint.proofs.witness import Witness
 
-    Key = tuple[int, int | None, "Member | None", int | None]
-    """A part as the position of its FlowSchema in matching order, and `rule`, `member` and `entry` of `Part`."""
+    Key = tuple[int | None, "Member | None", int | None]
+    """A part of a known FlowSchema: `rule`, `member` and `entry` of `Part`."""
 
 Member = Literal["subjects", "resourceRules", "nonResourceRules"]
 _MEMBERS: tuple[Member, ...] = ("subjects", "resourceRules", "nonResourceRules")
@@ -47,6 +47,8 @@ _MAX_CANDIDATE_ROUNDS = 4
 """Maximum rounds of candidates before the solver is called. Each round pairs the subjects with different entries."""
 _MAX_REMEMBERED = 128
 """Maximum number of cached resolutions. A request is resolved again soon, or never."""
+_WHOLE: Key = (None, None, None)
+"""Key of the FlowSchema itself."""
 _SIBLING_WORK = 8
 """Cost of an earlier rule or of an item of the same list in a proof about a part. The cost of a FlowSchema is 1."""
 
@@ -126,10 +128,10 @@ class Analysis:
         self._more_rules = tuple(more_rules)
         # If several FlowSchemas were derived from one document, the position is that of the last FlowSchema.
         self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
-        self._reached: dict[Key, Point] = {}
-        """A request for each part that decides about one, except parts of the FlowSchemas in `_complete`."""
-        self._complete: set[int] = set()
-        """Positions of FlowSchemas of which every part decides about some request. `_reached` has one request for each."""
+        self._reached: dict[int, dict[Key, Point]] = {}
+        """A request for each part that decides about one, by position. Without the FlowSchemas in `_complete`."""
+        self._complete: dict[int, Point] = {}
+        """A request for each FlowSchema of which every part decides about some request, by position."""
         self._minimizing_proofs = max(MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS // max(1, len(configuration.order)))
 
     @cached_property
@@ -162,16 +164,16 @@ class Analysis:
 
     def resolve(self, point: Point) -> Resolution:
         """Classify a request: return the FlowSchema that captures it, and the priority level."""
-        return self._classifier(make_digest(point))
+        return self._classifier.resolve(UserInfo(point.user, point.groups), point.matched_values)
 
     def next_match(self, point: Point, position: int) -> FlowSchema | None:
         """Return the first FlowSchema after `position` that matches the request `point`, or None if none matches."""
-        return self._classifier.next_match(make_digest(point), position + 1)
+        return self._classifier.next_match(UserInfo(point.user, point.groups), point.matched_values, position + 1)
 
     def find_reached(self, schema: FlowSchema) -> Point | None:
         """Return a request that the FlowSchema captures, or None if no earlier proof has found one."""
         position = self.find_position(schema)
-        return None if position is None else self._reached.get((position, None, None, None))
+        return None if position is None else self._find_reached(position, _WHOLE)
 
     def find_position(self, schema: FlowSchema) -> int | None:
         """Return the position of a FlowSchema in matching order, or None if the server skips the FlowSchema."""
@@ -193,7 +195,7 @@ class Analysis:
         """
         part = target if isinstance(target, Part) else Part(target)
         position = self.position(part.schema)
-        key: Key = (position, *part[1:])
+        key: Key = part[1:]
         self._reach_all(position)
 
         def find(requesters: Requesters) -> Point | None:
@@ -202,9 +204,9 @@ class Analysis:
 
         witness = find_witness(
             find,
-            lambda point: key in _decisive_keys(self.resolve(point)),
+            lambda point: (found := self.resolve(point)).position == position and key in _decisive_keys(found),
             self.world,
-            point=self._reached.get(key),
+            point=self._find_reached(position, key),
             watches=self.watches,
         )
         if witness is not None:
@@ -231,8 +233,8 @@ class Analysis:
         for position in undecided:
             unreachable: Part | None = None
             for part in parts_of(order[position]):
-                key: Key = (position, *part[1:])
-                if key in self._reached or (unreachable is not None and unreachable.contains(part)):
+                key: Key = part[1:]
+                if self._find_reached(position, key) or (unreachable is not None and unreachable.contains(part)):
                     continue
                 work += self.estimate_work(part)
                 if work > MAX_REACHABILITY_WORK:
@@ -246,8 +248,10 @@ class Analysis:
                 if point is None:
                     unreachable = part
                     parts.append(part)
-                elif key not in self._remember(point):
-                    raise NotReplayedError(f"{point} does not reach {key}")
+                    continue
+                reached, keys = self._remember(point)
+                if reached != position or key not in keys:
+                    raise NotReplayedError(f"{point} does not reach {key} of {position}")
         return tuple(parts), tuple(not_analyzed.values())
 
     def estimate_work(self, part: Part) -> int:
@@ -430,12 +434,21 @@ class Analysis:
                 needed = fewer
         return needed
 
-    def _remember(self, point: Point) -> tuple[Key, ...]:
-        """Record that the request reaches the parts that decide about it, and return the keys of the parts."""
-        keys = _decisive_keys(self.resolve(point))
-        for key in keys if keys[0][0] not in self._complete else keys[:1]:
-            self._reached.setdefault(key, point)
-        return keys
+    def _find_reached(self, position: int, key: Key) -> Point | None:
+        """Return a request about which a part decides, or None if no request is known. For `_complete`, only `_WHOLE` is."""
+        if position in self._complete:
+            return self._complete[position] if key == _WHOLE else None
+        return self._reached.get(position, {}).get(key)
+
+    def _remember(self, point: Point) -> tuple[int, tuple[Key, ...]]:
+        """Record that the request reaches the parts that decide about it. Return the position and the keys of these parts."""
+        resolution = self.resolve(point)
+        position, keys = resolution.position, _decisive_keys(resolution)
+        if position not in self._complete:
+            reached = self._reached.setdefault(position, {})
+            for key in keys:
+                reached.setdefault(key, point)
+        return position, keys
 
     def _reach_all(self, position: int) -> bool:
         """Try candidates until they reach every part of a FlowSchema. Return whether they reach every part."""
@@ -447,10 +460,7 @@ class Analysis:
         is_reached = few != everyone and self._reach(position, few)
         if not is_reached and not self._reach(position, everyone):
             return False
-        self._complete.add(position)
-        for key in self._keys(position, everyone):
-            if key[1] is not None:
-                self._reached.pop(key, None)
+        self._complete[position] = self._reached.pop(position)[_WHOLE]
         return True
 
     def _reach(self, position: int, subjects: Sequence[Collection[int]]) -> bool:
@@ -461,23 +471,25 @@ class Analysis:
             else rule._replace(subjects=tuple(map(rule.subjects.__getitem__, numbers)))
             for rule, numbers in zip(self.configuration.order[position].spec.rules, subjects, strict=True)
         ]
-        missing = self._keys(position, subjects).difference(self._reached)
+        missing = self._keys(position, subjects).difference(self._reached.get(position, ()))
         for offset in range(_MAX_CANDIDATE_ROUNDS if missing else 0):
             for point in make_candidates(rules, self.unmentioned, self.world, offset=offset, watches=self.watches):
-                missing.difference_update(self._remember(point))
-                if not missing:
-                    return True
+                reached, keys = self._remember(point)
+                if reached == position:
+                    missing.difference_update(keys)
+                    if not missing:
+                        return True
         return not missing
 
     def _keys(self, position: int, subjects: Sequence[Collection[int]]) -> set[Key]:
         """Return the keys of the parts of a FlowSchema, but of each rule only these subjects."""
-        keys: set[Key] = {(position, None, None, None)}
+        keys: set[Key] = {_WHOLE}
         for number, (rule, numbers) in enumerate(
             zip(self.configuration.order[position].spec.rules, subjects, strict=True)
         ):
-            keys.add((position, number, None, None))
+            keys.add((number, None, None))
             for member, items in zip(_MEMBERS, (numbers, range(len(rule[1])), range(len(rule[2]))), strict=True):
-                keys.update([(position, number, member, at) for at in items])
+                keys.update([(number, member, at) for at in items])
         return keys
 
     def _deciding(self, part: Part, encoding: Encoding) -> list[int]:
@@ -515,13 +527,12 @@ def rules_of(order: Sequence[FlowSchema]) -> list[PolicyRulesWithSubjects]:
 
 
 def _decisive_keys(resolution: Resolution) -> tuple[Key, ...]:
-    """Return the keys of all parts that decide about a request."""
-    position, matched_by = resolution.position, resolution.matched_by
-    schema: Key = (position, None, None, None)
+    """Return the keys of all parts that decide about a request. They are parts of the FlowSchema that captures it."""
+    matched_by = resolution.matched_by
     if matched_by is None:
-        return (schema,)
+        return (_WHOLE,)
     number, subject, resource_rule, non_resource_rule = matched_by
-    entry: Key = (position, number, "resourceRules", resource_rule)
+    entry: Key = (number, "resourceRules", resource_rule)
     if resource_rule is None:
-        entry = (position, number, "nonResourceRules", non_resource_rule)
-    return (schema, (position, number, None, None), (position, number, "subjects", subject), entry)
+        entry = (number, "nonResourceRules", non_resource_rule)
+    return (_WHOLE, (number, None, None), (number, "subjects", subject), entry)

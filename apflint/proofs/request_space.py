@@ -8,6 +8,7 @@ resource path. Requests that API Priority and Fairness does not classify are tre
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from apflint.evaluate.authentication import (
@@ -22,6 +23,7 @@ from apflint.evaluate.authentication import (
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo, rs_join
 from apflint.evaluate.requestinfo import LONG_RUNNING_PATH, LONG_RUNNING_SUBRESOURCES, RequestInfo
 from apflint.evaluate.resources import find_resources
+from apflint.evaluate.rule_index import matched_values_of_path
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -54,6 +56,13 @@ class Point(NamedTuple):
     """Resource with its subresource, such as `pods/log`."""
     namespace: str = ""
     path: str = ""
+
+    @property
+    def matched_values(self) -> tuple[str, ...]:
+        """The `rule_index.matched_values` of the request."""
+        if self.is_resource:
+            return self.verb, self.api_group, self.resource, self.namespace
+        return matched_values_of_path(self.verb, self.path)
 
 
 def make_digest(point: Point) -> RequestDigest:
@@ -137,10 +146,12 @@ def has_authentic_groups(user: str, groups: Collection[str]) -> bool:
     A node (`system:node:...`) need not be in `system:nodes`, because this group comes from the node's certificate. In a
     test, kube-apiserver 1.36.2 classified impersonated nodes without this group.
     """
-    present, forced = frozenset(groups), frozenset(forced_groups(user))
-    if not is_ordinary_user(user):
-        return present == forced
-    return is_authentic_user(user) and forced <= present and all(map(is_free_group, present - forced))
+    forced = forced_groups(user)
+    for group in forced:
+        if group not in groups:
+            return False
+    others = [group for group in groups if group not in forced]
+    return is_authentic_user(user) and all(map(is_free_group, others)) if is_ordinary_user(user) else not others
 
 
 def forced_groups(user: str) -> tuple[str, ...]:
@@ -148,9 +159,12 @@ def forced_groups(user: str) -> tuple[str, ...]:
     account = parse_service_account(user)
     if user == ANONYMOUS:
         return (UNAUTHENTICATED,)
-    if account is not None:
-        return (SERVICE_ACCOUNTS, SERVICE_ACCOUNTS_OF + account[0], AUTHENTICATED)
-    return (AUTHENTICATED,)
+    return (AUTHENTICATED,) if account is None else _service_account_groups(account[0])
+
+
+@lru_cache(maxsize=1024)  # thousands of service accounts share few namespaces
+def _service_account_groups(namespace: str) -> tuple[str, ...]:
+    return (SERVICE_ACCOUNTS, SERVICE_ACCOUNTS_OF + namespace, AUTHENTICATED)
 
 
 def usual_groups(user: str) -> tuple[str, ...]:
@@ -177,6 +191,7 @@ class ResourceTraits(NamedTuple):
     """True for the empty resource, which cannot be listed, because the server ignores slashes at the end of a path."""
 
 
+@lru_cache(maxsize=1024)  # most rules name the same resources
 def resource_traits(resource: str) -> ResourceTraits:
     """Return the restrictions for a resource such as `pods`, or for a subresource such as `pods/log`."""
     name, _, subresource = resource.partition("/")

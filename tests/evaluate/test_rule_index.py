@@ -15,7 +15,7 @@ from apflint.evaluate import rule_index
 from apflint.evaluate.classify import Classifier, classify
 from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.match import match_policy_rule_non_resource_url, matches_flow_schema
-from apflint.evaluate.rule_index import MAX_SCANNED, UrlSet, ValueIndex, includes_urls
+from apflint.evaluate.rule_index import MAX_SCANNED, UrlSet, ValueIndex, includes_urls, matched_values
 from apflint.model import NonResourcePolicyRule
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def test_next_match_is_the_first_match_from_a_position_on(
 ) -> None:
     config = build_configuration(objects(values), BUILT_IN)
     expected = next((schema for schema in config.order[start:] if matches_flow_schema(request, schema.spec)), None)
-    assert Classifier(config).next_match(request, start) == expected
+    matched = matched_values(request.request_info)
+    assert Classifier(config).next_match(request.user, matched, start) == expected
 
 
 def one_flow_schema(rules: list[dict[str, Any]]) -> Configuration:

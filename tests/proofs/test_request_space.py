@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from apflint.errors import UserError
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo, parse_request_info
+from apflint.evaluate.rule_index import matched_values
 from apflint.proofs.request_space import (
     ANYBODY,
     ORDINARY,
@@ -244,6 +245,19 @@ def test_digest_has_only_what_is_matched() -> None:
     scale = Point(*alice, True, "update", "apps", "deployments/scale", "dev")
     info = RequestInfo(True, "update", "", "apps", "", "dev", "deployments", "scale", "", "")
     assert digest_of(scale) == RequestDigest(info, alice)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        Point("alice", (), True, "list", "apps", "deployments", "dev"),
+        Point("alice", (), True, "update", "", "pods/status"),
+        Point("alice", (), False, "get", path="/apis/apps"),
+        Point("alice", (), False, "get", path="/"),
+    ],
+)
+def test_matched_values_are_those_of_the_digest(point: Point) -> None:
+    assert point.matched_values == matched_values(digest_of(point).request_info)
 
 
 def test_sets_without_some_users() -> None:
