@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from apflint.load.document import Document
     from apflint.releases import Release
 
+_T = TypeVar("_T")
 Kind = Literal["FlowSchema", "PriorityLevelConfiguration"]
 
 PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
@@ -173,7 +174,7 @@ def build_flow_schema(value: Mapping[str, object], document: Document) -> FlowSc
             priority_level_configuration=(spec.get("priorityLevelConfiguration") or {}).get("name") or "",
             matching_precedence=spec.get("matchingPrecedence") or 1000,
             distinguisher_method=None if method is None else method.get("type") or "",
-            rules=tuple(_build_rule(rule or {}) for rule in spec.get("rules") or ()),
+            rules=_build_items(_build_rule, spec.get("rules")),
         ),
         document=document,
     )
@@ -216,7 +217,9 @@ def shares_field(version: str) -> str:
 
 def _strings(value: list[Any] | None) -> tuple[str, ...]:
     # Go decodes a null item of a list of strings to "" (encoding/json keeps the zero value).
-    return _intern(tuple([item or "" for item in value])) if value else ()
+    if not value:
+        return ()
+    return _intern(tuple(value) if None not in value else tuple([item or "" for item in value]))
 
 
 @lru_cache(maxsize=1024)
@@ -242,7 +245,7 @@ def _build_metadata(value: Any) -> ObjectMeta:
         labels=_texts(value.get("labels")),
         annotations=_texts(value.get("annotations")),
         finalizers=_strings(value.get("finalizers")),
-        owner_references=tuple(_build_owner(owner or {}) for owner in value.get("ownerReferences") or ()),
+        owner_references=_build_items(_build_owner, value.get("ownerReferences")),
     )
 
 
@@ -258,13 +261,14 @@ def _build_owner(value: dict[str, Any]) -> OwnerReference:
 
 def _build_rule(value: dict[str, Any]) -> PolicyRulesWithSubjects:
     return PolicyRulesWithSubjects(
-        subjects=tuple(_build_subject(subject or {}) for subject in value.get("subjects") or ()),
-        resource_rules=tuple(_build_resource_rule(entry or {}) for entry in value.get("resourceRules") or ()),
-        non_resource_rules=tuple(
-            NonResourcePolicyRule(_strings((entry or {}).get("verbs")), _strings((entry or {}).get("nonResourceURLs")))
-            for entry in value.get("nonResourceRules") or ()
-        ),
+        subjects=_build_items(_build_subject, value.get("subjects")),
+        resource_rules=_build_items(_build_resource_rule, value.get("resourceRules")),
+        non_resource_rules=_build_items(_build_non_resource_rule, value.get("nonResourceRules")),
     )
+
+
+def _build_items(build: Callable[[dict[str, Any]], _T], items: list[Any] | None) -> tuple[_T, ...]:
+    return tuple([build(item or {}) for item in items]) if items else ()
 
 
 def _build_subject(value: dict[str, Any]) -> Subject:
@@ -287,6 +291,10 @@ def _build_resource_rule(value: dict[str, Any]) -> ResourcePolicyRule:
         cluster_scope=bool(value.get("clusterScope")),
         namespaces=_strings(value.get("namespaces")),
     )
+
+
+def _build_non_resource_rule(value: dict[str, Any]) -> NonResourcePolicyRule:
+    return NonResourcePolicyRule(_strings(value.get("verbs")), _strings(value.get("nonResourceURLs")))
 
 
 def _build_limited(

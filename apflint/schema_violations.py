@@ -106,12 +106,17 @@ class _Reducer:
         if actual is not shape.type:
             return None if value is None or shape.type is object else self.reject(_STAND_INS[actual])
         if actual is dict or actual is list:
-            items = shape.others
-            if actual is list and items is not None and items.plain_type and {*map(type, value)} <= {items.plain_type}:
+            find, others = shape.fields.get, shape.others
+            if (
+                actual is list
+                and others is not None
+                and others.plain_type
+                and {*map(type, value)} <= {others.plain_type}
+            ):
                 return None
             rejected: dict[Any, Any] = {}
             for step, item in value.items() if actual is dict else enumerate(value):
-                part = shape.fields.get(step, shape.others)
+                part = find(step, others)
                 if part is None:
                     self.unknown_fields += 1
                     if self.unknown_fields <= MAX_VIOLATIONS:

@@ -68,7 +68,7 @@ def _check_subdomain(text: str) -> str | None:
 
 
 def _check_length(text: str, maximum: int) -> str | None:
-    length = len(text.encode("utf-8", "surrogatepass"))
+    length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     return f"has {length} characters, but at most {maximum} are allowed" if length > maximum else None
 
 

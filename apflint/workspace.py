@@ -90,8 +90,9 @@ class Workspace(NamedTuple):
     def resource_rules(self) -> Iterator[tuple[Place, ResourcePolicyRule]]:
         """Yield the resource rules of all FlowSchemas and their places."""
         for schema in self.flow_schemas:
-            for place, _, resource_rule in resource_rules_of(schema):
-                yield place, resource_rule
+            for number, rule in enumerate(schema.spec.rules):
+                for index, part in enumerate(rule.resource_rules):
+                    yield Place(schema.document, ("spec", "rules", number, "resourceRules", index)), part
 
     def non_resource_rules(self) -> Iterator[tuple[Place, NonResourcePolicyRule]]:
         """Yield the non-resource rules of all FlowSchemas and their places."""

@@ -90,14 +90,21 @@ def list_protected_flow_schemas(release: Release) -> frozenset[str]:
     return list_suggested_names(release, "FlowSchema").difference(GENERAL_PURPOSE)
 
 
-@lru_cache
 def find_lifetime(kind: Kind, name: str) -> tuple[Release, Release] | None:
     """Return the first and the last known release with the built-in object `name`, or None if no release has it.
 
     All releases between these two releases have the object, too.
     """
-    releases = [release for release in RELEASES if name in list_names(release, kind)]
-    return (releases[0], releases[-1]) if releases else None
+    return _list_lifetimes(kind).get(name)
+
+
+@lru_cache
+def _list_lifetimes(kind: Kind) -> dict[str, tuple[Release, Release]]:
+    lifetimes: dict[str, tuple[Release, Release]] = {}
+    for release in RELEASES:
+        for name in list_names(release, kind):
+            lifetimes[name] = lifetimes.get(name, (release,))[0], release
+    return lifetimes
 
 
 def is_retired(release: Release, kind: Kind, name: str) -> bool:

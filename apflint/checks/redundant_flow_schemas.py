@@ -200,9 +200,13 @@ def _treatment(effective: Effective, schema: FlowSchema) -> Treatment:
 
 def _separates_flows(effective: Effective, name: str) -> bool:
     """Return whether a priority level separates flows: it has two or more queues."""
-    level = effective.configuration.levels.get(name)
-    queuing = queuing_of(level) if level is not None else None
-    return queuing is not None and queuing.queues > 1
+    return name in _list_separating_levels(effective)
+
+
+@once
+def _list_separating_levels(effective: Effective) -> frozenset[str]:
+    levels = effective.configuration.levels.items()
+    return frozenset(name for name, level in levels if (queuing := queuing_of(level)) and queuing.queues > 1)
 
 
 def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:

@@ -6,7 +6,7 @@ APF504 and APF506 find values and scopes that no request has.
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint.checks.metadata import reject_name
@@ -20,7 +20,7 @@ from apflint.string_formats import check_dns_label
 from apflint.wording import join_words, quote, quote_some
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from apflint.effective import Effective
     from apflint.evaluate.resources import Resource
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy")
 """Verbs that the API server accepts in resource rules and in non-resource rules."""
+_KNOWN_VERBS = frozenset(VERBS)
 _RBAC_VERBS = ("use", "bind", "escalate", "impersonate", "approve", "sign", "attest")
 MAX_NAMED_VERBS = 5
 _VERSION = r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?"
@@ -84,14 +85,12 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
     Verbs that can be fixed are a separate finding, so that their fix does not depend on the other verbs.
     """
     for place, name, items in workspace.string_lists():
-        if name == "verbs" and "*" not in items:
+        if name == "verbs" and "*" not in items and not _KNOWN_VERBS.issuperset(items):
             yield from _reject_verbs(place / name, items, is_resource="resourceRules" in place.path)
 
 
 def _reject_verbs(place: Place, verbs: tuple[str, ...], *, is_resource: bool) -> Iterator[Problem]:
-    wrong = {index: verb for index, verb in enumerate(verbs) if verb not in VERBS}
-    if not wrong:
-        return
+    wrong = {index: verb for index, verb in enumerate(verbs) if verb not in _KNOWN_VERBS}
     # The server maps these methods to verbs; GET and HEAD can also be list and watch (RequestInfoFactory).
     methods = {
         index: _METHODS[verb.lower()]
@@ -225,9 +224,10 @@ def _raise_severity(problem: Problem, *, has_effect: bool) -> Problem:
 
 def _find_impossible_values(effective: Effective) -> Iterator[Problem]:
     for place, rule in effective.own.resource_rules():
-        yield from _impossible_values(place, "apiGroups", "API group", rule.api_groups, _diagnose_group)
-        diagnose = partial(_diagnose_resource, groups=frozenset(rule.api_groups))
-        yield from _impossible_values(place, "resources", "resource", rule.resources, diagnose)
+        if mistakes := _diagnose_groups(rule.api_groups):
+            yield from _impossible_values(place, "apiGroups", "API group", rule.api_groups, mistakes)
+        if mistakes := _diagnose_resources(rule.resources, rule.api_groups):
+            yield from _impossible_values(place, "resources", "resource", rule.resources, mistakes)
     for place, paths in effective.own.non_resource_rules():
         verbs = paths.verbs
         has_get = "get" in verbs
@@ -245,18 +245,34 @@ def _find_impossible_values(effective: Effective) -> Iterator[Problem]:
 
 
 def _impossible_values(
-    place: Place, field: str, kind: str, values: Sequence[str], diagnose: Callable[[str], _Mistake | None]
+    place: Place, field: str, kind: str, values: Sequence[str], mistakes: Mapping[int, _Mistake]
 ) -> Iterator[Problem]:
+    """Yield a problem for each mistake in `values`. Keys of `mistakes` are indices."""
     present = frozenset(values)
-    for index, value in enumerate(values if ALL not in present else ()):
-        if (mistake := diagnose(value)) is not None:
-            at, intended = place / field / index, mistake.intended
-            yield Problem(
-                at,
-                f"{kind} {quote(value)} matches no request: {mistake.reason}",
-                fix=None if intended is None else replace_item(at.path, value, intended, present, safe=False),
-                help=mistake.help,
-            )
+    for index, mistake in mistakes.items():
+        at, value, intended = place / field / index, values[index], mistake.intended
+        yield Problem(
+            at,
+            f"{kind} {quote(value)} matches no request: {mistake.reason}",
+            fix=None if intended is None else replace_item(at.path, value, intended, present, safe=False),
+            help=mistake.help,
+        )
+
+
+# Thousands of rules may have equal lists, so the results are cached.
+@lru_cache(maxsize=1024)
+def _diagnose_groups(groups: tuple[str, ...]) -> Mapping[int, _Mistake]:
+    """Return the mistakes in `apiGroups` by index."""
+    diagnosed = {} if ALL in groups else {index: _diagnose_group(group) for index, group in enumerate(groups)}
+    return {index: mistake for index, mistake in diagnosed.items() if mistake is not None}
+
+
+@lru_cache(maxsize=1024)
+def _diagnose_resources(names: tuple[str, ...], api_groups: tuple[str, ...]) -> Mapping[int, _Mistake]:
+    """Return the mistakes in `resources` by index."""
+    groups = frozenset(api_groups)
+    diagnosed = {} if ALL in names else {index: _diagnose_resource(name, groups) for index, name in enumerate(names)}
+    return {index: mistake for index, mistake in diagnosed.items() if mistake is not None}
 
 
 def _diagnose_group(group: str) -> _Mistake | None:
@@ -340,11 +356,16 @@ def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[R
         )
 
 
-def known_resources(rule: ResourcePolicyRule) -> list[Resource] | None:
+def known_resources(rule: ResourcePolicyRule) -> Sequence[Resource] | None:
     """Return the resources of a rule, or None if the rule contains `*` or a resource that Kubernetes itself does not serve."""
+    return _known_resources(rule.api_groups, rule.resources)
+
+
+@lru_cache(maxsize=1024)  # thousands of rules may have equal lists
+def _known_resources(api_groups: tuple[str, ...], names: tuple[str, ...]) -> tuple[Resource, ...] | None:
     known: list[Resource] = []
-    groups = frozenset(rule.api_groups)
-    for name in rule.resources:
+    groups = frozenset(api_groups)
+    for name in names:
         resource = name.partition("/")[0]
         served = [
             entry
@@ -354,7 +375,7 @@ def known_resources(rule: ResourcePolicyRule) -> list[Resource] | None:
         if not served:
             return None
         known += served
-    return known
+    return tuple(known)
 
 
 def are_cluster_scoped(known: Iterable[Resource]) -> bool:

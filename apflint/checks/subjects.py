@@ -73,9 +73,11 @@ def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
 def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
     """APF207: subjects whose fields do not fit their kind."""
     for place, subject in workspace.subjects():
-        members = {"user": subject.user, "group": subject.group, "serviceAccount": subject.service_account}
-        present = [member for member, value in members.items() if value is not None]
+        values = ("user", subject.user), ("group", subject.group), ("serviceAccount", subject.service_account)
+        present = [member for member, value in values if value is not None]
         expected = SUBJECT_FIELDS.get(subject.kind)
+        if present == [expected]:
+            continue
         if expected is None:
             fix = correct_spelling((*place.path, "kind"), subject.kind, SUBJECT_FIELDS)
             if not subject.kind and len(present) == 1:
@@ -123,10 +125,9 @@ def invalid_subject_name(workspace: Workspace) -> Iterator[Problem]:
     for place, subject in workspace.subjects():
         if subject.kind == "ServiceAccount" and subject.service_account is not None:
             yield from _invalid_service_account(place / "serviceAccount", subject.service_account)
-        for kind, name in (("User", subject.user), ("Group", subject.group)):
-            if subject.kind == kind and name == "":
-                at = place / SUBJECT_FIELDS[kind] / "name"
-                yield required(at, f"{kind.lower()} has no name", help='add a name; "*" matches everybody')
+        elif subject.kind in ("User", "Group") and (subject.user if subject.kind == "User" else subject.group) == "":
+            at = place / SUBJECT_FIELDS[subject.kind] / "name"
+            yield required(at, f"{subject.kind.lower()} has no name", help='add a name; "*" matches everybody')
 
 
 def _invalid_service_account(place: Place, account: ServiceAccountSubject) -> Iterator[Problem]:
@@ -235,7 +236,6 @@ def _find_intended(kind: str, name: str) -> tuple[str, str] | None:
     return (kind, similar) if similar else None
 
 
-@lru_cache(maxsize=4096)  # clusters that share FlowSchemas compare the same names
 def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     """Return the known name that `name` misspells, or None if `name` is a known name or resembles no known name.
 
@@ -246,8 +246,13 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     for word in () if name in known else known:
         # An edit adds at most one letter, so a name without three letters of the word does not misspell it.
         maximum = _MAX_EDITS[word]
-        if abs(len(lower) - len(word)) <= maximum and len(_LETTERS[word].difference(lower)) <= maximum:
-            spend_comparisons(lower, (word,))
-            if is_within_distance(lower, word, maximum):
-                return word
+        is_near = abs(len(lower) - len(word)) <= maximum and len(_LETTERS[word].difference(lower)) <= maximum
+        if is_near and _is_misspelling(lower, word):
+            return word
     return None
+
+
+@lru_cache(maxsize=4096)  # clusters that share FlowSchemas compare the same names
+def _is_misspelling(name: str, word: str) -> bool:
+    spend_comparisons(name, (word,))
+    return is_within_distance(name, word, _MAX_EDITS[word])

@@ -256,12 +256,16 @@ def _only_deletes(value: dict[str, Any]) -> bool:
 class _DecodedDocument:
     """A decoded YAML or JSON document, which may be a list of many objects. Its objects share its tree."""
 
-    __slots__ = ("_end", "_parse_tree", "_problems_by_depth", "_root", "_start", "_text", "decoded")
+    __slots__ = (
+        *("_duplicates", "_end", "_not_finite", "_parse_tree", "_problems_by_depth", "_root", "_start", "_text"),
+    )
 
     def __init__(
         self, decoded: Decoded, text: str, start: int, end: int, root: Node | None, parse_tree: ParseTree
     ) -> None:
-        self.decoded = decoded
+        # Not `decoded` itself, which takes memory for every document.
+        self._duplicates = decoded.duplicates
+        self._not_finite = decoded.not_finite
         self._text = text
         self._start = start
         self._end = end
@@ -273,16 +277,17 @@ class _DecodedDocument:
     def document(self, source: Source, value: dict[str, Any], path: Path, api_version: str, kind: str) -> Document:
         """Return the Document for the object at `path`, whose decoded value is `value`."""
         problems: tuple[tuple[Duplicate, ...], tuple[Path, ...]] = (), ()
-        if self.decoded.duplicates or self.decoded.not_finite:
+        if self._duplicates or self._not_finite:
             duplicates, not_finite = self._problems_at_depth(len(path)).get(path, ((), ()))
             problems = tuple(duplicates), tuple(not_finite)
-        return Document(source, value, self._tree, path, api_version, kind, *problems, self._start)
+        return Document(source, value, self, path, api_version, kind, *problems, self._start)
 
     def offsets(self, source: Source, path: Path, field: str) -> tuple[int, int]:
         """Return the start and end offsets of a field of the object at `path`."""
-        return Document(source, {}, self._tree, path, kind=KINDS[0]).offsets((field,))
+        return Document(source, {}, self, path, kind=KINDS[0]).offsets((field,))
 
-    def _tree(self) -> Node | None:
+    def __call__(self) -> Node | None:
+        """Return the tree of the document. A bound method instead of the object would take memory for every document."""
         if self._root is None:
             self._root = self._parse_tree(self._text, self._start, self._end)
         return self._root
@@ -296,9 +301,9 @@ class _DecodedDocument:
             self._problems_by_depth = {}
         if depth not in self._problems_by_depth:
             groups = self._problems_by_depth[depth] = defaultdict(lambda: ([], []))
-            for duplicate in self.decoded.duplicates:
+            for duplicate in self._duplicates:
                 groups[duplicate.path[:depth]][0].append(duplicate._replace(path=duplicate.path[depth:]))
-            for path in self.decoded.not_finite:
+            for path in self._not_finite:
                 groups[path[:depth]][1].append(path[depth:])
         return self._problems_by_depth[depth]
 

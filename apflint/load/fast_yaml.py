@@ -33,8 +33,12 @@ _ITEMS = re.compile(_ITEM)
 
 _Step = tuple[int, str | None]
 """A column, and the key that starts there. The key is None for the dash of a list item."""
-_Line = tuple[tuple[_Step, ...], bool, Any]
-"""The steps of a line from left to right, whether a value follows, and the value. An empty line or comment has no steps."""
+_Line = tuple[int, str | None, tuple[_Step, ...], bool, Any]
+"""The first step of a line, its further steps from left to right, whether a value follows, and the value.
+
+The column of an empty line or comment is `_NO_COLUMN`.
+"""
+_NO_COLUMN = -1
 
 
 class _UnsupportedError(Exception):
@@ -75,10 +79,9 @@ def _read(text: str) -> dict[str, Any] | list[Any] | None:
     if lines[0] == "---":
         del lines[0]
     for line in lines:
-        steps, has_value, value = _parse(line)
-        if not steps:
+        at, key, more_steps, has_value, value = _parse(line)
+        if at == _NO_COLUMN:
             continue
-        at, key = steps[0]
         if key_without_value is not None and (at > column or (at == column and key is None and top.__class__ is dict)):
             block: Any = [] if key is None else {}
             top[key_without_value] = block
@@ -89,7 +92,7 @@ def _read(text: str) -> dict[str, Any] | list[Any] | None:
                 top, column = outer.pop()
             if column != at or (top.__class__ is list) != (key is None):
                 raise _UnsupportedError
-        for at, next_key in steps[1:]:
+        for at, next_key in more_steps:
             block = [] if next_key is None else {}
             top.append(block)
             outer.append((top, column))
@@ -117,30 +120,34 @@ def _parse(line: str) -> _Line:
     match = _LINE.fullmatch(line) if len(line) <= _MAX_LINE_LENGTH and line.isprintable() else None
     if match is None:
         raise _UnsupportedError
-    dashes, key = match["dashes"], match["key"]
-    steps: list[_Step] = [(at, None) for at, letter in enumerate(dashes) if letter == "-"]
-    has_value = match.lastgroup not in ("dashes", "key")
+    dashes, key, items, empty, quoted, words = match.groups()
+    steps: list[_Step] = [(at, None) for at, letter in enumerate(dashes) if letter == "-"] if dashes else []
+    has_value, value = True, None
+    if words is not None:
+        value = _parse_word(words)
+    elif quoted is not None:
+        value = intern(quoted[1:-1])
+    elif items is not None:
+        value = [intern(item[1:-1]) if item[0] in "\"'" else _parse_word(item) for item in _ITEMS.findall(items)]
+    elif empty is not None:
+        value = {}
+    else:
+        has_value = False
     if key is not None:
         if resolve_key(key).__class__ is not str:
             raise _UnsupportedError
         steps.append((match.start("key"), intern(key)))
     elif has_value != bool(steps):
         raise _UnsupportedError  # a value without key and dash, or a dash without value
-    return tuple(steps), has_value, _parse_value(match)
+    if not steps:
+        return _NO_COLUMN, None, (), False, None
+    at, first_key = steps[0]
+    return at, first_key, tuple(steps[1:]), has_value, value
 
 
-def _parse_value(match: re.Match[str]) -> Any:
-    if (items := match["list"]) is not None:
-        return [_parse_item(item) for item in _ITEMS.findall(items)]
-    if match["empty"] is not None:
-        return {}
-    written = match["quoted"] or match["words"]
-    return None if written is None else _parse_item(written)
-
-
-def _parse_item(written: str) -> Any:
-    """Return the value of a scalar with or without quotes."""
-    value = written[1:-1] if written[0] in "\"'" else resolve_plain(written)
+def _parse_word(written: str) -> Any:
+    """Return the value of a scalar without quotes."""
+    value = resolve_plain(written)
     if value.__class__ is str:
         return intern(value)
     if value.__class__ is float and not isfinite(value):

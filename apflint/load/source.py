@@ -22,6 +22,8 @@ LIVE_PREFIX = "live:"
 RENDERED_SUFFIX = " (rendered)"
 """End of the names of texts that kustomize has built, such as `overlays/prod (rendered)`."""
 
+_PIECE = 1 << 16
+"""Number of characters of a text that is split into lines."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -44,9 +46,11 @@ class Source:
         if "\r" in text:
             return array("I", (0, *(match.end() for match in _LINE_END.finditer(text))))
         starts = array("I", (0,))
-        at = 0
-        while at := text.find("\n", at) + 1:
-            starts.append(at)
+        for begin in range(0, len(text), _PIECE):  # all lines at once would take several times the memory of the text
+            at = begin
+            for line in text[begin : begin + _PIECE].split("\n")[:-1]:
+                at += len(line) + 1
+                starts.append(at)
         return starts
 
     def position(self, offset: int) -> tuple[int, int]:
