@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -27,8 +27,25 @@ def describe(number: int) -> str:
 """
 
 
+class Defect(NamedTuple):
+    """A defect of the script after which every mutant would survive, or none."""
+
+    file: str
+    old: str
+    new: str
+    error: str
+
+
+DEFECTS = {
+    "functions are hidden": Defect("runner.py", "gc.unfreeze()", "pass", "no test executes a function of these files"),
+    "code is kept": Defect("exchange.py", "function.__code__ = new", "pass", "raises of double is survived"),
+    "failures are ignored": Defect("runner.py", "if report.failed:", "if False:", "raises of double is survived"),
+    "every test fails": Defect("runner.py", "status = 0", "status = 1", "equivalent of double is killed"),
+}
+
+
 def run_mutants(
-    root: Path, directory: Path, test: str
+    root: Path, directory: Path, test: str, defect: Defect | None = None
 ) -> tuple[subprocess.CompletedProcess[str], list[dict[str, str]]]:
     """Run a copy of the script on a module with this test. Returns the records, too."""
     package, tests = directory / "apflint", directory / "tests"
@@ -36,6 +53,11 @@ def run_mutants(
         path.mkdir()
     shutil.copytree(root / "scripts/mutating", directory / "scripts/mutating")
     shutil.copy(root / "scripts/mutants.py", directory / "scripts")
+    if defect:
+        part = directory / "scripts/mutating" / defect.file
+        text = part.read_text()
+        assert text.count(defect.old) == 1
+        part.write_text(text.replace(defect.old, defect.new))
     (package / "__init__.py").write_text("")
     (package / "numbers.py").write_text(MODULE)
     (tests / "conftest.py").write_text((root / "tests/conftest.py").read_text())
@@ -66,4 +88,13 @@ def test_tests_that_execute_no_function_are_an_error(root: Path, tmp_path: Path)
     completed, records = run_mutants(root, tmp_path, "    assert double and describe\n")
     assert completed.returncode != 0
     assert "no test executes a function of these files" in completed.stderr + completed.stdout
+    assert records == []
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_of_the_script_is_an_error(root: Path, tmp_path: Path, name: str) -> None:
+    defect = DEFECTS[name]
+    completed, records = run_mutants(root, tmp_path, "    assert double(3) == 6\n    describe(3)\n", defect)
+    assert completed.returncode != 0
+    assert defect.error in completed.stderr + completed.stdout
     assert records == []
