@@ -54,7 +54,7 @@ def captured_method(effective: Effective) -> Iterator[Problem]:
     for schema in effective.own_flow_schemas:
         for place, rule in rules_of(schema) if schema.document in effective_documents else ():
             for index, part in enumerate(rule.non_resource_rules):
-                captor, methods = _find_method_captor(effective, schema, rule, part)
+                captor, methods = _find_method_captor(effective, schema, part)
                 path = place.path
                 if captor is not None and not _is_unreachable(effective, schema, (*path, "nonResourceRules", index)):
                     names = join_words(map(str.upper, methods), "and")
@@ -70,7 +70,7 @@ def captured_method(effective: Effective) -> Iterator[Problem]:
 
 
 def _find_method_captor(
-    effective: Effective, schema: FlowSchema, rule: PolicyRulesWithSubjects, part: NonResourcePolicyRule
+    effective: Effective, schema: FlowSchema, part: NonResourcePolicyRule
 ) -> tuple[FlowSchema | None, tuple[str, ...]]:
     """Find an earlier built-in FlowSchema that captures all requests of `part` for some HTTP methods.
 
@@ -85,7 +85,7 @@ def _find_method_captor(
             continue
         for other in captor.spec.rules:
             groups = {subject.group for subject in other.subjects}
-            if (groups >= _EVERY_REQUEST or {*rule.subjects} <= {*other.subjects}) and any(
+            if groups >= _EVERY_REQUEST and any(
                 (paths.verbs == (ALL,) or {*methods} <= {*paths.verbs}) and includes_urls(paths.non_resource_urls, urls)
                 for paths in other.non_resource_rules
             ):

@@ -46,8 +46,7 @@ class Evidence(NamedTuple):
 
     def level(self, level: LevelState) -> TextRange:
         """Return the line that shows a level."""
-        has_metrics = self.state.server.last.metrics is not None
-        return self.line(level.line, "metrics" if has_metrics else "levels")
+        return self.line(level.line)
 
     @property
     def limited(self) -> tuple[LevelState, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import pytest
@@ -73,6 +75,7 @@ def test_field_of_limited_and_exempt_is_moved_as_the_type_says(level_type: str |
     ("kubernetes", "added", "spec"),
     [
         ("1.27", "1.28", {"type": "Exempt", "exempt": {}}),
+        ("1.24", "1.26", {"type": "Limited", "limited": {"lendablePercent": 5}}),
         ("1.25", "1.26", {"type": "Limited", "limited": {"lendablePercent": 5}}),
         ("1.25", "1.26", {"type": "Limited", "limited": {"borrowingLimitPercent": 5}}),
     ],
@@ -83,6 +86,16 @@ def test_field_of_a_later_release_names_the_release(kubernetes: str, added: str,
     elsewhere = findings(manifest("FlowSchema", spec, version="v1beta2"), only="APF101", kubernetes=added)
     assert elsewhere
     assert not any("was added" in note for finding in elsewhere for note in finding.notes)
+
+
+@pytest.mark.parametrize(("path", "field"), [((), "more"), (("metadata",), "metadata.more"), (("spec",), "spec.more")])
+def test_server_names_the_path_of_an_unknown_field(path: tuple[str, ...], field: str) -> None:
+    written = flow_schema("x")
+    parent: Any = reduce(getitem, path, written)
+    parent["more"] = 1
+    (finding,) = findings(written, only="APF101")
+    assert finding.apiserver is not None
+    assert finding.apiserver.field == field
 
 
 def test_no_break_spaces_are_named() -> None:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from support.builders import ALL, PATHS, READ_PODS, findings, flow_schema, group, service_account, user
+from support.builders import (
+    ALL,
+    PATHS,
+    READ_PODS,
+    findings,
+    findings_in_text,
+    flow_schema,
+    group,
+    service_account,
+    user,
+)
 
 LISTS = {**ALL, "verbs": ["list"]}
 
@@ -112,6 +123,16 @@ def test_several_service_accounts_are_one_finding() -> None:
         'also exempts the service account "dash/b"',
         'also exempts the service account "dash/c"',
     ]
+
+
+def test_named_client_of_each_rule_is_a_related_place() -> None:
+    clients = [service_account("dash", name) for name in "ab"]
+    one, other = (exempt(client, verbs=["update"]) for client in clients)
+    one["spec"]["rules"] += other["spec"]["rules"]
+    text = json.dumps(one)
+    (finding,) = findings_in_text(text, only="APF601")
+    places = [text[related.span.column - 1 : related.span.end_column - 1] for related in finding.related]
+    assert places == [json.dumps(clients[1])]
 
 
 def test_broad_group_is_not_reported_as_a_client_that_lists() -> None:

@@ -33,6 +33,8 @@ def test_prefix_is_checked_as_the_server_masks_it(prefix: str, is_accepted: bool
     fields = [finding.apiserver.field for finding in found if finding.apiserver]
     assert ("metadata.generateName" in fields) is not is_accepted
     assert {finding.field for finding in found} <= {"metadata.generateName"}
+    messages = {finding.message for finding in found}
+    assert (f'"{prefix}" is not a valid generateName' in messages) is not is_accepted
 
 
 def test_long_prefix_is_cut_where_the_server_cuts_it() -> None:
@@ -86,6 +88,7 @@ def test_api_version_of_an_owner(version: str, is_accepted: bool) -> None:
     found = findings(with_metadata(ownerReferences=[owner]), only="APF103")
     fields = [] if is_accepted else ["metadata.ownerReferences[0].apiVersion"]
     assert [finding.field for finding in found] == fields
+    assert all(finding.help == "write group and version, as in apps/v1" for finding in found)
 
 
 @pytest.mark.parametrize("controllers", [0, 1, 2, 3])
@@ -95,6 +98,7 @@ def test_second_controller_is_reported_beside_the_first(controllers: int) -> Non
     found = findings(with_metadata(ownerReferences=owners), only="APF103")
     assert [finding.field for finding in found] == ["metadata.ownerReferences[1].controller"] * (controllers > 1)
     assert all(len(finding.related) == 1 for finding in found)
+    assert all(finding.help == "keep controller: true in one owner reference" for finding in found)
 
 
 def test_invalid_keys_and_large_annotations_are_reported_at_keys() -> None:
@@ -105,6 +109,7 @@ def test_invalid_keys_and_large_annotations_are_reported_at_keys() -> None:
         text = json.dumps(with_metadata(**metadata))
         found = findings_in_text(text, only="APF103")
         assert sorted(text[finding.span.column - 1 : finding.span.end_column - 1] for finding in found) == keys
+    assert found[0].help == "shorten or remove annotations"
 
 
 @pytest.mark.parametrize("name", ["verbs", "apiGroups", "resources", "namespaces"])

@@ -115,7 +115,8 @@ def test_missed_cluster_scope_is_one_finding_with_one_fix() -> None:
     assert found.message == "2 rules do not match list and watch requests across all namespaces"
     assert len(found.related) == 1
     assert found.fix is not None
-    assert [(type(operation), operation.path[4]) for operation in found.fix.operations] == [(Insert, 1), (Insert, 3)]
+    path = ("spec", "rules", 0, "resourceRules")
+    assert found.fix.operations == tuple(Insert((*path, at, "clusterScope"), True) for at in (1, 3))
 
 
 def test_missed_namespaces_are_one_finding_with_one_fix() -> None:
@@ -209,6 +210,16 @@ def test_example_goes_to_the_other_level(
     assert f'FlowSchema "{answer["flowSchema"]}"' in full_text(found)
 
 
+def test_example_of_a_rule_for_everything_is_a_request_that_clients_send() -> None:
+    for entry, words in (
+        (CLUSTER, "get pods example -n default"),
+        (NAMESPACED | {"apiGroups": ["apps", ""]}, "list controllerrevisions"),
+    ):
+        (found,) = findings(flow_schema("mine", resources=[entry], subjects=[user("bob")]), only="APF5")
+        assert found.example is not None
+        assert found.example.startswith(f"apflint explain {words} ")
+
+
 def test_controller_that_lists_without_cluster_scope_is_reported() -> None:
     lists = {"verbs": ["list", "watch"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
     writes = {
@@ -232,7 +243,9 @@ def test_only_listing_and_creating_namespaces_has_no_namespace() -> None:
     assert [finding.message for finding in missed("list")] == [
         "rule does not match list requests across all namespaces"
     ]
-    assert [finding.field for finding in missed("create")] == ["spec.rules[0].resourceRules[0].namespaces"]
+    (created,) = missed("create")
+    assert created.field == "spec.rules[0].resourceRules[0].namespaces"
+    assert created.message == 'rule does not match requests for the cluster-scoped "namespaces"'
     assert not missed("get")  # the namespace of a Namespace object is its own name
 
 
@@ -245,6 +258,7 @@ def test_only_listing_and_creating_namespaces_has_no_namespace() -> None:
         (["pods/status", "nodes/status"], ["list", "patch"], "list nodes/status example"),
         (["pods", "namespaces/status"], ["create", "patch"], None),
         (["pods", "namespaces"], ["create"], "create namespaces"),
+        (["pods", "namespaces"], ["patch", "create"], "create namespaces"),  # only these have no namespace
         (["pods/status"], ["list", "patch"], None),
         (["pods/log"], ["*"], None),
     ],

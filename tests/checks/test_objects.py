@@ -50,7 +50,8 @@ def test_annotation_is_parsed_as_the_server_parses_it(value: str) -> None:
     level = priority_level("workload-low", 77)
     level["metadata"]["annotations"] = {"apf.kubernetes.io/autoupdate-spec": value}
     found = findings(level, only="APF404")
-    assert len(found) == (value in ("1", "t", "T", "TRUE", "true", "True"))
+    places = ["metadata.annotations[apf.kubernetes.io/autoupdate-spec]"]
+    assert [finding.field for finding in found] == places * (value in ("1", "t", "T", "TRUE", "true", "True"))
 
 
 def test_differences_of_specs_are_named_as_in_the_version() -> None:

@@ -14,6 +14,7 @@ from support.builders import (
     effective,
     findings,
     flow_schema,
+    manifest,
     priority_level,
     rule_ids,
 )
@@ -146,6 +147,13 @@ def test_rejected_level_is_not_missing() -> None:
     broken = priority_level("batch", queuing={"queues": 4, "handSize": 8, "queueLengthLimit": 50})
     assert not findings(broken, DANGLING, only="APF401")
     assert findings(broken, DANGLING)
+
+
+def test_level_that_the_server_cannot_decode_is_not_missing() -> None:
+    broken = manifest("PriorityLevelConfiguration", {"type": ["Limited"]}, name="batch")
+    assert rule_ids(findings(broken, DANGLING))
+    assert not findings(broken, DANGLING, only="APF401")
+    assert not findings(DANGLING, only="APF401", context=(broken,))
 
 
 @pytest.mark.parametrize("written", ["workload-lwo", "workload-low2", "workloadlow", "workload-luw"])

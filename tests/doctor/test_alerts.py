@@ -127,6 +127,28 @@ def test_alerts_by_the_needs_of_users() -> None:
     assert "batch|" in unknown.expression or "|batch" in unknown.expression
 
 
+def test_requests_are_counted_by_level() -> None:
+    alerts = {(alert.name, alert.level): alert.expression for alert in built_in_alerts("1.36")}
+
+    def rate(kind: str, level: str) -> str:
+        return f'sum by (instance) (rate(apiserver_flowcontrol_{kind}_requests_total{{priority_level="{level}"}}[5m]))'
+
+    rejected, dispatched = rate("rejected", "workload-low"), rate("dispatched", "workload-low")
+    everything = f"({rejected} + ({dispatched} or 0 * {rejected}))"
+    assert alerts["APFRequestsRejected", "workload-low"] == f"{rejected} / {everything} > 0.01"
+    assert alerts["APFRequestsAtCatchAll", "catch-all"] == f"{rate('dispatched', 'catch-all')} > 0"
+
+
+@pytest.mark.parametrize(("release", "saturated"), [("1.36", True), ("1.25", True), ("1.21", False)])
+def test_alerts_of_each_level_have_names_and_severities(release: str, saturated: bool) -> None:
+    alerts = built_in_alerts(release)
+    always = {"APFRequestsRejected", "APFLongWaits", "APFLimitDiffers", "APFLevelMissing"}
+    for level in ("system", "workload-low"):
+        names = {alert.name for alert in alerts if alert.level == level}
+        assert names == always | ({"APFSaturated"} if saturated else set())
+    assert {alert.severity for alert in alerts} == {"critical", "warning"}
+
+
 def test_level_that_gets_leases_must_not_reject() -> None:
     leases = {"verbs": ["*"], "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "namespaces": ["*"]}
     subjects = [builders.user("system:kube-scheduler")]

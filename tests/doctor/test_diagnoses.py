@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -13,8 +14,8 @@ from support.server_examples import diagnose_files
 
 from apflint.builtin import load_objects
 from apflint.doctor.evidence import Evidence
-from apflint.doctor.level_state import compute_state
-from apflint.doctor.manifest_diagnoses import find_restored
+from apflint.doctor.level_state import Waits, compute_state
+from apflint.doctor.manifest_diagnoses import find_restored, spec_restored
 from apflint.doctor.server_seats import find_totals
 from apflint.doctor.snapshot import group_servers, parse_part
 from apflint.effective import Assumptions, Effective
@@ -83,6 +84,20 @@ def test_widest_requests_of_a_release(version: str, seats: str) -> None:
     assert finding.notes[-1] == seats
 
 
+def test_wide_requests_of_all_flow_schemas_are_counted() -> None:
+    buckets = (
+        f'work_estimated_seats_bucket{{flow_schema="{schema}",priority_level="low",le="{bound}"}} {n}'
+        for schema, counts in (("a", (8, 9)), ("b", (5, 7)))
+        for bound, n in zip(("2", "4"), counts, strict=True)
+    )
+    ((_, message),) = messages("APF813", *level("low", 2, 1, 610, 2, 0), *buckets)
+    assert message == '3 requests needed more than 2 seats at "low", which has 2'
+
+
+def test_waits_beyond_all_buckets_are_infinite() -> None:
+    assert Waits(2, ((1.0, 1), (10.0, 1))).quantile(1) == inf
+
+
 def test_idle_levels_that_do_not_lend() -> None:
     busy = level("low", 10, 10, 610, 10, 10, waiting=1)
     (finding,) = messages("APF803", *busy, *level("high", 20, 20, 620, 20, 1))
@@ -90,6 +105,10 @@ def test_idle_levels_that_do_not_lend() -> None:
     # If the other level lends one seat, the next adjustment moves it.
     assert messages("APF803", *busy, *level("high", 20, 19, 620, 20, 1)) == []
     assert messages("APF803", *busy, *level("high", 20, 20, 620, 20, 20)) == []
+    # A level that gets seats soon does not hide one that has reached its maximum.
+    full = level("second", 10, 10, 10, 10, 10, waiting=1)
+    (finding,) = messages("APF803", *busy, *full, *level("third", 20, 19, 620, 20, 1))
+    assert finding[1].startswith('"second" uses all of its seats')
     assert messages("APF803", *level("low", 10, 10, 610, 10, 9, waiting=1), *level("high", 20, 20, 620, 20, 1)) == []
     assert messages("APF803", *level("low", 10, 10, 610, 10, 10), *level("high", 20, 20, 620, 20, 1)) == []
 
@@ -129,14 +148,15 @@ def test_demand_that_borrowed_seats_satisfy_is_an_info(current: int, severity: s
     assert [found for found, _ in messages("APF804", *rows, *demand)] == [severity]
 
 
-@pytest.mark.parametrize(("earlier", "count"), [(11, 1), (10, 0)])
-def test_every_snapshot_must_show_the_demand(earlier: int, count: int) -> None:
+@pytest.mark.parametrize(("earlier", "count"), [((11,), 1), ((10,), 0), ((11, 11), 1), ((11, 10), 0), ((10, 11), 0)])
+def test_every_snapshot_must_show_the_demand(earlier: tuple[int, ...], count: int) -> None:
     def snapshot(age: float, demand: int) -> str:
         rows = [f'demand_seats_{name}{{priority_level="low"}} {demand}' for name in ("average", "smoothed")]
         clock = f'demand_seats_count{{priority_level="low"}} {age * 1e9:.0f}'
         return f"process_start_time_seconds 1\n{lines(*level('low', 10, 10, 610, 10, 10), *rows, clock)}"
 
-    found = diagnose_files({"a": snapshot(10, earlier), "b": snapshot(40, 12)}).findings
+    files = {f"{at}": snapshot(10 + at, demand) for at, demand in enumerate(earlier)}
+    found = diagnose_files({**files, "last": snapshot(40, 12)}).findings
     assert [finding.rule for finding in found].count("APF804") == count
 
 
@@ -159,6 +179,12 @@ def test_few_requests_at_catch_all_are_an_info(requests: int, severity: str) -> 
         'dispatched_requests_total{flow_schema="a",priority_level="low"} 99',
     )
     assert [found_severity for found_severity, _ in found] == [severity]
+
+
+def test_rejected_requests_at_catch_all_count() -> None:
+    rejected = 'rejected_requests_total{flow_schema="catch-all",priority_level="catch-all",reason="time-out"} 2'
+    found = messages("APF809", 'nominal_limit_seats{priority_level="catch-all"} 1', rejected)
+    assert [severity for severity, _ in found] == ["warning"]
 
 
 LEASES = "/apis/coordination.k8s.io/v1"
@@ -394,6 +420,7 @@ def test_capped_lists_are_reported_once_for_each_level_and_resource(place: str, 
         f"{level}, all, 0, -1, x, {MOMENT}, 1, 0, 0s, {MOMENT}, ann, list, /api/v1/{name}, , , v1, {name}, \n"
         for level, name in (("low", "pods"), (place, resource))
     ]
+    rows.insert(0, rows[0].replace(" list, ", " get, "))  # it does not hide the lists
     metrics = 'kubernetes_build_info{git_version="v1.33.1"} 1\n' + "".join(
         [f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="{name}"}} 6\n' for name in ("low", "other")]
         + [f'apiserver_storage_objects{{resource="{name}"}} 101\n' for name in ("pods", "nodes")]
@@ -456,3 +483,4 @@ def test_flow_schema_that_the_server_restored(stored: int, names: list[str]) -> 
     (server,) = group_servers([parse_part("m", lines('nominal_limit_seats{priority_level="low"} 1'))])
     evidence = Evidence(compute_state(server), effective(9000), None, effective(stored))
     assert [item.name for item in find_restored(evidence)] == names
+    assert [diagnosis.object for diagnosis in spec_restored(evidence)] == [("FlowSchema", name) for name in names]

@@ -88,6 +88,27 @@ def test_request_without_details() -> None:
     assert {(row.user, row.path) for row in rows} == {(None, None)}
 
 
+def test_request_without_seats() -> None:
+    titles = "PriorityLevelName, FlowSchemaName, QueueIndex, RequestIndexInQueue, FlowDistinguisher, ArriveTime\n"
+    (row,) = parse_request_rows(f"{titles}low, all, 3, 0, ann, {TIME}\n") or ()
+    assert (row.distinguisher, row.initial_seats, row.final_seats) == ("ann", 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "group"), [("/apis/apps/v1/deployments", "apps"), ("/apis", ""), ("/api/v1/pods", "")]
+)
+def test_api_group_is_that_of_the_path(path: str, group: str) -> None:
+    (row,) = parse_request_rows(f"{TITLES}\n{request_row(path=path)}\n") or ()
+    assert row.api_group == group
+
+
+@pytest.mark.parametrize("title", ["PriorityLevelName", "FlowSchemaName"])
+def test_long_name_is_an_error(title: str) -> None:
+    row = request_row().replace({"PriorityLevelName": "low", "FlowSchemaName": "all"}[title], "x" * 10_000)
+    with pytest.raises(UserError, match=f"{title} is longer than the name of an object"):
+        parse_request_rows(f"{TITLES}\n{row}\n")
+
+
 def test_time() -> None:
     (row,) = parse_request_rows(f"{TITLES}\n{request_row()}\n") or ()
     assert row.arrived == datetime(2026, 11, 22, 5, 51, 0, 360796, UTC)

@@ -14,7 +14,7 @@ from apflint.doctor.level_state import compute_state
 from apflint.doctor.manifest_diagnoses import objects_differ
 from apflint.doctor.server_seats import find_totals
 from apflint.doctor.snapshot import group_servers, parse_part
-from apflint.effective import Effective
+from apflint.effective import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.releases import NEWEST
 from apflint.workspace import build_workspace
@@ -67,6 +67,14 @@ def test_flow_schemas_of_only_one_side() -> None:
     assert list(objects_differ(Evidence(compute_state(server), own, None, own))) == []
 
 
+def test_flow_schema_that_only_the_analysis_assumes_is_missing() -> None:
+    """Every configuration has `catch-all`, even if the cluster does not show it."""
+    live = Effective(build_workspace([], NEWEST), Assumptions(complete=True, defaults=False))
+    (server,) = group_servers([parse_part("m", lines(*ALL))])
+    found = objects_differ(Evidence(compute_state(server), effective_of("own.yml"), None, live))
+    assert ("FlowSchema", "catch-all") in {item.object for item in found}
+
+
 @pytest.mark.parametrize(("schema", "place", "count"), [
     ("gone", "workload-low", 1),
     ("gone", "gone", 0),  # APF815 reports metrics of a deleted level
@@ -81,6 +89,9 @@ def test_flow_schema_of_the_metrics(schema: str, place: str, count: int) -> None
     found = find("APF807", {**files, "own.yml": json.dumps(builders.flow_schema("own"))})
     assert [(item.severity, item.message, item.object and item.object.name) for item in found] == [
         ("info", 'the server had the FlowSchema "gone", which the manifests do not define', "gone")
+    ] * count
+    assert [item.notes for item in found] == [
+        ("The metrics of a deleted FlowSchema stay until the server restarts.",)
     ] * count
 
 

@@ -137,6 +137,17 @@ def test_level_without_counters_in_the_metrics(dispatched: int, is_possible: boo
             group_servers(parts)
 
 
+def test_each_counter_of_the_dump_is_compared() -> None:
+    """Without one counter, the metrics may still contradict the dump by the other."""
+    levels = (
+        "PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, DispatchedRequests,"
+        " RejectedRequests, TimedoutRequests, CancelledRequests\nlow, 0, true, false, 0, 0, 0, 0, 0, 0\n"
+    )
+    rejected = 'apiserver_flowcontrol_rejected_requests_total{flow_schema="a",priority_level="low",reason="x"} 500\n'
+    with pytest.raises(UserError, match='"low" has 500 and 0 rejected requests'):
+        group_servers(parse(x=rejected, l=levels))
+
+
 def test_metrics_of_the_same_moment() -> None:
     with pytest.raises(UserError, match="x and y: the metrics do not show which of them is older"):
         group_servers(parse(x=METRICS, y=METRICS))

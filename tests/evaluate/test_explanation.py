@@ -462,6 +462,15 @@ def test_paths_are_in_the_document() -> None:
     assert RELEASE.name == "1.36"
 
 
+def test_fallback_explains_flow_schemas_after_catch_all() -> None:
+    rule = {"subjects": [{"kind": "User", "user": {"name": "bob"}}], "nonResourceRules": []}
+    spec = {"matchingPrecedence": 10000, "priorityLevelConfiguration": {"name": "catch-all"}, "rules": [rule]}
+    config = build_configuration(objects([{"kind": "FlowSchema", "name": "last", "spec": spec}]), BUILT_IN)
+    nobody = digest("alice", [], "GET", "/api/v1/pods")
+    names = [each.flow_schema.name for each in explain_resolution(config, nobody, classify(config, nobody))]
+    assert names[-2:] == ["catch-all", "last"]
+
+
 @given(FLOW_SCHEMAS, DIGESTS)
 def test_verdict_agrees_with_the_match(values: list[dict[str, Any]], asked: RequestDigest) -> None:
     config = build_configuration(objects(values), BUILT_IN)

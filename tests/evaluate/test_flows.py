@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
 
-from apflint.evaluate.flows import Flow, count_flows, describe_flow, describe_queues, find_flow
+from apflint.evaluate.flows import Flow, count_flows, describe_flow, describe_queues, find_flow, matched_namespaces
 from apflint.model import build_flow_schema, build_priority_level
 from apflint.output.explain import flow_json
 
@@ -50,6 +50,7 @@ def test_flow_is_the_recorded_one() -> None:
         ("ByUser", reject_level(), "", "no queues"),
         ("ByUser", EXEMPT_LEVEL, "", "no queues"),
         ("ByUser", queue_level(8, 1), "alice", "is one flow, in 1 of 8 queues."),
+        ("ByUser", queue_level(2, 1), "alice", "is one flow, in 1 of 2 queues."),
     ],
 )
 def test_distinguisher_follows_the_method(
@@ -133,3 +134,9 @@ def test_number_of_flows(method: str | None, rules: list[Any], count: int | None
     if method is not None:
         spec["distinguisherMethod"] = {"type": method}
     assert count_flows(build_flow_schema({"metadata": {"name": "x"}, "spec": spec}, DOCUMENT)) == count
+
+
+def test_requests_without_a_namespace_are_in_the_empty_one() -> None:
+    rules = [_rule([DEV], "a", cluster=True)]
+    spec = {"priorityLevelConfiguration": {"name": "a"}, "rules": rules}
+    assert matched_namespaces(build_flow_schema({"metadata": {"name": "x"}, "spec": spec}, DOCUMENT)) == {"", "a"}

@@ -110,6 +110,12 @@ def test_starvation_is_described(level: PriorityLevelConfiguration, words: str |
         assert words in (description or "")
 
 
+def test_single_seat_that_can_be_borrowed_ends_starvation() -> None:
+    starved = _limits(queue_level(shares=0))
+    assert describe_starvation(starved._replace(attainable=1)) == describe_starvation(starved._replace(attainable=9))
+    assert describe_starvation(starved._replace(attainable=1)) != describe_starvation(starved._replace(attainable=0))
+
+
 def test_reject_level_without_seats_executes_one_request_at_a_time() -> None:
     first = list_outcomes(_limits(reject_level(0, borrowingLimitPercent=0)), RELEASE)[0]
     assert first.when == "Executed at once while no other request of this level is executing (it has no seats)."

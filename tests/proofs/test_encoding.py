@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from support.builders import group, service_account, user
 from support.configurations import schema
 
@@ -54,6 +55,25 @@ def test_all_service_accounts_of_a_namespace_match_their_subject() -> None:
     other = found.solve(-subject)
     assert other is not None
     assert not other.user.startswith("system:serviceaccount:ci:")
+
+
+@pytest.mark.parametrize(("scope", "namespace"), [(True, ""), (False, None)])
+def test_resource_status_has_no_namespace(scope: bool, namespace: str | None) -> None:
+    status = schema(user("alice"), resources=["status"], clusterScope=scope)
+    found = Encoding(build_vocabulary(rules(status), "authenticated"))
+    point = found.solve(found.rule(status.spec.rules[0]))
+    assert (point and point.namespace) == namespace
+
+
+@pytest.mark.parametrize(
+    "what", [{"path": True, "nonResourceURLs": ["/debug/pprof/heap"]}, {"resources": ["pods/log"]}]
+)
+def test_long_running_requests_are_watches(what: dict[str, Any]) -> None:
+    long_running = schema(user("alice"), **what)
+    for watches, verb in ((True, "watch"), (False, None)):
+        found = Encoding(build_vocabulary(rules(long_running), "authenticated", watches=watches))
+        point = found.solve(found.rule(long_running.spec.rules[0]))
+        assert (point and point.verb) == verb
 
 
 def test_no_groups_other_than_those_of_the_model_are_reported() -> None:

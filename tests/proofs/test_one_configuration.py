@@ -23,7 +23,7 @@ from apflint.evaluate.match import (
     matches_policy_rule,
 )
 from apflint.proofs.one_configuration import Analysis, Claim, Part
-from apflint.proofs.request_space import ANYBODY
+from apflint.proofs.request_space import ANYBODY, PREFERRED, Point, usual_groups
 from apflint.proofs.two_configurations import Comparison
 from apflint.releases import RELEASES, parse_release
 
@@ -269,6 +269,22 @@ def test_verb_that_goes_with_the_resource_is_found(verbs: list[str], resources: 
     mine = configurations.schema(builders.user("alice"), verbs=verbs, resources=resources)
     found = Analysis(build_configuration(Objects((mine,)), BUILT_IN)).find_request(mine)
     assert (found and found.digest.request_info.verb) == asked
+
+
+def test_no_witness_is_a_watch_if_the_server_does_not_classify_watches() -> None:
+    verbs = {**builders.READ_PODS, "verbs": ["watch", "deletecollection"]}
+    mine = builders.flow_schema("mine", resources=[verbs], subjects=[user("alice")], version="v1beta1")
+    configuration = builders.effective(mine, kubernetes="1.21").configuration
+    (schema,) = (schema for schema in configuration.order if schema.name == "mine")
+    (rule,) = schema.spec.rules
+    watch = Point("alice", usual_groups("alice"), True, "watch", "", "pods", "dev")
+    analysis = Analysis(configuration)
+    witnesses = (
+        analysis.find_request(schema),
+        analysis.find_request_in(rule, [schema]),
+        analysis.prove([Claim(schema, rule, (), PREFERRED, (watch,))])[0],
+    )
+    assert [witness and witness.point.verb for witness in witnesses] == ["deletecollection"] * 3
 
 
 def test_resource_status_is_in_no_namespace() -> None:

@@ -45,6 +45,7 @@ def paths(*urls: str) -> dict[str, Any]:
     ([ANN], [resources("pods", verbs=("watch",))], True, ()),
     ([ANN], [resources("pods", verbs=("watch", "get"))], False, ()),
     ([ANN], [resources("pods/exec", verbs=("*",))], True, ()),
+    ([ANN], [resources("pods/exec", verbs=("watch",))], True, ()),
     ([ANN], [resources("pods/exec", verbs=("*",))], False, (f'{LONG} "pods/exec"',)),
     ([ANN], [paths("/api/v1/pods")], True, ('"/api/v1/pods" is a path of resources, which only resourceRules match',)),
     ([ANN], [paths("/api/v1/pods", "/apis/apps/v1/*")], True,

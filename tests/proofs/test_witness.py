@@ -33,6 +33,7 @@ from apflint.proofs.request_space import (
 )
 from apflint.proofs.request_space import make_digest as digest_of
 from apflint.proofs.witness import (
+    _COMMON_RESOURCES,
     NotReplayedError,
     _http,
     _in_scope,
@@ -247,6 +248,7 @@ def test_known_resources_are_tried_first() -> None:
     things = [(each.api_group, each.resource) for each in found]
     assert things.index(("apps", "deployments/scale")) < things.index(("x.io", "deployments/scale"))
     assert things[-1] == ("x.io", "deployments/scale")
+    assert [*dict.fromkeys(things)][: len(_COMMON_RESOURCES)] == [*_COMMON_RESOURCES]
     kin = {
         (other_resource.api_group, other_resource.resource)
         for other_resource in _other_resources(Point("a", (), True, "get", "batch", "widgets", "dev"))
