@@ -28,6 +28,16 @@ def find_functions(file: str) -> dict[str, list[FunctionType]]:
     return functions
 
 
+def runs_alone(function: FunctionType) -> bool:
+    """Return whether its lines run only if the function is called.
+
+    The lines of a function that it defines run later, with the code of the function at that time: often that of the import.
+    """
+    code = function.__code__
+    inner = [constant.co_name for constant in code.co_consts if isinstance(constant, CodeType)]
+    return not code.co_freevars and all(name.startswith("<") and name != "<lambda>" for name in inner)
+
+
 def replace_code(mutant: Mutant, module: cst.Module, functions: list[FunctionType]) -> bool:
     """Replace the code of the functions. Returns False if the compiled code is equal.
 

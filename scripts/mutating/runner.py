@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import coverage
 
-from mutating.exchange import clear, find_caches, find_functions, replace_code
+from mutating.exchange import clear, find_caches, find_functions, replace_code, runs_alone
 from mutating.mutations import ROOT, find_mutants, make_controls
 from mutating.records import EQUAL, KILLED, identify, read_records
 
@@ -161,7 +161,7 @@ class Run:
         """Try a mutant that must fail a test, and one that must not. Raises RuntimeError if the verdict of either is wrong."""
         for mutant, module in every:
             found = functions[mutant.file].get(mutant.function, [])
-            if baseline.find_tests(mutant) and found and not found[0].__code__.co_freevars:
+            if baseline.find_tests(mutant) and found and runs_alone(found[0]):
                 self.check_control(make_controls(mutant), module, found, baseline)
                 return
         raise RuntimeError("no test executes a function of these files")

@@ -18,6 +18,13 @@ pytest.importorskip("mutmut", reason="scripts/mutants.py needs mutmut, which is 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="scripts/mutants.py forks")
 
 MODULE = """\
+def make_constant(number: int):
+    return lambda: number + 0
+
+
+ONE = make_constant(1)
+
+
 def double(number: int) -> int:
     return number + number
 
@@ -61,7 +68,9 @@ def run_mutants(
     (package / "__init__.py").write_text("")
     (package / "numbers.py").write_text(MODULE)
     (tests / "conftest.py").write_text((root / "tests/conftest.py").read_text())
-    (tests / "test_numbers.py").write_text(f"from apflint.numbers import describe, double\n\n\ndef test():\n{test}")
+    (tests / "test_numbers.py").write_text(
+        f"from apflint.numbers import ONE, describe, double\n\n\ndef test():\n{test}"
+    )
     completed = subprocess.run(
         [sys.executable, "scripts/mutants.py", "apflint/numbers.py", "--out", "out.jsonl"],
         cwd=directory,
@@ -82,6 +91,13 @@ def test_a_mutant_dies_by_the_test_that_sees_it_and_survives_otherwise(root: Pat
     assert ("double", "survived") not in verdicts
     assert ("describe", "survived") in verdicts
     assert ("describe", "killed") not in verdicts
+
+
+def test_function_that_ran_at_import_is_no_control(root: Path, tmp_path: Path) -> None:
+    """The test executes its only line, which is that of a lambda, too. The code of the lambda is that of the import."""
+    completed, records = run_mutants(root, tmp_path, "    assert ONE() == 1\n    assert double(3) == 6\n")
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert {record["function"] for record in records} >= {"make_constant", "double"}
 
 
 def test_tests_that_execute_no_function_are_an_error(root: Path, tmp_path: Path) -> None:
