@@ -20,6 +20,7 @@ from apflint.doctor.server_seats import find_totals
 from apflint.doctor.snapshot import group_servers, parse_part
 from apflint.effective import Assumptions, Effective
 from apflint.engine import load_inputs
+from apflint.location import Place
 from apflint.releases import NEWEST, parse_release
 from apflint.workspace import build_workspace
 
@@ -183,8 +184,8 @@ def test_few_requests_at_catch_all_are_an_info(requests: int, severity: str) -> 
 
 def test_rejected_requests_at_catch_all_count() -> None:
     rejected = 'rejected_requests_total{flow_schema="catch-all",priority_level="catch-all",reason="time-out"} 2'
-    found = messages("APF809", 'nominal_limit_seats{priority_level="catch-all"} 1', rejected)
-    assert [severity for severity, _ in found] == ["warning"]
+    ((severity, message),) = messages("APF809", 'nominal_limit_seats{priority_level="catch-all"} 1', rejected)
+    assert (severity, message) == ("warning", "catch-all got 2 of 2 requests since the start of the server")
 
 
 LEASES = "/apis/coordination.k8s.io/v1"
@@ -233,7 +234,7 @@ def test_homes_of_system_traffic(user: str, verb: str, path: str, place: str, ho
 def test_system_traffic_is_reported_once_for_each_user_and_level(user: str, place: str, count: int) -> None:
     rows = [
         f"{level}, all, 0, 0, x, {MOMENT}, 1, 0, 0s, {MOMENT}, {name}, get, /api/v1/namespaces/x/pods/a, , , v1, x, \n"
-        for name, level in (("system:node:a", "low"), (user, place))
+        for name, level in (*[("system:node:a", "low")] * 2, (user, place))
     ]
     metrics = lines(*(f'nominal_limit_seats{{priority_level="{name}"}} 1' for name in ("system", "low", "other")))
     assert found_rules({"m": metrics, "d": TITLES + "".join(rows)}).count("APF810") == count
@@ -483,4 +484,6 @@ def test_flow_schema_that_the_server_restored(stored: int, names: list[str]) -> 
     (server,) = group_servers([parse_part("m", lines('nominal_limit_seats{priority_level="low"} 1'))])
     evidence = Evidence(compute_state(server), effective(9000), None, effective(stored))
     assert [item.name for item in find_restored(evidence)] == names
-    assert [diagnosis.object for diagnosis in spec_restored(evidence)] == [("FlowSchema", name) for name in names]
+    restored = list(spec_restored(evidence))
+    assert [diagnosis.object for diagnosis in restored] == [("FlowSchema", name) for name in names]
+    assert all(isinstance(found.problem.place, Place) and found.problem.place.key for found in restored)

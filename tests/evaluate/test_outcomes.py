@@ -62,6 +62,7 @@ def test_until_1_27_only_another_request_ends_the_wait(name: str, reason: str | 
     # timeoutOldRequestsAndRejectOrEnqueueLocked and the metrics of `wait` in queueset.go of these releases.
     found = list_outcomes(_limits(queue_level()), parse_release(name))
     assert [outcome.reason for outcome in found] == [None, None, "queue-full", "time-out", reason]
+    assert [outcome[::2] for outcome in found] == [("dispatched", None), ("queued", None), *[("rejected", 429)] * 3]
     assert "seconds" not in found[1].when
     assert found[3].when == (
         "Rejected after 15 seconds (a quarter of --request-timeout), once another request arrives there."

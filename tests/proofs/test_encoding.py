@@ -68,8 +68,9 @@ def test_resource_status_has_no_namespace(scope: bool, namespace: str | None) ->
 @pytest.mark.parametrize(
     "what", [{"path": True, "nonResourceURLs": ["/debug/pprof/heap"]}, {"resources": ["pods/log"]}]
 )
-def test_long_running_requests_are_watches(what: dict[str, Any]) -> None:
-    long_running = schema(user("alice"), **what)
+@pytest.mark.parametrize("verbs", [["*"], ["watch"]])
+def test_long_running_requests_are_watches(what: dict[str, Any], verbs: list[str]) -> None:
+    long_running = schema(user("alice"), **what, verbs=verbs)
     for watches, verb in ((True, "watch"), (False, None)):
         found = Encoding(build_vocabulary(rules(long_running), "authenticated", watches=watches))
         point = found.solve(found.rule(long_running.spec.rules[0]))

@@ -273,9 +273,12 @@ def test_verb_that_goes_with_the_resource_is_found(verbs: list[str], resources: 
 
 def test_no_witness_is_a_watch_if_the_server_does_not_classify_watches() -> None:
     verbs = {**builders.READ_PODS, "verbs": ["watch", "deletecollection"]}
-    mine = builders.flow_schema("mine", resources=[verbs], subjects=[user("alice")], version="v1beta1")
-    configuration = builders.effective(mine, kubernetes="1.21").configuration
-    (schema,) = (schema for schema in configuration.order if schema.name == "mine")
+    mine, watches = (
+        builders.flow_schema(name, resources=[entry], subjects=[user("alice")], version="v1beta1")
+        for name, entry in (("mine", verbs), ("watches", {**verbs, "verbs": ["watch"]}))
+    )
+    configuration = builders.effective(mine, watches, kubernetes="1.21").configuration
+    schema, unreachable = (item for item in configuration.order if item.name in ("mine", "watches"))
     (rule,) = schema.spec.rules
     watch = Point("alice", usual_groups("alice"), True, "watch", "", "pods", "dev")
     analysis = Analysis(configuration)
@@ -285,6 +288,7 @@ def test_no_witness_is_a_watch_if_the_server_does_not_classify_watches() -> None
         analysis.prove([Claim(schema, rule, (), PREFERRED, (watch,))])[0],
     )
     assert [witness and witness.point.verb for witness in witnesses] == ["deletecollection"] * 3
+    assert analysis.find_request(unreachable) is None
 
 
 def test_resource_status_is_in_no_namespace() -> None:

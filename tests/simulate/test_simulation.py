@@ -348,12 +348,20 @@ def test_changed_level_replaces_the_former_one() -> None:
         assert [item.name for item in changed.workspace.priority_levels] == ["workload-low"] * is_valid
 
 
+def test_shares_of_the_exempt_level_can_change() -> None:
+    known = Effective(build_workspace([], NEWEST), Assumptions())
+    changed = apply_changes(known, [parse_change("exempt.nominalConcurrencyShares=245")])
+    limits = {level.name: level.nominal for level in changed.limits.levels}
+    assert limits["exempt"] == 300  # the other levels have 245 shares, too
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("a.queues", "is not LEVEL.FIELD=VALUE"),
         ("queues=3", "is not LEVEL.FIELD=VALUE"),
         ("a.queue=3", 'Did you mean "queues"?'),
+        ("a.zzzzzz=3", '"zzzzzz" is not one of '),
         ("a.queues=many", '"many" is not an integer'),
     ],
 )
@@ -361,6 +369,7 @@ def test_invalid_change(text: str, words: str) -> None:
     with pytest.raises(UserError, match="--set") as caught:
         parse_change(text)
     assert words in str(caught.value)
+    assert not str(caught.value).endswith(".")
 
 
 def test_change_of_an_unknown_level() -> None:
@@ -520,6 +529,7 @@ def test_fair_shares() -> None:
     assert max_min_shares(10, [1, 2, 3]) == [1, 2, 3]
     assert measure_fairness([1, 4.5, 4.5], [1, 20, 20]) == pytest.approx(1)
     assert measure_fairness([9, 0, 0], [9, 9, 9]) == pytest.approx(1 / 3)
+    assert measure_fairness([4, 5], [9, 9]) == pytest.approx(81 / 82)
     assert measure_fairness([9], [9]) is None
     assert measure_fairness([0, 0], [9, 9]) is None
 
