@@ -88,14 +88,15 @@ def test_field_of_a_later_release_names_the_release(kubernetes: str, added: str,
     assert not any("was added" in note for finding in elsewhere for note in finding.notes)
 
 
-@pytest.mark.parametrize(("path", "field"), [((), "more"), (("metadata",), "metadata.more"), (("spec",), "spec.more")])
-def test_server_names_the_path_of_an_unknown_field(path: tuple[str, ...], field: str) -> None:
+@pytest.mark.parametrize(("path", "parent"), [((), ""), (("metadata",), "metadata."), (("spec",), "spec.")])
+@pytest.mark.parametrize("name", ["more", "a/b", "a b"])
+def test_server_names_the_path_of_an_unknown_field(path: tuple[str, ...], parent: str, name: str) -> None:
     written = flow_schema("x")
-    parent: Any = reduce(getitem, path, written)
-    parent["more"] = 1
+    place: Any = reduce(getitem, path, written)
+    place[name] = 1
     (finding,) = findings(written, only="APF101")
     assert finding.apiserver is not None
-    assert finding.apiserver.field == field
+    assert finding.apiserver.field == f"{parent}{name}"
 
 
 def test_no_break_spaces_are_named() -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from support.audit_logs import ENGINES, event, replay_each, replay_json, write_log
 
 from apflint.cli.app import run
-from apflint.replay.filters import Moment, parse_condition, parse_moment
+from apflint.errors import UserError
+from apflint.replay.filters import Moment, parse_condition, parse_dimensions, parse_moment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -191,6 +192,12 @@ def test_durations(parts: tuple[int, int, int, int]) -> None:
     days, hours, minutes, seconds = parts
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     assert parse_moment("--since", text) == Moment(total * 1_000_000, is_before_end=True)
+
+
+@pytest.mark.parametrize("text", ["usr", "user,usr", "user,user", " , "])
+def test_invalid_dimension_names_the_option(text: str) -> None:
+    with pytest.raises(UserError, match=r"^--by: "):
+        parse_dimensions(text)
 
 
 def test_condition_is_shown_as_it_was_given() -> None:

@@ -9,7 +9,7 @@ import pytest
 from support.audit_logs import ENGINES, FIXTURES, event, read_lines, replay_each, replay_json, write_log
 
 from apflint.cli.app import run
-from apflint.replay.events import parse_time
+from apflint.replay.events import MAX_YEAR, MIN_YEAR, parse_time
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,6 +124,13 @@ def test_time_with_a_space(text: str, tmp_path: Path, capsys: pytest.CaptureFixt
     assert replay_json(capsys, log, "--isolated")["start"] == "2026-11-22T05:49:20.098765Z"
     log.write_text(f"{text} {json.dumps(event())}\n", encoding="utf-8")
     assert replay_json(capsys, log, "--isolated")["unreadable"] == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["0001-01-01T00:00:00Z", f"{MIN_YEAR - 1}-12-31T23:59:59Z", f"{MAX_YEAR + 1}-01-01T00:00:00Z"]
+)
+def test_time_in_another_century_is_unknown(text: str) -> None:
+    assert parse_time(text) is None
 
 
 def test_time_without_a_zone_is_unknown() -> None:

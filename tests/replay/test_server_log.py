@@ -8,7 +8,7 @@ from support.audit_logs import write_log
 
 from apflint.replay import server_log
 from apflint.replay.log import Unreadable
-from apflint.replay.server_log import _read_lines
+from apflint.replay.server_log import _read_lines, _Traffic
 from apflint.sources.audit_logs import find_audit_logs
 
 if TYPE_CHECKING:
@@ -42,3 +42,12 @@ def test_numbers_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         Unreadable(file.name, 8, "cut"),
     ]
     assert sizes == [len(block.data) for block in blocks if not block.problem]
+
+
+def test_wait_of_the_only_request_is_its_percentile() -> None:
+    traffic = _Traffic()
+    traffic.waits.append(0.7)
+    traffic.requests = 1
+    assert traffic.summarize(("all", "low")).p99_wait == 0.7
+    traffic.requests = 100  # the wait of 99 requests was too short to be logged
+    assert traffic.summarize(("all", "low")).p99_wait is None

@@ -22,6 +22,7 @@ from apflint.replay.statistics import (
     LevelTraffic,
     Peak,
     UserTraffic,
+    _find_peak,
     compute_report,
 )
 from apflint.sources.audit_logs import find_audit_logs
@@ -121,6 +122,21 @@ def test_levels_with_rejections_and_waits_come_first(
     levels = replay_json(capsys, log, "--engine", engine)["levels"]
     numbers = [(level["rejected"], (level["waits"] or {"count": 0})["count"], level["requests"]) for level in levels]
     assert numbers == [(2, 0, 2), (0, 1, 1), (0, 0, 4)]
+
+
+def test_flow_schemas_with_the_most_requests_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    users = ("system:kube-controller-manager", "system:kube-scheduler", "system:kube-scheduler")
+    events = [request(number, 0, 1, user={"username": user, "groups": []}) for number, user in enumerate(users)]
+    (level,) = replay_json(capsys, write_log(tmp_path / "audit.log", events))["levels"]
+    assert level["flowSchemas"] == [
+        {"name": "kube-scheduler", "requests": 2},
+        {"name": "kube-controller-manager", "requests": 1},
+    ]
+
+
+def test_peak_is_the_earliest_with_the_most_seats() -> None:
+    changes = {0: (2, 1, 0), 1: (3, 20, 1), 2: (3, 10, 2)}
+    assert _find_peak("a", changes) == Peak("a", 3, 10)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

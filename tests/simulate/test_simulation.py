@@ -262,6 +262,12 @@ def test_clients_are_connected_to_the_servers_in_turn() -> None:
         found = result_at(simulate(load(a, servers=servers), Options(level("a"))), "a")
         assert found.peak == peak
         assert found.seats * 10 == pytest.approx(30)
+    # Another client is connected to the next server.
+    two, one = (
+        a._replace(instances=2, bursts=(Burst(0, 20),)),
+        a._replace(name="b", instances=1, bursts=(Burst(0, 10),)),
+    )
+    assert result_at(simulate(load(two, one, servers=3), Options(level("a"))), "a").peak == 10
 
 
 def test_lists_and_changes_take_seats_of_the_objects_and_watchers() -> None:
