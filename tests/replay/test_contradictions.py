@@ -36,6 +36,18 @@ def test_rejections_with_free_seats_are_a_contradiction(
             assert text.index("contradicts this configuration") < text.index("API server:")
 
 
+def test_seats_of_lists_with_unknown_counts_may_explain_rejections(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A list may have used all seats, unless the number of objects is known."""
+    events = [event(auditID=str(number), **(REJECTED if number > 4 else {})) for number in range(7)]
+    log = write_log(tmp_path / "audit.log", events)
+    options = ("--isolated", "-f", "defaults:1.36", "--server-concurrency", 600)
+    assert replay_json(capsys, log, *options)["contradictions"] == []
+    (level,) = replay_json(capsys, log, *options, "--objects", "pods=1:1000")["contradictions"]
+    assert level["peakSeats"] < level["minLimit"]
+
+
 def test_recording_does_not_contradict_its_own_configuration(capsys: pytest.CaptureFixture[str]) -> None:
     objects = FIXTURES / "live" / "objects-begin.json"
     log = FIXTURES / "live" / "audit.log.gz"
