@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from apflint.engine import Options, check
-from apflint.load import Loaded, load
+from apflint.load import Loaded, apf_objects, load
 from apflint.load.source import STDIN, Source
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ def test_other_objects_are_counted_by_kind() -> None:
     text = "kind: ConfigMap\n---\n" * 2 + "kind: 'Secret'\n---\n# nothing\n---\nfoo\n---\n" + FLOW_SCHEMA
     assert skipped(text) == {"ConfigMap objects": 2, "Secret objects": 1, "no Kubernetes object": 1}
     assert len(read(text).documents) == 1
+
+
+def test_number_of_other_kinds_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apf_objects, "_MAX_OTHER_KINDS", 2)
+    text = "---\n".join(f"kind: {kind}\n" for kind in ("A", "B", "C", "D", "A"))
+    assert skipped(f"{text}---\n{FLOW_SCHEMA}") == {"A objects": 2, "B objects": 1, "other objects": 2}
 
 
 def test_other_objects_that_mention_apf_are_counted() -> None:

@@ -50,6 +50,7 @@ def test_file_that_is_not_a_mapping(data: bytes, message: str, place: tuple[int,
     [
         ("a.yaml", b"\xef\xbb\xbfa: {b: 1}\n"),
         ("a.yaml", "a: {b: 1}\n".encode("utf-16")),
+        ("a.yaml", b"\xfe\xff" + "a: {b: 1}\n".encode("utf-16-be")),
         ("a.json", b'{"a": {"b": 1}}'),
         ("a.yaml", b"---\n---\na: {b: 1}\n---\n"),
     ],

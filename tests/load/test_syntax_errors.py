@@ -99,3 +99,9 @@ def test_place_of_syntax_errors(marked: str) -> None:
 )
 def test_messages_of_syntax_errors(text: str, words: str) -> None:
     assert words in str(error(text))
+
+
+def test_advice_about_a_horizontal_rule() -> None:
+    found = error("a: b\n***\nc: d\n")
+    assert "is a horizontal rule of Markdown" in str(found)
+    assert found.help == "separate documents with `---`"
