@@ -85,9 +85,9 @@ def analysis(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Chec
     return Check(find, "analysis", frozenset(tags))
 
 
-def runtime(*tags: str) -> Check:
+def runtime() -> Check:
     """Return the entry for a rule of the phase `runtime`. Manifests have no such findings; see `apflint.doctor.diagnoses`."""
-    return Check(lambda _: (), "runtime", frozenset(tags))
+    return Check(lambda _: (), "runtime", frozenset())
 
 
 def _found_by_suppressions(_effective: Effective) -> Iterable[Problem]:
