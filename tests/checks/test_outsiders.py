@@ -252,7 +252,9 @@ def test_requests_that_no_client_sends_prove_nothing(level: str) -> None:
     nodes = {"verbs": ["get"], "apiGroups": [""], "resources": ["nodes"], "namespaces": ["prod"]}
     schema = flow_schema("x", level, 5000, subjects=[user("system:anonymous")], resources=[nodes])
     assert not [finding for finding in findings(schema) if finding.rule in ("APF518", "APF601")]
-    nodes |= {"clusterScope": True}
+    schema = flow_schema(
+        "x", level, 5000, subjects=[user("system:anonymous")], resources=[{**nodes, "clusterScope": True}]
+    )
     assert [finding.rule for finding in findings(schema) if finding.rule in ("APF518", "APF601")]
 
 
