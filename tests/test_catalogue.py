@@ -15,7 +15,8 @@ from apflint import catalogue
 from apflint.cli.app import run
 from apflint.errors import UserError
 from apflint.output.console import PROSE_WIDTH, Style
-from apflint.output.rule_page import render_rule, render_rules
+from apflint.output.rule_page import render_rule, report_rules
+from apflint.output.text import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -237,7 +238,7 @@ STYLES = {
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("style", STYLES)
 def test_the_list(style: str, snapshot: SnapshotAssertion) -> None:
-    assert render_rules(catalogue.read_rules(), STYLES[style]) == snapshot
+    assert render(report_rules(catalogue.read_rules(), STYLES[style]), STYLES[style]) == snapshot
 
 
 @pytest.mark.usefixtures("directory")

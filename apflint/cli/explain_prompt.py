@@ -13,8 +13,9 @@ from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, NODES, SER
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.resources import RESOURCES
 from apflint.output.console import wrap
-from apflint.output.explain import render_explanation
+from apflint.output.explain import report_explanation
 from apflint.output.sanitize import sanitize
+from apflint.output.text import render as render_text
 from apflint.requests.request import COLLECTION_VERBS, VERBS
 from apflint.requests.words import check_target, check_verb, infer_resource, parse_words
 from apflint.string_formats import check_dns_label
@@ -146,7 +147,7 @@ def answer_requests(
         except UserError as error:
             show(str(error))
             continue
-        write(f"\n{render_explanation(explainer.explain(request), style)}\n")
+        write(f"\n{render_text(report_explanation(explainer.explain(request), style), style)}\n")
         show(NEXT_REQUEST)
 
 

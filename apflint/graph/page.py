@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.graph import svg
-from apflint.output.html_page import render_page, render_records
-from apflint.output.sanitize import escape_xml
+from apflint.output import html
+from apflint.output.blocks import Bullets, Column, Details, Figure, Heading, Table, Text
 
 if TYPE_CHECKING:
-    from apflint.graph.picture import Picture
+    from collections.abc import Iterator, Sequence
+
+    from apflint.graph.picture import LevelNode, Picture, SchemaNode
+    from apflint.output.blocks import Block
+
+
+class _Drawing(NamedTuple):
+    picture: Picture
+
+    def draw(self) -> str:
+        return svg.render(self.picture)
 
 
 def render(picture: Picture) -> str:
-    """Render a self-contained page. Its content security policy forbids scripts and external resources."""
-    body = f"""<div class="drawing">
-{svg.render(picture)}</div>
-<main>
-{_problems(picture)}<details>
-<summary>The same as tables</summary>
-{render_records("FlowSchemas, in matching order", (node.facts for node in picture.schemas))}
-{render_records("Priority levels", (level.facts for level in picture.levels))}</details>
-</main>
-"""
-    return render_page(picture.title, body)
+    """Render a self-contained page."""
+    return html.render(picture.title, _report(picture))
 
 
-def _problems(picture: Picture) -> str:
+def _report(picture: Picture) -> Iterator[Block]:
+    yield Figure(_Drawing(picture))
+    if problems := list(_list_problems(picture)):
+        yield Heading("Problems")
+        yield Bullets(problems)
+    tables = (
+        _tabulate("FlowSchemas, in matching order", picture.schemas),
+        _tabulate("Priority levels", picture.levels),
+    )
+    yield Details(Text("The same as tables", "bold"), tables)
+
+
+def _list_problems(picture: Picture) -> Iterator[tuple[str | Text, ...]]:
     nodes = [("s", "FlowSchema", at, node.name, node.problem) for at, node in enumerate(picture.schemas)]
     nodes += [("l", "Priority level", at, level.name, level.problem) for at, level in enumerate(picture.levels)]
-    items = [
-        f'<li>{kind} <a href="#apf-{letter}{at}"><code>{escape_xml(name)}</code></a>: {escape_xml(problem)}</li>\n'
-        for letter, kind, at, name, problem in nodes
-        if problem
-    ]
-    return f"<h2>Problems</h2>\n<ul>\n{''.join(items)}</ul>\n" if items else ""
+    for letter, kind, at, name, problem in nodes:
+        if problem:
+            yield f"{kind} ", Text(name, "name", f"#apf-{letter}{at}"), f": {problem}"
+
+
+def _tabulate(title: str, nodes: Sequence[SchemaNode | LevelNode]) -> Table:
+    rows = [tuple(node.facts.values()) for node in nodes]
+    are_numbers = [all(map(str.isdigit, column)) for column in zip(*rows, strict=True)]
+    titles = zip(nodes[0].facts, are_numbers, strict=True)
+    return Table([Column(name, "number" if is_number else "text") for name, is_number in titles], rows, title)

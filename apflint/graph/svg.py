@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from apflint.graph.picture import ORIGINS, format_facts
-from apflint.graph.svg_style import HUES, render_style
+from apflint.output.chart import draw_text
 from apflint.output.console import shorten
 from apflint.output.sanitize import escape_xml
+from apflint.output.stylesheet import read_style_sheet, resolve_colors
 from apflint.record import NamedTuple
 from apflint.wording import join_some, join_words
 
@@ -31,6 +33,8 @@ _NAME_WIDTH, _TEXT_WIDTH = 7.9, 6.5
 """Widths of characters: in names (monospaced font of 13 px), and the average in all other text (font of 12 px)."""
 _BAR_WIDTH = LEVEL_WIDTH - 28
 _PRECEDENCE_WIDTH = 76
+HUES = 8
+"""Number of colors of levels and the arrows to them, in `picture.css`. Red and amber are reserved for problems."""
 LEGEND = {
     "built-in": "built-in",
     "own": "yours",
@@ -124,16 +128,16 @@ def _lines(picture: Picture) -> Iterator[str]:
     )
     yield f'<title id="apf-t">{escape_xml(picture.title)}</title>'
     yield f'<desc id="apf-d">{escape_xml(_description(picture))}</desc>'
-    yield f"<style>\n{render_style(len(picture.levels))}</style>"
+    yield f"<style>\n{_render_style(len(picture.levels))}</style>"
     yield f"<defs>{''.join(_definitions())}</defs>"
     yield f'<rect class="paper" {size}/>'
-    yield _text(MARGIN, 32, picture.title, "title")
+    yield draw_text(MARGIN, 32, picture.title, "title")
     yield from _legend(picture)
-    yield _text(MARGIN, 82, picture.source, "dim")
+    yield draw_text(MARGIN, 82, picture.source, "dim")
     left, right = layout.schemas[0].x + _PRECEDENCE_WIDTH, layout.levels[0].x
-    yield _text(left, TOP - 12, "Precedence", "heading dim end")
-    yield _text(left + 20, TOP - 12, "FlowSchema: the first one that matches captures the request", "heading dim")
-    yield _text(right + 14, TOP - 12, "Priority level", "heading dim")
+    yield draw_text(left, TOP - 12, "Precedence", "heading dim end")
+    yield draw_text(left + 20, TOP - 12, "FlowSchema: the first one that matches captures the request", "heading dim")
+    yield draw_text(right + 14, TOP - 12, "Priority level", "heading dim")
     for at, node in enumerate(picture.schemas):
         yield from _schema(layout, at, node)
     # Levels come after all FlowSchemas, so that the tab key and screen readers go through one column after the other.
@@ -142,6 +146,16 @@ def _lines(picture: Picture) -> Iterator[str]:
     for at, level in enumerate(picture.levels):
         yield from _level(layout.levels[at], at, level, longest)
     yield "</svg>"
+
+
+def _render_style(levels: int) -> str:
+    """Render the style sheet for this number of levels. Hovering over a level fades the arrows to all other levels."""
+    lines = read_style_sheet("picture.css", os.path.dirname(os.path.abspath(__file__))).splitlines(keepends=True)
+    shapes, colors = ("".join(line for line in lines if ("var(" in line) == has_color) for has_color in (False, True))
+    fading = "".join(
+        f"svg.apf:has(#apf-l{at}:hover) .flow:not(.to{at}) .arrow{{stroke-opacity:.12}}\n" for at in range(levels)
+    )
+    return f"{shapes}{fading}{resolve_colors(colors)}"
 
 
 def _description(picture: Picture) -> str:
@@ -173,11 +187,11 @@ def _legend(picture: Picture) -> Iterator[str]:
     for look, label in LEGEND.items():
         if look in looks:
             card = f'<rect class="card" x="{x:g}" y="48" width="22" height="14" rx="3"/>'
-            yield f'<g class="{look}">{card}</g>{_text(x + 28, 59, label, "dim")}'
+            yield f'<g class="{look}">{card}</g>{draw_text(x + 28, 59, label, "dim")}'
             x += 28 + len(label) * _TEXT_WIDTH + 20
     has_borrowing = picture.has_borrowing
     bar = "Bar: min, pale: up to nominal, line: up to attainable" if has_borrowing else "Bar: nominal"
-    yield _text(x + 12, 59, bar, "dim")
+    yield draw_text(x + 12, 59, bar, "dim")
 
 
 def _schema(layout: Layout, at: int, node: SchemaNode) -> Iterator[str]:
@@ -189,19 +203,19 @@ def _schema(layout: Layout, at: int, node: SchemaNode) -> Iterator[str]:
         yield f'<path class="captured" marker-end="url(#apf-mt)" d="{_loop(box, layout.schemas[blocker])}"/>'
     yield f"{_card(box)}" + '<g clip-path="url(#apf-cs)">'
     left, right, origin = _PRECEDENCE_WIDTH + 20, SCHEMA_WIDTH - 12, ORIGINS[node.origin]
-    yield _text(_PRECEDENCE_WIDTH, 29, str(node.precedence), "number end")
-    yield _text(left, 20, shorten(node.name, (right - left - 10 - len(origin) * _TEXT_WIDTH) / _NAME_WIDTH), "name")
-    yield _text(right, 20, origin, "badge dim end")
+    yield draw_text(_PRECEDENCE_WIDTH, 29, str(node.precedence), "number end")
+    yield draw_text(left, 20, shorten(node.name, (right - left - 10 - len(origin) * _TEXT_WIDTH) / _NAME_WIDTH), "name")
+    yield draw_text(right, 20, origin, "badge dim end")
     level = f"\u2192 {shorten(node.level_name, 26)}"
     room = (right - left - 18) / _TEXT_WIDTH - len(level)
-    yield _text(
+    yield draw_text(
         left,
         38,
         shorten(node.problem or join_some(node.subjects, 2) or "no subjects", room),
         "problem" if node.problem else "dim",
     )
     # The name of the level is a link to the level, because the arrow may be longer than the screen.
-    yield f'<a href="#apf-l{node.level}">{_text(right, 38, level, "dim end")}</a>'
+    yield f'<a href="#apf-l{node.level}">{draw_text(right, 38, level, "dim end")}</a>'
     yield "</g></g></g>"
 
 
@@ -209,17 +223,17 @@ def _level(box: Box, at: int, level: LevelNode, longest: int) -> Iterator[str]:
     origin = ORIGINS[level.origin]
     yield f'<g id="apf-l{at}" class="level h{at % HUES} {level.look}">{_tooltip(level)}'
     yield f"{_card(box)}" + '<g clip-path="url(#apf-cl)">'
-    yield _text(14, 20, shorten(level.name, (LEVEL_WIDTH - 40 - len(origin) * _TEXT_WIDTH) / _NAME_WIDTH), "name")
-    yield _text(LEVEL_WIDTH - 12, 20, origin, "badge dim end")
+    yield draw_text(14, 20, shorten(level.name, (LEVEL_WIDTH - 40 - len(origin) * _TEXT_WIDTH) / _NAME_WIDTH), "name")
+    yield draw_text(LEVEL_WIDTH - 12, 20, origin, "badge dim end")
     if level.limits is None:
-        yield _text(14, 38, shorten(level.problem, _BAR_WIDTH / _TEXT_WIDTH), "problem")
+        yield draw_text(14, 38, shorten(level.problem, _BAR_WIDTH / _TEXT_WIDTH), "problem")
     else:
         yield f'<path class="strip" d="M2 6V{box.height - 6:g}"/>'
         if level.limits.type != "Exempt":
             yield from _bar(level.limits, longest)
-        yield _text(14, 55, level.seats, "number")
+        yield draw_text(14, 55, level.seats, "number")
         remark = shorten(level.problem or level.queues, _BAR_WIDTH / _TEXT_WIDTH)
-        yield _text(14, 73, remark, "problem" if level.problem else "dim")
+        yield draw_text(14, 73, remark, "problem" if level.problem else "dim")
     yield "</g></g></g>"
 
 
@@ -255,7 +269,3 @@ def _loop(box: Box, blocker: Box) -> str:
 
 def _tooltip(node: SchemaNode | LevelNode) -> str:
     return f"<title>{escape_xml(chr(10).join(format_facts(node)))}</title>"
-
-
-def _text(x: float, y: float, text: str, kind: str) -> str:
-    return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape_xml(text)}</text>'

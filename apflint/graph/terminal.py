@@ -5,44 +5,47 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.graph.picture import ORIGINS
-from apflint.output.console import hang, render_prose
-from apflint.output.tables import Text, render_table
+from apflint.output.blocks import Bullets, Column, Prose, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.graph.picture import LevelNode, Look, Picture, SchemaNode
-    from apflint.output.console import Style
+    from apflint.output.blocks import Block, Tone
 
-_COLORS: dict[Look, str] = {"built-in": "", "own": "bold", "unreachable": "red", "dangling": "yellow"}
+_TONES: dict[Look, Tone] = {"built-in": "", "own": "bold", "unreachable": "bad", "dangling": "caution"}
 _ARROW, _DOTTED_ARROW = "──▶", "··▶"
 """Arrows from FlowSchemas to their levels. A dotted arrow has no requests, as in the other formats."""
 
 
-def render(picture: Picture, style: Style) -> str:
-    """Render two tables and the problems. The tables fit into 80 columns, except for long names, which are wrapped."""
-    parts = [render_prose(style, picture.title, picture.source), _schemas(picture, style), _levels(picture, style)]
-    parts.append("".join(f"{line}\n" for line in _problems(picture, style)))
-    return "\n".join(filter(None, parts))
+def report_picture(picture: Picture) -> Iterator[Block]:
+    """Yield two tables and the problems. The tables fit into 80 columns, except for long names, which are wrapped."""
+    yield Prose([picture.title, picture.source])
+    yield _tabulate_schemas(picture)
+    yield _tabulate_levels(picture)
+    nodes: tuple[SchemaNode | LevelNode, ...] = (*picture.schemas, *picture.levels)
+    yield Bullets([f'"{node.name}": {node.problem}' for node in nodes if node.problem])
 
 
-def _schemas(picture: Picture, style: Style) -> str:
+def _tabulate_schemas(picture: Picture) -> Table:
     rows = [
         (
-            Text(node.name, _COLORS[node.look]),
+            Text(node.name, _TONES[node.look]),
             str(node.precedence),
             ORIGINS[node.origin].removeprefix("built-in, "),
             _ARROW if node.state == "reachable" else _DOTTED_ARROW,
-            Text(node.level_name, _COLORS[picture.levels[node.level].look]),
+            Text(node.level_name, _TONES[picture.levels[node.level].look]),
         )
         for node in picture.schemas
     ]
-    titles = ("FLOWSCHEMA", "PRECEDENCE", "ORIGIN", "", "PRIORITY LEVEL")
-    return render_table(titles, rows, style, wrapped=("ORIGIN", "PRIORITY LEVEL"))
+    columns = (
+        *(Column("FlowSchema", "name"), Column("Precedence"), Column("Origin", "text")),
+        *(Column("", "text"), Column("Priority level", "name")),
+    )
+    return Table(columns, rows)
 
 
-def _levels(picture: Picture, style: Style) -> str:
-    titles = ["PRIORITY LEVEL", "SEATS", *(["ATTAINABLE"] if picture.has_borrowing else []), "WITHOUT A FREE SEAT"]
+def _tabulate_levels(picture: Picture) -> Table:
     rows: list[tuple[str | Text, ...]] = []
     for node in picture.levels:
         limits = node.limits
@@ -50,12 +53,7 @@ def _levels(picture: Picture, style: Style) -> str:
         if limits is not None and limits.is_exempt:
             seats[1] = "-"
         words = node.queues or ORIGINS[node.origin]
-        rows.append((Text(node.name, _COLORS[node.look]), *seats[: len(titles) - 2], words))
-    return render_table(titles, rows, style, wrapped=("WITHOUT A FREE SEAT",))
-
-
-def _problems(picture: Picture, style: Style) -> Iterator[str]:
-    nodes: tuple[SchemaNode | LevelNode, ...] = (*picture.schemas, *picture.levels)
-    for node in nodes:
-        if node.problem:
-            yield from hang("- ", f'"{node.name}": {node.problem}', style.prose_width, 2)
+        rows.append((Text(node.name, _TONES[node.look]), *seats[: 1 + picture.has_borrowing], words))
+    columns = [Column("Priority level", "name"), Column("Seats")]
+    columns += [Column("Attainable")] if picture.has_borrowing else []
+    return Table([*columns, Column("Without a free seat", "text")], rows)

@@ -15,6 +15,8 @@ _CODES = {
     "warning": "1;33",
     "info": "1;36",
     "good": "32",
+    "bad": "31",
+    "caution": "33",
     "gutter": "34",
 }
 """SGR parameters of the styles (ECMA-48). Their colors are from the terminal's palette, which fits its background."""

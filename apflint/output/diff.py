@@ -10,17 +10,30 @@ from apflint.diff.requests import has_flows
 from apflint.evaluate.explanation import explain_match
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
 from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS, describe_starvation
-from apflint.output.console import hang, label_lines, render_prose
+from apflint.output.blocks import (
+    DOCUMENTS,
+    TEXT,
+    Bullets,
+    Column,
+    Command,
+    Details,
+    Facts,
+    Group,
+    Heading,
+    Lines,
+    Only,
+    Prose,
+    Table,
+    Text,
+    get_plain,
+)
 from apflint.output.explain import matched_by_json, outcomes_json, place_json
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
-from apflint.output.markdown import format_code, format_prose
-from apflint.output.sanitize import sanitize, sanitize_line
-from apflint.output.tables import Text, render_table
-from apflint.wording import join_some, pluralize
+from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from apflint.diff.apply import Drift
     from apflint.diff.objects import LevelChange
@@ -28,8 +41,8 @@ if TYPE_CHECKING:
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.model import FlowSchema
+    from apflint.output.blocks import Block, Cell, Inline
     from apflint.output.configuration import Sides
-    from apflint.output.console import Style
 
 MAX_CHANGES, MAX_EXAMPLES, MAX_GROUPS, MAX_OBJECTS = 10, 3, 20, 30
 """Maximum numbers of items in text and Markdown. Further items are only counted. JSON has all items."""
@@ -45,78 +58,148 @@ TITLES = {
 _RARE = "rare: only a user of Kubernetes' own that is in additional groups"
 _LABEL_CELLS = 9
 _MAX_NAMED = 3
-_FIGURES = {"Nominal": "nominal", "Min": "min", "Attainable": "attainable", "Queued": "max_queued"}
+_FIGURES = {
+    "Nominal": "nominal",
+    "Shares": "shares",
+    "Min": "min",
+    "Max": "max",
+    "Attainable": "attainable",
+    "Queued": "max_queued",
+}
+"""Columns of the table of levels, with the attributes of their limits."""
+_OPTIONAL = ("Shares", "Max", "Queued")
+"""Columns that a narrow terminal may omit."""
+_SHOWN = ("Change", "Nominal", "Min", "Attainable", "Queued")
+"""Columns in Markdown."""
 
 
-def render_text(difference: Difference, sides: Sides, style: Style) -> str:
-    """Render the difference as text."""
+def report_difference(difference: Difference, sides: Sides) -> Iterator[Block]:
+    """Yield the requests that move, the seats of levels, and the objects that differ."""
     first, *others = _summarize(difference)
-    summary = render_prose(style, first, color="bold") + render_prose(
-        style, *others, *_warn_about_queues(difference, str)
-    )
-    scope = f"{sides.old} -> {sides.new}, {_describe_scope(difference)}"
-    parts = [summary + render_prose(style, scope, f"Configuration: {sides.description}", color="dim")]
+    warnings = list(_warn_about_queues(difference))
+    scope: Inline = (Text(sides.old, "name"), " -> ", Text(sides.new, "name"), f", {_describe_scope(difference)}")
+    configuration = f"Configuration: {sides.description}"
+    summary = Prose([Text(first, "bold"), *others, *warnings])
+    yield Only(TEXT, [Group([summary, Prose([get_plain(scope), configuration], "dim")])])
+    paragraph: tuple[str | Text, ...] = (Text(first, "bold"), *(f" {sentence}" for sentence in others))
+    for warning in warnings:
+        paragraph = (*paragraph, " ", *warning)
+    yield Only(DOCUMENTS, [Heading("API Priority and Fairness", 1), Prose([paragraph, scope, configuration])])
     groups = [group for group in difference.groups if needs_own_section(group)]
-    shown = (_group_lines(group, difference, style) for group in groups[:MAX_GROUPS])
-    parts += ("".join(f"{line}\n" for line in lines) for lines in shown)
+    yield Only(TEXT, [_report_group(group, difference) for group in groups[:MAX_GROUPS]])
+    for group in groups[:MAX_GROUPS]:
+        yield Only(DOCUMENTS, _tabulate_group(group, difference))
     if left := sum(len(group.changes) for group in groups[MAX_GROUPS:]):
-        parts.append(f"And {pluralize(left, 'more group')} of requests: see --format json.\n")
+        yield Only(TEXT, [Prose([f"And {pluralize(left, 'more group')} of requests: see --format json."])])
+        yield Only(DOCUMENTS, [Prose([f"And {pluralize(left, 'more group')} of requests, not shown here."])])
     if groups:
-        parts.append(f"{style.paint('Each request is an argument list of `apflint explain`.', 'dim')}\n")
-    objects = "".join(f"{line}\n" for line in (*_object_lines(difference, style), *_drift_lines(difference, style)))
-    upgrade = render_prose(style, *_describe_upgrade(difference, sides), color="dim")
-    return "\n".join(filter(None, (*parts, _level_table(difference, style), objects + upgrade)))
+        yield Only(TEXT, [Prose(["Each request is an argument list of `apflint explain`."], "dim")])
+    yield from _tabulate_levels([change for change in difference.levels if change.is_changed])
+    upgrade = Prose(_describe_upgrade(difference, sides), "dim")
+    yield Only(TEXT, [Group([*_list_objects(difference), upgrade])])
+    yield Only(DOCUMENTS, _list_objects(difference, is_document=True))
 
 
-def _group_lines(group: ChangeGroup, difference: Difference, style: Style) -> Iterator[str]:
-    names = _format_step(sanitize(group.old.name), sanitize(group.new.name))
-    yield f"{style.paint(names, 'bold')}  {style.paint(f'({TITLES[group.type]})', 'dim')}"
-    for label, text in _list_level_facts(group):
-        fact = ("seats", f"{label}: {text}") if label == "as before" else (label, text)
-        yield from label_lines(*fact, _LABEL_CELLS, style, 2)
+def _report_group(group: ChangeGroup, difference: Difference) -> Group:
+    facts = [
+        ("seats", f"{label}: {text}") if label == "as before" else (label, text)
+        for label, text in _list_level_facts(group)
+    ]
+    blocks: list[Block] = [_name_group(group), Facts(facts, _LABEL_CELLS, 2)]
     for change in group.changes[:MAX_CHANGES]:
-        yield from _change_lines(change, group, difference, style)
-    if len(group.changes) > MAX_CHANGES:
-        yield f"  and {len(group.changes) - MAX_CHANGES} more: see --format json"
+        blocks += _report_change(change, group, difference)
+    if (more := len(group.changes) - MAX_CHANGES) > 0:
+        blocks.append(Facts((), indent=2, more=f"{more} more: see --format json"))
+    return Group(blocks)
 
 
-def _change_lines(change: RequestChange, group: ChangeGroup, difference: Difference, style: Style) -> Iterator[str]:
+def _name_group(group: ChangeGroup) -> Heading:
+    names: tuple[str | Text, ...] = (Text(group.old.name, "name"),)
+    if group.old.name != group.new.name:
+        names = (*names, " -> ", Text(group.new.name, "name"))
+    return Heading(names, 2, TITLES[group.type])
+
+
+def _report_change(change: RequestChange, group: ChangeGroup, difference: Difference) -> Iterator[Block]:
     names = (side.flow_schema.name for side in (change.old, change.new))
-    step = _format_step(*(f"{name}{_format_change(name, difference)}" for name in names))
-    yield from hang("  ", step, style.prose_width, 4)
+    yield Bullets([_format_step(*(f"{name}{_format_change(name, difference)}" for name in names))], "  ")
     for example in change.examples[:MAX_EXAMPLES]:
-        # The command stays on one line, so that users can copy it.
-        yield f"    apflint explain {style.paint(sanitize(_format_request(example)), 'info')}"
-        for verb, part in _list_causes(example, difference):
-            yield from label_lines(verb, part, _LABEL_CELLS, style, 6)
-    if len(change.examples) > MAX_EXAMPLES:
-        yield f"    and {len(change.examples) - MAX_EXAMPLES} more like these: see --format json"
-    if flows := _describe_flows(change, group):
-        yield from label_lines("flows", flows, _LABEL_CELLS, style, 4)
+        yield Command("apflint explain", _format_request(example), 4)
+        yield Facts(_list_causes(example, difference), _LABEL_CELLS, 6)
+    if (more := len(change.examples) - MAX_EXAMPLES) > 0:
+        yield Facts((), indent=4, more=f"{more} more like these: see --format json")
+    flows = _describe_flows(change, group)
+    facts = (("flows", flows), ("who", _RARE if change.is_rare else None))
+    yield Facts([(label, text) for label, text in facts if text], _LABEL_CELLS, 4)
+
+
+def _tabulate_group(group: ChangeGroup, difference: Difference) -> Iterator[Block]:
+    yield _name_group(group)
+    yield Facts([*_list_level_facts(group)])
+    columns = [Column(title, "text") for title in ("FlowSchema before", "after", "for example: `apflint explain ...`")]
+    more = len(group.changes) - MAX_CHANGES
+    rows = [_list_cells(change, group, difference) for change in group.changes[:MAX_CHANGES]]
+    yield Table(columns, rows, notes=[f"And {more} more."] if more > 0 else [])
+
+
+def _list_cells(change: RequestChange, group: ChangeGroup, difference: Difference) -> tuple[Cell, ...]:
+    names = [side.flow_schema.name for side in (change.old, change.new)]
+    lines: list[Inline] = []
+    for example in change.examples[:MAX_EXAMPLES]:
+        lines.append(Text(_format_request(example), "name"))
+        lines += [(f"{verb} ", Text(part, "name")) for verb, part in _list_causes(example, difference)]
     if change.is_rare:
-        yield from label_lines("who", _RARE, _LABEL_CELLS, style, 4)
+        lines.append(_RARE)
+    if (more := len(change.examples) - MAX_EXAMPLES) > 0:
+        lines.append(f"and {more} more like these")
+    if flows := _describe_flows(change, group):
+        lines.append(f"flows: {flows}")
+    return *((Text(name, "name"), _format_change(name, difference)) for name in names), Lines(lines)
 
 
-def _object_lines(difference: Difference, style: Style) -> Iterator[str]:
-    changes = difference.objects
+def _tabulate_levels(changed: Sequence[LevelChange]) -> Iterator[Block]:
+    meaning = (
+        "Nominal: the seats of the level. Min: the seats that it never lends. Attainable: the seats that it can reach while"
+        " all other levels are idle. Queued: its queues times their length limit."
+    )
+    columns = tuple(Column(title, is_optional=title in _OPTIONAL) for title in ("Change", *_FIGURES))
+    rows: list[tuple[Cell, ...]] = []
+    shown: list[tuple[Cell, ...]] = []
+    for change in changed:
+        gain, *steps = _level_steps(change)
+        cells: tuple[str | Text, ...] = (
+            Text(gain, "good" if gain[0] == "+" else "error" if gain[0] == "-" else ""),
+            *steps,
+        )
+        rows.append((Text(f"{change.name}{_describe_presence(change)}", "bold"), *cells))
+        figures = [cell for column, cell in zip(columns, cells, strict=True) if column.title in _SHOWN]
+        shown.append(((Text(change.name, "name"), _describe_presence(change)), *figures))
+    name = Column("Priority level", "name")
+    yield Only(TEXT, [Table((name, *columns), rows)])
+    titles = [column for column in columns if column.title in _SHOWN]
+    title = "Seats of each level"
+    table = Table((name, *titles), shown, title, [meaning], max_markdown_rows=MAX_MARKDOWN_LEVELS)
+    yield Only(DOCUMENTS, [table])
+
+
+def _list_objects(difference: Difference, *, is_document: bool = False) -> Iterator[Block]:
+    """Yield the objects that differ, and the drift of a cluster."""
+    changes: list[Inline] = []
+    for change in difference.objects:
+        details = [part for detail in change.details for part in (", ", Text(detail, "name"))][1:]
+        changes.append((f"{change.change}: {change.kind} ", Text(change.name, "name"), " (", *details, ")"))
+    parts: list[tuple[str, Sequence[Inline]]] = []
     if changes:
-        yield style.paint("Objects", "bold")
-    for change in changes[:MAX_OBJECTS]:
-        text = f"{change.change}: {change.kind} {change.name} ({', '.join(change.details)})"
-        yield from hang("  ", text, style.prose_width, 4)
-    if len(changes) > MAX_OBJECTS:
-        yield f"  and {len(changes) - MAX_OBJECTS} more: see --format json"
-
-
-def _drift_lines(difference: Difference, style: Style) -> Iterator[str]:
-    if difference.drift is None:
-        return
-    for title, items in _list_drift(difference.drift):
-        yield style.paint(title, "bold")
-        for item in items[:MAX_OBJECTS]:
-            yield from hang("  ", item, style.prose_width, 4)
-        if len(items) > MAX_OBJECTS:
-            yield f"  and {len(items) - MAX_OBJECTS} more: see --format json"
+        parts.append(("Objects that differ" if is_document else "Objects", changes))
+    if difference.drift is not None:
+        parts += ((title, [Text(item, "name") for item in items]) for title, items in _list_drift(difference.drift))
+    for title, items in parts:
+        shown, more = list(items[:MAX_OBJECTS]), len(items) - MAX_OBJECTS
+        if more > 0:
+            shown.append(f"and {more} more{'' if is_document else ': see --format json'}")
+        yield Details(
+            f"{title}: {len(items)}" if is_document else title, [Bullets(shown, "- " if is_document else "  ")]
+        )
 
 
 def _list_drift(drift: Drift) -> Iterator[tuple[str, list[str]]]:
@@ -138,109 +221,6 @@ def _list_drift(drift: Drift) -> Iterator[tuple[str, list[str]]]:
 
 def _describe_managers(managers: tuple[str, ...]) -> str:
     return f" (set by {', '.join(managers)})" if managers else ""
-
-
-def _level_table(difference: Difference, style: Style) -> str:
-    changed = [change for change in difference.levels if change.is_changed]
-    if not changed:
-        return ""
-    figures = ("nominal", "shares", "min", "max", "attainable", "max_queued")
-    rows: list[list[str | Text]] = []
-    for change in changed:
-        gain, *steps = _level_steps(change, *figures)
-        name = Text(_name_with_change(change, sanitize_line(change.name)), "bold")
-        rows.append([name, Text(gain, {"+": "green", "-": "bold red"}.get(gain[0], "")), *steps])
-    titles = ("PRIORITY LEVEL", "CHANGE", "NOMINAL", "SHARES", "MIN", "MAX", "ATTAINABLE", "QUEUED")
-    return render_table(titles, rows, style, optional=("SHARES", "MAX", "QUEUED"))
-
-
-def render_markdown(difference: Difference, sides: Sides) -> str:
-    """Render the difference as Markdown for a comment."""
-    first, *others = _summarize(difference)
-    parts = [
-        "### API Priority and Fairness",
-        " ".join((f"**{first}**", *others, *map(_arrow, _warn_about_queues(difference, format_code)))),
-        f"{format_code(sides.old)} → {format_code(sides.new)}, {_arrow(_describe_scope(difference))}",
-        _arrow(format_prose(f"Configuration: {sides.description}")),
-    ]
-    groups = [group for group in difference.groups if needs_own_section(group)]
-    for group in groups[:MAX_GROUPS]:
-        parts += _group_markdown(group, difference)
-    if left := sum(len(group.changes) for group in groups[MAX_GROUPS:]):
-        parts.append(f"And {pluralize(left, 'more group')} of requests, not shown here.")
-    parts += [*_levels_markdown(difference), *_objects_markdown(difference), *_drift_markdown(difference)]
-    return "\n\n".join(parts) + "\n"
-
-
-def _arrow(text: str) -> str:
-    return text.replace("->", "→")
-
-
-def _group_markdown(group: ChangeGroup, difference: Difference) -> Iterator[str]:
-    names = _arrow(_format_step(format_code(group.old.name), format_code(group.new.name)))
-    yield f"#### {names} ({TITLES[group.type]})"
-    yield "\n".join(f"- {label}: {text}" if label else f"- {text}" for label, text in _list_level_facts(group))
-    rows = ["| FlowSchema before | after | for example: `apflint explain ...` |", "|---|---|---|"]
-    rows += [_row_markdown(change, group, difference) for change in group.changes[:MAX_CHANGES]]
-    if len(group.changes) > MAX_CHANGES:
-        rows.append(f"| and {len(group.changes) - MAX_CHANGES} more | | |")
-    yield "\n".join(rows)
-
-
-def _row_markdown(change: RequestChange, group: ChangeGroup, difference: Difference) -> str:
-    names = [side.flow_schema.name for side in (change.old, change.new)]
-    old, new = (f"{format_code(name)}{_format_change(name, difference)}" for name in names)
-    lines = []
-    for example in change.examples[:MAX_EXAMPLES]:
-        lines.append(format_code(_format_request(example)))
-        lines += [f"{verb} {format_code(part)}" for verb, part in _list_causes(example, difference)]
-    if change.is_rare:
-        lines.append(_RARE)
-    if len(change.examples) > MAX_EXAMPLES:
-        lines.append(f"and {len(change.examples) - MAX_EXAMPLES} more like these")
-    if flows := _describe_flows(change, group):
-        lines.append(f"flows: {_arrow(flows)}")
-    return f"| {old} | {new} | {'<br>'.join(lines)} |"
-
-
-def _levels_markdown(difference: Difference) -> Iterator[str]:
-    changed = [change for change in difference.levels if change.is_changed]
-    if not changed:
-        return
-    rows = [f"| Priority level | Change | {' | '.join(_FIGURES)} |", f"|---|--:|{'--:|' * len(_FIGURES)}"]
-    for change in changed[:MAX_MARKDOWN_LEVELS]:
-        name = _name_with_change(change, format_code(change.name))
-        rows.append(f"| {name} | {_arrow(' | '.join(_level_steps(change, *_FIGURES.values())))} |")
-    if len(changed) > MAX_MARKDOWN_LEVELS:
-        rows.append(f"| and {len(changed) - MAX_MARKDOWN_LEVELS} more |{' |' * (len(_FIGURES) + 1)}")
-    yield "#### Seats of each level"
-    yield "\n".join(rows)
-    yield (
-        "Nominal: the seats of the level. Min: the seats that it never lends. Attainable: the seats that it can reach while"
-        " all other levels are idle. Queued: its queues times their length limit."
-    )
-
-
-def _objects_markdown(difference: Difference) -> Iterator[str]:
-    changes = difference.objects
-    lines = [
-        f"- {change.change}: {change.kind} {format_code(change.name)} ({', '.join(map(format_code, change.details))})"
-        for change in changes[:MAX_OBJECTS]
-    ]
-    if len(changes) > MAX_OBJECTS:
-        lines.append(f"- and {len(changes) - MAX_OBJECTS} more")
-    if lines:
-        items = "\n".join(lines)
-        yield f"<details><summary>Objects that differ: {len(changes)}</summary>\n\n{items}\n\n</details>"
-
-
-def _drift_markdown(difference: Difference) -> Iterator[str]:
-    for title, items in _list_drift(difference.drift) if difference.drift is not None else ():
-        lines = [f"- {format_code(item)}" for item in items[:MAX_OBJECTS]]
-        if len(items) > MAX_OBJECTS:
-            lines.append(f"- and {len(items) - MAX_OBJECTS} more")
-        text = "\n".join(lines)
-        yield f"<details><summary>{title}: {len(items)}</summary>\n\n{text}\n\n</details>"
 
 
 def _summarize(difference: Difference) -> list[str]:
@@ -273,16 +253,28 @@ def _summarize(difference: Difference) -> list[str]:
     return sentences
 
 
-def _warn_about_queues(difference: Difference, format_name: Callable[[str], str]) -> Iterator[str]:
+def _warn_about_queues(difference: Difference) -> Iterator[tuple[str | Text, ...]]:
     """Yield a warning if levels get fewer queues."""
     lowered = [
-        f"{format_name(change.name)} ({change.old.queues} -> {change.new.queues})"
+        (change.name, f" ({change.old.queues} -> {change.new.queues})")
         for change in difference.levels
         if change.lowers_queues and change.old and change.new
     ]
-    if lowered:
-        names = join_some(lowered, _MAX_NAMED)
-        yield f"Warning: fewer queues can crash an API server that is busy with the level: {names}. See APF608."
+    if not lowered:
+        return
+    names: list[str | Text] = []
+    shown = lowered if len(lowered) <= _MAX_NAMED else lowered[: _MAX_NAMED - 1]
+    for number, (name, change) in enumerate(shown):
+        is_last = number == len(lowered) - 1
+        names += [" and " if is_last else ", "] if number else []
+        names += [Text(name, "name"), change]
+    if more := len(lowered) - len(shown):
+        names.append(f" and {more} more")
+    yield (
+        "Warning: fewer queues can crash an API server that is busy with the level: ",
+        *names,
+        ". See APF608.",
+    )
 
 
 def _describe_scope(difference: Difference) -> str:
@@ -379,15 +371,15 @@ def _format_step(old: object, new: object) -> str:
     return before if before == after else f"{before} -> {after}"
 
 
-def _level_steps(change: LevelChange, *figures: str) -> list[str]:
-    """Return the gain of a level in seats, and then the old and new value of each attribute of its limits in `figures`."""
-    values = ((getattr(change.old, figure, None), getattr(change.new, figure, None)) for figure in figures)
+def _level_steps(change: LevelChange) -> list[str]:
+    """Return the gain of a level in seats, and then the old and new value of each of `_FIGURES`."""
+    values = ((getattr(change.old, figure, None), getattr(change.new, figure, None)) for figure in _FIGURES.values())
     return [f"{change.gain:+}" if change.gain else "0", *(_format_step(*step) for step in values)]
 
 
-def _name_with_change(change: LevelChange, name: str) -> str:
-    """Return the name of a level. If only one configuration has the level, ` (added)` or ` (removed)` follows."""
-    return f"{name} (added)" if change.old is None else f"{name} (removed)" if change.new is None else name
+def _describe_presence(change: LevelChange) -> str:
+    """Return ` (added)` or ` (removed)` if only one configuration has the level, or an empty string."""
+    return " (added)" if change.old is None else " (removed)" if change.new is None else ""
 
 
 def _describe_upgrade(difference: Difference, sides: Sides) -> list[str]:

@@ -1,37 +1,57 @@
-"""The state of API servers as tables for people and as JSON, as `apflint doctor` prints it."""
+"""The report of `apflint doctor`: findings, and the state of API servers as tables, drawings and JSON."""
 
 from __future__ import annotations
 
 from collections import Counter
 from math import isinf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from apflint.output.console import render_prose
-from apflint.output.sanitize import sanitize_line
-from apflint.output.tables import Text, render_table
+from apflint.finding import SEVERITIES
+from apflint.output.blocks import (
+    DOCUMENTS,
+    HTML,
+    TEXT,
+    Column,
+    Details,
+    Figure,
+    Group,
+    Heading,
+    Only,
+    Prose,
+    Raw,
+    Table,
+    Text,
+)
+from apflint.output.findings import render as render_findings
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.doctor.dumps import QueueRow
     from apflint.doctor.level_state import Flow, LevelState, ServerState
+    from apflint.finding import Finding, Report
+    from apflint.output.blocks import Block, Cell
+    from apflint.output.chart import Bar
     from apflint.output.console import Style
 
 _MAX_FLOWS = 3
 """Maximum number of flows of a level in the table."""
+MAX_DRAWN_QUEUES = 512
+"""Maximum number of queues of a level that are drawn. A level with more queues is only described."""
 _SEATS = {
-    "NOMINAL": "nominal",
-    "MIN": "min",
-    "MAX": "max",
-    "CURRENT": "current",
-    "IN USE": "seats_in_use",
-    "DEMAND": "demand_high",
-    "SMOOTHED": "demand_smoothed",
+    "Nominal": "nominal",
+    "Min": "min",
+    "Max": "max",
+    "Current": "current",
+    "In use": "seats_in_use",
+    "Demand": "demand_high",
+    "Smoothed": "demand_smoothed",
 }
-"""Titles of the first table, with the fields of `LevelState`."""
-_OPTIONAL = ("USERS",)
-_WRAPPED = ("FLOWSCHEMA", "FLOW", "USERS")
-"""Titles of columns that may be left out or wrapped if the terminal is narrow."""
-_REASONS = {"QUEUE FULL": "queue-full", "NO SEAT": "concurrency-limit", "TIME OUT": "time-out"}
+"""Titles of columns about seats, with the fields of `LevelState`."""
+_REASONS = {"Queue full": "queue-full", "No seat": "concurrency-limit", "Time out": "time-out"}
 """Titles of rejections, with their reasons."""
+_LEVEL = Column("Priority level", "name")
 
 
 def state_json(state: ServerState) -> dict[str, object]:
@@ -89,33 +109,41 @@ def _bound(level: LevelState, proportion: float) -> float | str | None:
     return "Infinity" if bound is not None and isinf(bound) else bound
 
 
-class Table(NamedTuple):
-    """A table about a server: titles, rows of text, and sentences that explain the columns."""
-
-    titles: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    legend: tuple[str, ...]
-
-
-def render_state(state: ServerState, style: Style) -> str:
-    """Render the tables of a server as text."""
-    parts = [render_prose(style, *describe_server(state))]
-    for table in (seats_table(state), requests_table(state), flows_table(state)):
-        if table.rows:
-            rows: list[list[str | Text]] = [[Text(sanitize_line(name), "bold"), *cells] for name, *cells in table.rows]
-            optional, wrapped = (
-                tuple(title for title in table.titles if title in names) for names in (_OPTIONAL, _WRAPPED)
-            )
-            text = render_table(table.titles, rows, style, optional=optional, wrapped=wrapped)
-            parts.append(text + (render_prose(style, *table.legend) if table.legend else ""))
-    return "\n".join(parts)
+def report_doctor(
+    states: Sequence[ServerState], report: Report, style: Style, configuration: str | None = None
+) -> Iterator[Block]:
+    """Yield the findings, and the state of each server. `configuration` describes the manifests, if there are any."""
+    counts = [pluralize(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
+    yield Only(HTML, [Heading(", ".join(counts) or "No findings", 1)])
+    if configuration is not None:
+        yield Prose([f"Configuration: {configuration}"])
+    yield Only(("markdown",), _embed_findings(report, "markdown", style))
+    yield Only(HTML, map(_report_finding, report.findings))
+    for state in states:
+        yield from _report_server(state)
+    yield Only(TEXT, _embed_findings(report, "text", style))
 
 
-def describe_server(state: ServerState) -> list[str]:
-    """Return sentences about the server, its files, and metrics that are missing."""
+def _embed_findings(report: Report, name: str, style: Style) -> Iterator[Block]:
+    yield Raw(render_findings(report, name, style))
+
+
+def _report_finding(finding: Finding) -> Details:
+    rule = Text(finding.rule, url=finding.url)
+    help_text = [(Text("help", "bold"), f": {finding.help}")] if finding.help else []
+    place = Text(f"{finding.file}:{finding.span.line}", "name")
+    title = (Text(finding.severity, finding.severity), " ", rule, f" {finding.message}")
+    return Details(title, [Prose([*finding.notes, *help_text, (place,)])])
+
+
+def _report_server(state: ServerState) -> Iterator[Block]:
     files = [source.name for snapshot in state.server.snapshots for source in snapshot.sources]
     seats = f", server concurrency limit {state.total}" if state.total is not None else ""
-    return [f"API server{seats}: {', '.join(files)}", *describe_gaps(state)]
+    title, gaps = f"API server{seats}: {', '.join(files)}", describe_gaps(state)
+    yield Only(TEXT, [Prose([title, *gaps])])
+    yield Only(DOCUMENTS, [Heading(title, 1), Prose(gaps)])
+    yield Only(HTML, _draw_server(state))
+    yield from (_tabulate_seats(state), _tabulate_requests(state), _tabulate_flows(state))
 
 
 def describe_gaps(state: ServerState) -> list[str]:
@@ -139,40 +167,38 @@ def describe_gaps(state: ServerState) -> list[str]:
     return lines
 
 
-def seats_table(state: ServerState) -> Table:
+def _tabulate_seats(state: ServerState) -> Table:
     """Return the limits, the seats in use, and the demand of each level. The table has no rows without metrics."""
     levels = state.levels if state.server.last.metrics is not None else ()
-    rows = tuple((_name(level), *(_number(getattr(level, field)) for field in _SEATS.values())) for level in levels)
-    return Table(
-        ("PRIORITY LEVEL", *_SEATS),
-        rows,
+    rows: list[tuple[Cell, ...]] = [
+        (_name(level), *(_number(getattr(level, field)) for field in _SEATS.values())) for level in levels
+    ]
+    notes = (
+        "CURRENT: the limit now, between MIN and MAX. IN USE: the seats of executing requests.",
         (
-            "CURRENT: the limit now, between MIN and MAX. IN USE: the seats of executing requests.",
-            (
-                "DEMAND: the highest number of seats in use or waited for in the last completed adjustment period (10 s)."
-                " SMOOTHED: what the server borrows for."
-            ),
+            "DEMAND: the highest number of seats in use or waited for in the last completed adjustment period (10 s)."
+            " SMOOTHED: what the server borrows for."
         ),
     )
+    return Table((_LEVEL, *map(Column, _SEATS)), rows, "Seats", notes)
 
 
-def requests_table(state: ServerState) -> Table:
+def _tabulate_requests(state: ServerState) -> Table:
     """Return the requests of each level: waiting, executing, dispatched, rejected, and how long they waited."""
     if state.since_start:
         span = "since the start of the server"
     else:
         span = f"in {state.seconds:.0f} seconds, and per second (/s)" if state.seconds else "between the snapshots"
-    return Table(
-        ("PRIORITY LEVEL", "WAITING", "EXECUTING", "DISPATCHED", *_REASONS, "WAIT P50", "WAIT P99"),
-        tuple(_request_cells(level, state) for level in state.levels),
-        (
-            f"DISPATCHED and the columns after it count requests {span}. QUEUE FULL, NO SEAT and TIME OUT: rejected requests.",
-            "WAIT: half of the requests (P50), and 99 of 100 (P99), waited at most this long in a queue.",
-        ),
+    titles = ("Waiting", "Executing", "Dispatched", *_REASONS, "Wait p50", "Wait p99")
+    notes = (
+        f"DISPATCHED and the columns after it count requests {span}. QUEUE FULL, NO SEAT and TIME OUT: rejected requests.",
+        "WAIT: half of the requests (P50), and 99 of 100 (P99), waited at most this long in a queue.",
     )
+    rows = [_request_cells(level, state) for level in state.levels]
+    return Table((_LEVEL, *map(Column, titles)), rows, "Requests", notes)
 
 
-def _request_cells(level: LevelState, state: ServerState) -> tuple[str, ...]:
+def _request_cells(level: LevelState, state: ServerState) -> tuple[str | Text, ...]:
     by_reason = Counter[str]()
     for rejection in level.rejections:
         by_reason[rejection.reason] += rejection.requests
@@ -188,14 +214,25 @@ def _request_cells(level: LevelState, state: ServerState) -> tuple[str, ...]:
     )
 
 
-def flows_table(state: ServerState) -> Table:
+def _tabulate_flows(state: ServerState) -> Table:
     """Return the busiest flows of each level. The table has no rows without dumps."""
-    rows = tuple(row for level in state.levels for row in _flow_rows(level))
-    return Table(("PRIORITY LEVEL", "FLOWSCHEMA", "FLOW", "WAITING", "EXECUTING", "QUEUES", "USERS"), rows, ())
+    columns = (
+        _LEVEL,
+        *(
+            Column("FlowSchema", "name"),
+            Column("Flow", "name"),
+            Column("Waiting"),
+            Column("Executing"),
+            Column("Queues"),
+        ),
+        Column("Users", "name", is_optional=True),
+    )
+    return Table(columns, [row for level in state.levels for row in _flow_rows(level)], "Busiest flows")
 
 
-def _name(level: LevelState) -> str:
-    return level.name + (" (quiescing)" if level.is_quiescing else " (deleted)" if level.is_deleted else "")
+def _name(level: LevelState) -> Text:
+    state = " (quiescing)" if level.is_quiescing else " (deleted)" if level.is_deleted else ""
+    return Text(f"{level.name}{state}", "bold")
 
 
 def _number(value: float | None) -> str:
@@ -219,15 +256,14 @@ def _wait(level: LevelState, proportion: float) -> str:
     return "> 30 s" if isinf(bound) else f"{bound:g} s"
 
 
-def _flow_rows(level: LevelState) -> list[tuple[str, ...]]:
-    rows = [_flow_row(level, flow) for flow in level.flows[:_MAX_FLOWS]]
-    more = len(level.flows) - _MAX_FLOWS
-    if more > 0:
-        rows.append((_name(level), pluralize(more, "more flow"), *[""] * 5))
-    return rows
+def _flow_rows(level: LevelState) -> Iterator[tuple[str | Text, ...]]:
+    for flow in level.flows[:_MAX_FLOWS]:
+        yield _flow_row(level, flow)
+    if (more := len(level.flows) - _MAX_FLOWS) > 0:
+        yield (_name(level), pluralize(more, "more flow"), *[""] * 5)
 
 
-def _flow_row(level: LevelState, flow: Flow) -> tuple[str, ...]:
+def _flow_row(level: LevelState, flow: Flow) -> tuple[str | Text, ...]:
     return (
         _name(level),
         flow.schema,
@@ -237,3 +273,52 @@ def _flow_row(level: LevelState, flow: Flow) -> tuple[str, ...]:
         str(flow.queues),
         ", ".join(flow.users) or "-",
     )
+
+
+def _draw_server(state: ServerState) -> Iterator[Block]:
+    from apflint.output.chart import Bars  # only HTML has drawings
+
+    if state.server.last.metrics is not None:
+        legend = (
+            ("use", "seats in use"),
+            ("wait", "demand above them (high watermark of 10 s)"),
+            ("track", "current limit"),
+            ("mark", "nominal limit"),
+        )
+        yield Heading("Seats of each priority level")
+        yield Figure(Bars("Seats", [_to_bar(level) for level in state.levels]), legend)
+    if state.server.last.queues is not None:
+        yield Heading("Queues with requests")
+        figures = [block for level in state.levels for block in _draw_queues(level, state.server.last.queues)]
+        yield Group(figures or [Prose(["All queues are empty."])])
+
+
+def _to_bar(level: LevelState) -> Bar:
+    from apflint.output.chart import Bar
+
+    figures = {
+        "in use": level.seats_in_use,
+        "demand": level.demand_high,
+        "current": level.current,
+        "nominal": level.nominal,
+    }
+    numbers = ", ".join(f"{label} {value:g}" for label, value in figures.items() if value is not None)
+    return Bar(level.name, level.seats_in_use, level.demand_high, level.current, level.nominal, numbers)
+
+
+def _draw_queues(level: LevelState, queues: Sequence[QueueRow]) -> Iterator[Block]:
+    """Yield a sentence and a drawing about the queues of a level, if it has requests in them."""
+    from apflint.output.chart import Queues
+
+    rows = [queue for queue in queues if queue.level == level.name]
+    waiting, executing = sum(queue.waiting for queue in rows), sum(queue.executing for queue in rows)
+    if not waiting and not executing:
+        return
+    waits = f"{pluralize(waiting, 'request')} in {sum(queue.waiting > 0 for queue in rows)} of {len(rows)} queues"
+    waits += " waits" if waiting == 1 else " wait"
+    executes = f"{pluralize(executing, 'request')} {'executes' if executing == 1 else 'execute'}"
+    yield Prose([(Text(level.name, "name"), f": {waits}, {executes}")])
+    if len(rows) <= MAX_DRAWN_QUEUES:
+        columns = [(queue.number, queue.waiting, queue.executing) for queue in rows]
+        legend = (("wait", "waiting"), ("use", "executing"))
+        yield Figure(Queues(f"Queues of {level.name}", columns), legend)

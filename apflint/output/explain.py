@@ -14,12 +14,12 @@ from apflint.evaluate.requestinfo import is_long_running
 from apflint.evaluate.resources import get_resource, is_served_by_kubernetes, is_stored
 from apflint.evaluate.seats import MINIMUM_SEATS, ListOptions, bound_seats, is_watch_list
 from apflint.load.source import LIVE_PREFIX
+from apflint.output.blocks import Column, Facts, Group, Prose, Raw, Table, Text
 from apflint.output.configuration import name_configuration
-from apflint.output.console import count_cells, label_lines, render_prose, wrap
+from apflint.output.console import count_cells
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
 from apflint.output.sanitize import sanitize
-from apflint.output.tables import Text, render_table
 from apflint.requests.list_options import parse_list_options, reduce_list_options
 from apflint.requests.request import COLLECTION_VERBS
 from apflint.wording import pluralize
@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from apflint.evaluate.explanation import Verdict
     from apflint.evaluate.flows import Flow
     from apflint.evaluate.limits import LevelLimits, Limits
+    from apflint.evaluate.outcomes import Outcome
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.explainer import Basis, Explanation
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema
+    from apflint.output.blocks import Block, Tone
     from apflint.output.console import Style
     from apflint.requests.request import Request
     from apflint.sources.configuration import Configuration
@@ -182,18 +184,24 @@ def _precedence_json(schema: FlowSchema) -> dict[str, object]:
     return {"flowSchema": schema.name, "matchingPrecedence": schema.spec.matching_precedence}
 
 
-def render_explanation(explanation: Explanation, style: Style, now: str = "") -> str:
-    """Render the explanation of one request. `now` describes the level and the flow on a running server.
+def report_explanation(explanation: Explanation, style: Style, now: str = "") -> Iterator[Block]:
+    """Yield the explanation of one request. `now` describes the level and the flow on a running server.
 
     With `style.verbose`, it has the queues of the flow, and the built-in FlowSchemas that do not match.
     """
-    answer = "".join(f"{line}\n" for line in (_answer(explanation, style), *_facts(explanation, style)))
-    if now:
-        answer += "".join(f"{line}\n" for line in label_lines("Now", now, _LABEL_CELLS, style))
+    facts = [fact for fact in _list_facts(explanation, style) if fact[1]]
+    facts += [("Now", now)] if now else []
+    fallback = describe_fallback(explanation.resolution)
+    answer: list[Block] = [
+        Raw(f"{_answer(explanation, style)}\n"),
+        Prose([fallback] if fallback else []),
+        Facts(facts, _LABEL_CELLS),
+    ]
     if explanation.unclassified:
-        unclassified = render_prose(style, explanation.unclassified, color="bold")
-        answer = f"{unclassified}{render_prose(style, 'Otherwise this would be the answer:')}{answer}"
-    return f"{answer}\n{_tried(explanation, style)}"
+        otherwise = "Otherwise this would be the answer:"
+        answer.insert(0, Prose([Text(explanation.unclassified, "bold"), otherwise]))
+    yield Group(answer)
+    yield Group(_report_tried(explanation, style))
 
 
 def clusters_json(explanations: Sequence[tuple[Configuration, Explanation]]) -> dict[str, object]:
@@ -207,28 +215,26 @@ def clusters_json(explanations: Sequence[tuple[Configuration, Explanation]]) -> 
     return {"schema": SCHEMA, "configuration": f"clusters {description}", "clusters": clusters}
 
 
-def render_clusters(explanations: Sequence[tuple[Configuration, Explanation]], style: Style) -> str:
-    """Render the answers of several clusters for one request as a table. There is at least one cluster."""
-    rows: list[list[str | Text]] = []
+def report_clusters(explanations: Sequence[tuple[Configuration, Explanation]]) -> Iterator[Block]:
+    """Yield the answers of several clusters for one request as a table. There is at least one cluster."""
+    rows: list[tuple[str | Text, ...]] = []
     remarks: list[str] = []
     for configuration, explanation in explanations:
         name = configuration.cluster
         if explanation.unclassified:
-            rows.append([Text(sanitize(name), "bold"), "-", "-", "-", "-"])
+            rows.append((Text(name, "bold"), "-", "-", "-", "-"))
             remarks.append(f"{name}: {explanation.unclassified}")
             continue
         level, schema = explanation.level, explanation.resolution.flow_schema
         seats = ("no limit", "-") if level.is_exempt else (str(level.nominal), str(level.attainable))
-        rows.append([Text(sanitize(name), "bold"), schema.name, level.name, *seats])
-    request = explanations[0][1].request
-    titles = ("CLUSTER", "FLOWSCHEMA", "PRIORITY LEVEL", "NOMINAL", "ATTAINABLE")
-    return (
-        "".join(f"{line}\n" for line in label_lines("Request", _describe_with_user(request), _LABEL_CELLS, style))
-        + f"\n{render_table(titles, rows, style, wrapped=('FLOWSCHEMA', 'PRIORITY LEVEL'))}"
-        + render_prose(
-            style, *remarks, "NOMINAL and ATTAINABLE are seats of one API server. For the reasons, add --cluster NAME."
-        )
+        rows.append((Text(name, "bold"), schema.name, level.name, *seats))
+    yield Facts([("Request", _describe_with_user(explanations[0][1].request))], _LABEL_CELLS)
+    columns = (
+        *(Column(title, "name") for title in ("Cluster", "FlowSchema", "Priority level")),
+        *(Column("Nominal"), Column("Attainable")),
     )
+    meaning = "NOMINAL and ATTAINABLE are seats of one API server. For the reasons, add --cluster NAME."
+    yield Table(columns, rows, notes=[*remarks, meaning])
 
 
 def _answer(explanation: Explanation, style: Style) -> str:
@@ -247,30 +253,30 @@ def _answer(explanation: Explanation, style: Style) -> str:
     return separator.join(parts)
 
 
-def _facts(explanation: Explanation, style: Style) -> Iterator[str]:
-    if fallback := describe_fallback(explanation.resolution):
-        yield from wrap(sanitize(fallback), style.prose_width)
+def _list_facts(explanation: Explanation, style: Style) -> Iterator[tuple[str, str]]:
+    """Yield labels and sentences. Unclassified requests have no flow, and occupy no seat."""
     request, level = explanation.request, explanation.level
-    facts = [("Request", _describe_with_user(request)), ("", " ".join(request.notes))]
-    if not explanation.unclassified:  # unclassified requests have no flow, and occupy no seat
-        seats = [_describe_seats(explanation), *_describe_own_seats(explanation), describe_starvation(level)]
-        queues = describe_queues(explanation.flow) if style.verbose else ""
-        # Omit the outcomes for clients that cancel their request.
-        outcomes = [
-            f"{outcome.when[:-1]} ({', '.join(map(str, filter(None, (outcome.status, outcome.reason))))})."
-            if outcome.status
-            else outcome.when
-            for outcome in list_outcomes(level, explanation.limits.release, explanation.wait_seconds)
-            if outcome.result != "rejected" or outcome.reason not in (None, "cancelled")
-        ]
-        facts += [
-            ("Flow", f"{describe_flow(explanation.flow)} {queues}".rstrip()),
-            ("Seats", " ".join(filter(None, seats))),
-            ("Result", " ".join(outcomes)),
-        ]
-    for label, text in facts:
-        if text:
-            yield from label_lines(label, text, _LABEL_CELLS, style)
+    yield "Request", _describe_with_user(request)
+    yield "", " ".join(request.notes)
+    if explanation.unclassified:
+        return
+    seats = [_describe_seats(explanation), *_describe_own_seats(explanation), describe_starvation(level)]
+    queues = describe_queues(explanation.flow) if style.verbose else ""
+    yield "Flow", f"{describe_flow(explanation.flow)} {queues}".rstrip()
+    yield "Seats", " ".join(filter(None, seats))
+    yield "Result", " ".join(map(_describe_outcome, _list_shown_outcomes(explanation)))
+
+
+def _list_shown_outcomes(explanation: Explanation) -> Iterator[Outcome]:
+    """Yield the outcomes except those for clients that cancel their request."""
+    for outcome in list_outcomes(explanation.level, explanation.limits.release, explanation.wait_seconds):
+        if outcome.result != "rejected" or outcome.reason not in (None, "cancelled"):
+            yield outcome
+
+
+def _describe_outcome(outcome: Outcome) -> str:
+    answer = ", ".join(map(str, filter(None, (outcome.status, outcome.reason)))) if outcome.status else ""
+    return f"{outcome.when[:-1]} ({answer})." if answer else outcome.when
 
 
 def _describe_with_user(request: Request) -> str:
@@ -339,8 +345,8 @@ def _describe_own_seats(explanation: Explanation) -> Iterator[str]:
         yield "A watch holds its seats only until it has sent the existing objects."
 
 
-def _tried(explanation: Explanation, style: Style) -> str:
-    """Render the FlowSchemas that the server tries or skips, in matching order.
+def _report_tried(explanation: Explanation, style: Style) -> Iterator[Block]:
+    """Yield the FlowSchemas that the server tries or skips, in matching order.
 
     Built-in FlowSchemas that do not match are only counted, unless `style.verbose` is true.
     """
@@ -349,8 +355,7 @@ def _tried(explanation: Explanation, style: Style) -> str:
     considered = [
         verdict for verdict in explanation.considered if style.verbose or not _is_ordinary(explanation, verdict)
     ]
-    folded = len(explanation.considered) - len(considered)
-    rows: list[list[str | Text]] = []
+    rows = []
     for verdict in merge(considered, skipped, key=lambda verdict: matching_order(verdict.flow_schema)):
         schema, reason = verdict.flow_schema, verdict.because
         if verdict.matched:
@@ -360,14 +365,14 @@ def _tried(explanation: Explanation, style: Style) -> str:
             reason += f" (line {place['line']})" if has_one_file else f" ({place['file']}:{place['line']})"
         elif style.width is not None and verdict.mismatches and verdict.mismatches[0].condition == "subject":
             reason = reason.partition(": ")[0]  # omit the subjects of built-in objects
-        color = "green" if verdict.matched else ""
-        precedence = Text(str(schema.spec.matching_precedence), color)
-        rows.append([precedence, Text(sanitize(schema.name), color), reason])
-    head = render_prose(style, f"{_describe_basis(explanation.basis)} Tried, in this order:", color="dim")
-    table = render_table(("PRECEDENCE", "", "RESULT"), rows, style, wrapped=("RESULT",), has_header=False)
-    hidden = f"Not shown: {pluralize(folded, 'built-in FlowSchema')} that did not match (--verbose shows all)."
-    folded_line = render_prose(style, hidden, color="dim") if folded else ""
-    return f"{head}{table if rows else ''}{folded_line}{render_prose(style, *explanation.basis.imagined)}"
+        tone: Tone = "good" if verdict.matched else ""
+        rows.append((Text(str(schema.spec.matching_precedence), tone), Text(schema.name, tone), reason))
+    yield Prose([f"{_describe_basis(explanation.basis)} Tried, in this order:"], "dim")
+    yield Table((Column("Precedence"), Column("", "name"), Column("Result", "text")), rows, has_header=False)
+    if folded := len(explanation.considered) - len(considered):
+        hidden = f"Not shown: {pluralize(folded, 'built-in FlowSchema')} that did not match (--verbose shows all)."
+        yield Prose([hidden], "dim")
+    yield Prose(explanation.basis.imagined)
 
 
 def _is_ordinary(explanation: Explanation, verdict: Verdict) -> bool:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_LINES_WITHOUT_EVENTS
 from apflint.errors import UserError
-from apflint.output.explain import render_explanation
-from apflint.output.logged_request import render_logged
+from apflint.output.explain import report_explanation
+from apflint.output.logged_request import report_logged
+from apflint.output.text import render
 from apflint.requests.audit_event import parse_event
 from apflint.requests.http_log import is_server_log_line, parse_logged_request
 from apflint.requests.json_lines import NO_EVENTS, NOT_JSON, join_first_value, read_json_values
@@ -38,7 +39,7 @@ class LogExplainer:
 
         @lru_cache(maxsize=256)  # most events of an audit log are alike
         def answer(request: Request) -> str:
-            return render_explanation(explainer.explain(request), style)
+            return render(report_explanation(explainer.explain(request), style), style)
 
         self._answer = answer
 
@@ -68,7 +69,8 @@ class LogExplainer:
                 self._is_server_log = True
                 self.other_lines += len(self._doubtful)
                 self._doubtful.clear()
-                yield self._separate(render_logged(logged, self._comparer.compare(logged), self._style)), []
+                blocks = report_logged(logged, self._comparer.compare(logged))
+                yield self._separate(render(blocks, self._style)), []
                 return
             if is_server_log_line(text):
                 self.other_lines += 1

@@ -5,27 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.outcomes import describe_starvation
-from apflint.output.console import count_cells, render_prose
+from apflint.output.blocks import Column, Prose, Table, Text, get_plain
+from apflint.output.console import count_cells
 from apflint.output.json_text import SCHEMA
 from apflint.output.sanitize import sanitize_line
-from apflint.output.tables import Text, render_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.evaluate.limits import LevelLimits, Limits
+    from apflint.output.blocks import Block
     from apflint.output.console import Style
 
 _MIN_BAR_CELLS, _MAX_BAR_CELLS = 8, 20
 """Minimum and maximum cells of the longest bar."""
+_LEVEL = Column("Priority level", "name")
 _QUEUES = {
-    "PER LIST": "maxListSeats",
-    "PER CHANGE": "maxMutatingSeats",
-    "QUEUES": "queues",
-    "HAND SIZE": "handSize",
-    "LENGTH LIMIT": "queueLengthLimit",
-    "QUEUED": "maxQueued",
-    "QUEUED PER FLOW": "maxQueuedPerFlow",
+    "Per list": "maxListSeats",
+    "Per change": "maxMutatingSeats",
+    "Queues": "queues",
+    "Hand size": "handSize",
+    "Length limit": "queueLengthLimit",
+    "Queued": "maxQueued",
+    "Queued per flow": "maxQueuedPerFlow",
 }
 """Columns of the second table, each with its key in the result of `level_json`."""
 
@@ -69,74 +71,71 @@ def level_json(level: LevelLimits) -> dict[str, object]:
     }
 
 
-def render_limits(limits: Limits, style: Style) -> str:
-    """Render a table of the seats of each level, then problems. If verbose, also tables of queues and FlowSchemas."""
-    title = f"Kubernetes {limits.release.name}, server concurrency limit {limits.server_concurrency} (seats of one API server)"
-    parts = [render_prose(style, title), _seats(limits, style)]
+def report_limits(limits: Limits, style: Style) -> Iterator[Block]:
+    """Yield a table of the seats of each level, then problems. If verbose, also tables of queues and FlowSchemas."""
+    release = f"Kubernetes {limits.release.name}"
+    yield Prose([f"{release}, server concurrency limit {limits.server_concurrency} (seats of one API server)"])
+    yield _tabulate_seats(limits, style)
     if style.verbose:
-        parts += (_queues(limits, style), _flow_schemas(limits, style))
-    parts.append(render_prose(style, *_problems(limits)))
+        yield _tabulate_queues(limits)
+        rows = [(level.name, ", ".join(level.flow_schemas) or "none") for level in limits.levels]
+        yield Table((_LEVEL, Column("FlowSchemas", "name")), rows)
+    yield Prose(list(_problems(limits)))
     if not style.verbose:
-        parts.append(render_prose(style, "Queues, the seats of one request, and FlowSchemas: --verbose"))
-    return "\n".join(filter(None, parts))
+        yield Prose(["Queues, the seats of one request, and FlowSchemas: --verbose"])
 
 
-def _queues(limits: Limits, style: Style) -> str:
-    rows = [_row(level, *_QUEUES.values()) for level in limits.levels]
-    return render_table(("PRIORITY LEVEL", *_QUEUES), rows, style) + render_prose(
-        style,
+def _tabulate_queues(limits: Limits) -> Table:
+    notes = (
         "PER LIST and PER CHANGE: the maximum seats of one list, and of one create, update, patch or delete.",
         "QUEUED: QUEUES x LENGTH LIMIT. A full queue accepts more requests only while a seat is free.",
         "QUEUED PER FLOW: HAND SIZE x LENGTH LIMIT, the same for the queues of one flow.",
     )
-
-
-def _flow_schemas(limits: Limits, style: Style) -> str:
-    rows = [(Text(sanitize_line(level.name)), ", ".join(level.flow_schemas) or "none") for level in limits.levels]
-    return render_table(("PRIORITY LEVEL", "FLOWSCHEMAS"), rows, style, wrapped=("FLOWSCHEMAS",))
+    rows = [_row(level, *_QUEUES.values()) for level in limits.levels]
+    return Table((_LEVEL, *map(Column, _QUEUES)), rows, notes=notes)
 
 
 def _row(level: LevelLimits, *fields: str) -> list[str | Text]:
     """Return a table row: the name of a level, and the values of these keys of `level_json`."""
     values = level_json(level)
     return [
-        Text(sanitize_line(level.name), "bold"),
+        Text(level.name, "bold"),
         *("-" if values[key] is None else str(values[key]) for key in fields),
     ]
 
 
-def _seats(limits: Limits, style: Style) -> str:
-    titles = ["SHARES", "NOMINAL"]
+def _tabulate_seats(limits: Limits, style: Style) -> Table:
+    titles = ["Shares", "Nominal"]
     seats = f"{limits.server_concurrency} x SHARES / {sum(level.shares for level in limits.levels)}, rounded up"
-    sentences = [
+    notes = [
         f"NOMINAL: the seats of the level, {seats} (its ACV). Levels neither lend nor borrow before Kubernetes 1.26."
     ]
     if limits.release.has_borrowing:
-        titles += ["MIN", "MAX", "ATTAINABLE"]
-        sentences = [
+        titles += ["Min", "Max", "Attainable"]
+        notes = [
             f"NOMINAL: the seats of the level, {seats}.",
             "MIN: the seats that it never lends. MAX: its upper limit, as in the server's metrics.",
             "ATTAINABLE: the seats that it can reach while all other levels are idle.",
         ]
         if style.verbose:
-            titles.append("IDLE")
-            sentences.append("IDLE: the seats that it has while no level gets requests.")
+            titles.append("Idle")
+            notes.append("IDLE: the seats that it has while no level gets requests.")
+    columns = [_LEVEL, *map(Column, titles)]
     rows = [_row(level, *map(str.lower, titles)) for level in limits.levels]
-    if size := _find_room(("PRIORITY LEVEL", *titles), rows, style):
-        titles.append("SEATS")
-        sentences.append("SEATS: NOMINAL as a bar. The pale part stands for the seats that the level can lend.")
+    if size := _find_room(columns, rows, style):
+        columns.append(Column("Seats", "bar"))
+        notes.append("SEATS: NOMINAL as a bar. The pale part stands for the seats that the level can lend.")
         longest = max((level.nominal for level in limits.levels), default=0)
         for row, level in zip(rows, limits.levels, strict=True):
-            row.append(Text(_bar(level, longest, size), "green"))
-    table = render_table(("PRIORITY LEVEL", *titles), rows, style, wrapped=("SEATS",))
-    return table + render_prose(style, *sentences)
+            row.append(Text(_bar(level, longest, size), "good"))
+    return Table(columns, rows, notes=notes)
 
 
-def _find_room(titles: Sequence[str], rows: Sequence[Sequence[str | Text]], style: Style) -> int:
+def _find_room(columns: Sequence[Column], rows: Sequence[Sequence[str | Text]], style: Style) -> int:
     """Return the cells that a table leaves for a column of bars, or 0 if bars do not fit. A pipe gets no bars."""
-    columns = zip(titles, *rows, strict=True)
+    lines = [[column.title for column in columns], *rows]
     used = sum(
-        max(count_cells(cell.plain if isinstance(cell, Text) else cell) for cell in column) + 2 for column in columns
+        max(map(count_cells, map(sanitize_line, map(get_plain, cells)))) + 2 for cells in zip(*lines, strict=True)
     )
     room = (style.width or 0) - used
     return min(room, _MAX_BAR_CELLS) if room >= _MIN_BAR_CELLS else 0

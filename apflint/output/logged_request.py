@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.console import label_lines
+from apflint.output.blocks import Facts
 from apflint.output.explain import describe_request, request_json
 from apflint.output.json_text import SCHEMA
 from apflint.requests.http_log import LOGGED_WAIT_SECONDS
 from apflint.wording import format_duration, join_some, pluralize, quote, write_sentence
 
 if TYPE_CHECKING:
-    from apflint.output.console import Style
+    from collections.abc import Iterator
+
+    from apflint.output.blocks import Block
     from apflint.requests.http_log import LoggedRequest
     from apflint.requests.logged_comparison import LoggedComparison
 
@@ -45,22 +47,20 @@ def logged_json(request: LoggedRequest, comparison: LoggedComparison) -> dict[st
     }
 
 
-def render_logged(request: LoggedRequest, comparison: LoggedComparison, style: Style) -> str:
-    """Render a logged request for people."""
+def report_logged(request: LoggedRequest, comparison: LoggedComparison) -> Iterator[Block]:
+    """Yield the facts about a logged request."""
     info = comparison.info
     what = f"{request.verb} {request.uri}" if info is None else describe_request(info)
-    rows = [
+    facts = [
         ("Logged", _describe_assignment(request)),
         ("Request", f"{what}, by a user that kube-apiserver's own log does not name"),
         ("", _describe_origin(request)),
     ]
     if request.flow_schema is not None:
-        rows.append(("Seats", _describe_seats(request)))
-    rows.append(("Result", _describe_result(request)))
-    rows.append(("Here", _describe_comparison(request, comparison)))
-    return "".join(
-        f"{line}\n" for label, text in rows if text for line in label_lines(label, text, _LABEL_CELLS, style)
-    )
+        facts.append(("Seats", _describe_seats(request)))
+    facts.append(("Result", _describe_result(request)))
+    facts.append(("Here", _describe_comparison(request, comparison)))
+    yield Facts([fact for fact in facts if fact[1]], _LABEL_CELLS)
 
 
 def _describe_assignment(request: LoggedRequest) -> str:

@@ -1,16 +1,146 @@
-"""Conversion of text to Markdown. Text from manifests never becomes markup, a mention or a link."""
+"""Reports as Markdown. Text from manifests never becomes markup, a mention or a link."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
+from apflint.output.blocks import (
+    Bullets,
+    Command,
+    Details,
+    Facts,
+    Figure,
+    Group,
+    Heading,
+    Lines,
+    Only,
+    Prose,
+    Raw,
+    Table,
+    Text,
+)
 from apflint.output.sanitize import sanitize
 
-_PLAIN_WORD = re.compile(r"[A-Za-z0-9.,;()'%?/=+-]+:?")
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apflint.output.blocks import Block, Cell, Column, Inline
+
+_PLAIN_WORD = re.compile(r"(?:[A-Za-z0-9.,;()'%?/=+µ→-]|<(?=[0-9]))+:?")
 _LINK = re.compile(r"www\.|\b[0-9a-f]{7,40}\b|\bGH-[0-9]")
 """Plain text that GitHub turns into a link: an address, a commit, an issue."""
 _WORDS = re.compile(r'(?:"[^"]*"|`[^`]*`|[^ ])+')
+_NUMBER = re.compile(r"(?:[A-Za-z0-9.,()%/+µ→ -]|[<>](?=[ 0-9]))*")
+"""Cells of numbers, which stay as they are."""
+_STRONG = ("bold", "error", "warning")
+_TOP_LEVEL = 2
+"""Level of the title of a report minus one."""
 _QUOTED = re.compile(r"(\(?)(`[^`]+`|\"[^\"]*\")([.,:;)]*)")
+
+
+def render(blocks: Iterable[Block]) -> str:
+    """Render blocks, with an empty line between them."""
+    return "\n\n".join(_render_all(blocks)) + "\n"
+
+
+def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield the Markdown of each block that has any, without a newline at the end."""
+    for block in blocks:
+        match block:
+            case Only():
+                if "markdown" in block.formats:
+                    yield from _render_all(block.blocks)
+            case Group():
+                yield from _render_all(block.blocks)
+            case Heading():
+                remark = f" ({block.remark})" if block.remark else ""
+                yield f"{'#' * (block.level + _TOP_LEVEL)} {_format(block.text)}{remark}"
+            case Prose():
+                yield from (_emphasize(sentence, block.tone) for sentence in block.sentences)
+            case Bullets() | Facts():
+                if lines := list(_list_items(block)):
+                    yield "\n".join(f"- {line}" for line in lines)
+            case Command():
+                yield f"`{block.program}` {format_code(block.arguments)}"
+            case Table():
+                if block.rows:
+                    yield from _table(block)
+            case Details():
+                content = "\n\n".join(_render_all(block.blocks))
+                yield f"<details><summary>{_format(block.title)}</summary>\n\n{content}\n\n</details>"
+            case Raw():
+                yield block.text.rstrip("\n")
+            case Figure():
+                pass
+
+
+def _list_items(block: Bullets | Facts) -> Iterator[str]:
+    if isinstance(block, Bullets):
+        yield from map(_format, block.items)
+        return
+    for label, text in block.pairs:
+        yield f"{_format(label)}: {_format(text)}" if label else _format(text)
+    if block.more:
+        yield _format(block.more)
+
+
+def _table(table: Table) -> Iterator[str]:
+    if table.title:
+        yield f"{'#' * (2 + _TOP_LEVEL)} {_format(table.title)}"
+    lines = [
+        f"| {' | '.join(_format(column.title) for column in table.columns)} |",
+        f"|{'|'.join('---:' if column.kind == 'number' else '---' for column in table.columns)}|",
+    ]
+    for row in table.rows[: table.max_markdown_rows]:
+        cells = (_cell(cell, column) for cell, column in zip(row, table.columns, strict=True))
+        lines.append(f"| {' | '.join(cells)} |")
+    yield "\n".join(lines)
+    if (more := len(table.rows) - len(table.rows[: table.max_markdown_rows])) > 0:
+        yield f"{more} more: see `--format json`."
+    yield from map(_format, table.notes)
+
+
+def _cell(cell: Cell, column: Column) -> str:
+    if isinstance(cell, Lines):
+        return "<br>".join(map(_format, cell.lines))
+    if not isinstance(cell, str | Text):
+        return _format(cell)
+    text = cell.plain if isinstance(cell, Text) else cell
+    if column.kind == "name" and text not in ("", "-"):
+        return format_code(text)
+    if column.kind == "number":
+        text = text.replace(" -> ", " → ")
+        return text if _NUMBER.fullmatch(text) else format_prose(text)
+    return _format(text) if text else ""
+
+
+def _emphasize(sentence: Inline, tone: str) -> str:
+    if isinstance(sentence, Text):
+        tone = sentence.tone or tone
+        sentence = sentence.plain
+    return f"**{_format(sentence)}**" if tone in _STRONG else _format(sentence)
+
+
+def _format(text: Inline) -> str:
+    """Format text, with the tones and links of its parts. An arrow becomes a character."""
+    if isinstance(text, str):
+        return format_prose(text.replace(" -> ", " → ")) if text else ""
+    if not isinstance(text, Text):
+        return "".join(map(_format_run, text))
+    if text.tone == "name":
+        return format_code(text.plain)
+    shown = f"**{_format(text.plain)}**" if text.tone in _STRONG else _format(text.plain)
+    return f"[{shown}]({text.url})" if text.url else shown
+
+
+def _format_run(run: str | Text) -> str:
+    """Format a part of a line. Spaces at its ends stay."""
+    if isinstance(run, Text):
+        return _format(run)
+    text = run.replace(" -> ", " → ")
+    words = text.strip(" ")
+    return text.replace(words, format_prose(words)) if words else text
 
 
 def format_prose(text: str) -> str:

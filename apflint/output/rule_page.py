@@ -6,13 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint import catalogue
+from apflint.output.blocks import Column, Group, Heading, Prose, Table, Text
 from apflint.output.console import PROSE_WIDTH
 from apflint.output.sanitize import sanitize
-from apflint.output.tables import Text, capture, make_console, render_table
+from apflint.output.text import capture, make_console
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from apflint.catalogue import Rule
+    from apflint.output.blocks import Block, Tone
     from apflint.output.console import Style
 
 FAMILIES: dict[str, str] = {
@@ -28,7 +32,7 @@ FAMILIES: dict[str, str] = {
     "APF9": "apflint itself",
 }
 """Title of each family of rules, by prefix of the rule ids."""
-_COLORS = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan", "off": "dim"}
+_TONES: dict[str, Tone] = {"error": "error", "warning": "warning", "info": "info", "off": "dim"}
 _FIXES = {
     "safe": "Fix: `apflint fix` fixes such findings if possible.",
     "unsafe": "Fix: `apflint fix --unsafe-fixes` fixes such findings if possible.",
@@ -41,30 +45,29 @@ def rule_json(rule: Rule) -> dict[str, object]:
     return {field: getattr(rule, field) for field in fields}
 
 
-def render_rules(rules: tuple[Rule, ...], style: Style) -> str:
-    """Render a table of rules for each family."""
+def report_rules(rules: tuple[Rule, ...], style: Style) -> Iterator[Block]:
+    """Yield a table of rules for each family."""
     longest = max((len(rule.name) for rule in rules), default=0)
-    titles = ("ID", "SEVERITY", "FIX", "NAME", "SUMMARY")
-    parts = []
+    columns = [Column(title, "text") for title in ("ID", "Severity", "Fix", "Name", "Summary")]
     for prefix in sorted({rule.id[:4] for rule in rules}):
-        rows: list[list[str | Text]] = [
-            [
-                Text(rule.id, f"link {rule.url}" if style.hyperlinks else ""),
-                Text(f"{rule.severity:7}", _COLORS[rule.severity]),
-                Text("fix" if rule.fix else "   ", "green"),
+        rows = [
+            (
+                Text(rule.id, url=rule.url if style.hyperlinks else ""),
+                Text(f"{rule.severity:7}", _TONES[rule.severity]),
+                Text("fix" if rule.fix else "   ", "good"),
                 Text(f"{rule.name:{longest}}", "bold"),
                 rule.summary,
-            ]
+            )
             for rule in rules
             if rule.id.startswith(prefix)
         ]
-        table = render_table(titles, rows, style, wrapped=titles[1:], has_header=False)
-        parts.append(f"{style.paint(FAMILIES.get(prefix, prefix), 'bold')}\n{table}")
-    parts.append(
-        f"{pluralize(len(rules), 'rule')}. `apflint rule APF305`, or a rule's name, shows its page."
-        " `apflint fix` fixes findings of rules marked `fix` if possible.\n"
+        yield Group([Heading(FAMILIES.get(prefix, prefix)), Table(columns, rows, has_header=False)])
+    count = pluralize(len(rules), "rule")
+    hint = (
+        f"{count}. `apflint rule APF305`, or a rule's name, shows its page. `apflint fix` fixes findings of rules marked"
+        " `fix` if possible."
     )
-    return "\n".join(parts)
+    yield Prose([hint])
 
 
 def render_rule(rule: Rule, style: Style) -> str:

@@ -17,16 +17,15 @@ from apflint.evaluate.shards import (
     largest_hand,
     recommend_pairs,
 )
-from apflint.output.console import label_lines, render_prose
+from apflint.output.blocks import Column, Facts, Group, Prose, Table, Text
 from apflint.output.json_text import SCHEMA
-from apflint.output.tables import Text, render_table
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from apflint.evaluate.shards import Sharding
-    from apflint.output.console import Style
+    from apflint.output.blocks import Block, Cell
 
 MAX_QUEUES = 1024
 """Default maximum of the number of queues in a recommendation."""
@@ -50,16 +49,16 @@ def hand_json(flow_schema: str, distinguisher: str, queues: int, hand_size: int)
     }
 
 
-def render_hand(flow_schema: str, distinguisher: str, queues: int, hand_size: int, style: Style) -> str:
-    """Render the hash of a flow and the queues of its hand."""
+def report_hand(flow_schema: str, distinguisher: str, queues: int, hand_size: int) -> Iterator[Block]:
+    """Yield the hash of a flow and the queues of its hand."""
     value = flow_hash(flow_schema, distinguisher)
     hand = ", ".join(map(str, deal(value, queues, hand_size)))
-    lines = [
-        *label_lines("hash", f"{value} (0x{value:016x})", _LABEL_CELLS, style),
-        *label_lines("queues", f"{hand} ({hand_size} of {queues}, counted from 0)", _LABEL_CELLS, style),
-    ]
-    title = render_prose(style, f'FlowSchema "{flow_schema}", flow distinguisher "{distinguisher}"')
-    return title + "".join(f"{line}\n" for line in lines)
+    facts = (
+        ("hash", f"{value} (0x{value:016x})"),
+        ("queues", f"{hand} ({hand_size} of {queues}, counted from 0)"),
+    )
+    title = f'FlowSchema "{flow_schema}", flow distinguisher "{distinguisher}"'
+    yield Group([Prose([title]), Facts(facts, _LABEL_CELLS)])
 
 
 def rows_json(rows: Sequence[Sharding]) -> dict[str, object]:
@@ -81,14 +80,17 @@ def _row_json(row: Sharding) -> dict[str, object]:
     }
 
 
-def render_rows(rows: Sequence[Sharding], style: Style) -> str:
-    """Render the table, its explanation, and the reasons why the API server rejects rows."""
+def report_rows(rows: Sequence[Sharding]) -> Iterator[Block]:
+    """Yield the table, its explanation, and the reasons why the API server rejects rows."""
+    yield _tabulate(rows)
     meaning = (
         "A busy flow fills all queues of its hand. The figures are the probability that this many busy flows together fill"
         " all queues of another flow, so that its requests wait behind theirs or are rejected."
     )
-    problems = [f"The API server rejects this: {row.problem}.{_advice(row)}" for row in rows if row.problem is not None]
-    return _table(rows, style) + "".join(f"\n{render_prose(style, text)}" for text in (meaning, *problems))
+    yield Prose([meaning])
+    for row in rows:
+        if row.problem is not None:
+            yield Prose([f"The API server rejects this: {row.problem}.{_advice(row)}"])
 
 
 def _advice(row: Sharding) -> str:
@@ -101,19 +103,19 @@ def _advice(row: Sharding) -> str:
     return text
 
 
-def _table(rows: Sequence[Sharding], style: Style) -> str:
+def _tabulate(rows: Sequence[Sharding]) -> Table:
     counts = list(dict.fromkeys(count for row in rows for count in row.squish))
-    cells: list[list[str | Text]] = [
-        [
+    cells: list[tuple[Cell, ...]] = [
+        (
             str(row.hand_size),
             str(row.queues),
-            Text(str(row.entropy_bits), "bold red" if row.entropy_bits > MAX_ENTROPY_BITS else ""),
+            Text(str(row.entropy_bits), "error" if row.entropy_bits > MAX_ENTROPY_BITS else ""),
             *(_probability(row.squish.get(count)) for count in counts),
-        ]
+        )
         for row in rows
     ]
-    titles = ["HAND SIZE", "QUEUES", "HASH BITS", *(pluralize(count, "busy flow").upper() for count in counts)]
-    return render_table(titles, cells, style, keys=2)
+    titles = ("Hand size", "Queues", "Hash bits", *(pluralize(count, "busy flow") for count in counts))
+    return Table([*map(Column, titles)], cells, keys=2)
 
 
 def _probability(value: float | None) -> str:
@@ -135,23 +137,25 @@ def recommendation_json(probability: float, elephants: int, max_queues: int = MA
     }
 
 
-def render_recommendation(probability: float, elephants: int, max_queues: int, style: Style) -> str:
-    """Render the rows with at most this probability, or the row with the lowest probability if there are none."""
+def report_recommendation(probability: float, elephants: int, max_queues: int) -> Iterator[Block]:
+    """Yield the rows with at most this probability, or the row with the lowest probability if there are none."""
     rows = recommend_pairs(probability, elephants, max_queues)
     flows = "1 busy flow fills" if elephants == 1 else f"{elephants} busy flows fill"
     goal = f"a probability of at most {probability:g} that {flows} all queues of another flow"
     queues = pluralize(max_queues, "queue")
     if not rows:
         closest = find_safest_pair(elephants, max_queues)
-        return render_prose(
-            style,
-            f"No hand size with at most {queues} and {MAX_ENTROPY_BITS} bits of hash gives {goal}. The closest is a hand size of"
-            f" {closest.hand_size} with {pluralize(closest.queues, 'queue')}: {_probability(closest.squish[elephants])}."
-            " Allow more queues, or a higher probability.",
+        reason = (
+            f"No hand size with at most {queues} and {MAX_ENTROPY_BITS} bits of hash gives {goal}. The closest is a hand size"
+            f" of {closest.hand_size} with {pluralize(closest.queues, 'queue')}: {_probability(closest.squish[elephants])}."
+            " Allow more queues, or a higher probability."
         )
+        yield Prose([reason])
+        return
+    yield Prose([f"For {goal}, within {queues}:"])
+    yield _tabulate(rows)
     explanation = (
         "Each row has the fewest queues for its hand size. Queues cost the server memory; with a larger hand size one flow can"
         " have more requests waiting (HAND SIZE x queueLengthLimit)."
     )
-    goal = render_prose(style, f"For {goal}, within {queues}:")
-    return "\n".join((goal, _table(rows, style), render_prose(style, explanation)))
+    yield Prose([explanation])

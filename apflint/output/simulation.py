@@ -1,32 +1,48 @@
-"""Results of simulations as text and as JSON."""
+"""The report of `apflint simulate`: verdicts, tables and drawings, and the same as JSON."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.console import hang, render_prose
+from apflint.output.blocks import (
+    DOCUMENTS,
+    HTML,
+    TEXT,
+    Bullets,
+    Column,
+    Figure,
+    Group,
+    Heading,
+    Only,
+    Prose,
+    Table,
+    Text,
+)
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
-from apflint.output.sanitize import sanitize, sanitize_line
 from apflint.output.sparkline import draw_sparkline
-from apflint.output.tables import Text, render_table
 from apflint.simulate.load import SECOND
 from apflint.simulate.routes import find_uncounted_lists
 from apflint.simulate.verdict import format_share, format_time, list_verdicts
-from apflint.wording import count_noun, format_duration, join_words
+from apflint.wording import count_noun, format_duration, join_some, join_words, pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from apflint.output.console import Style
+    from apflint.output.blocks import Block, Cell
     from apflint.simulate.comparison import Comparison, Difference, Figures
     from apflint.simulate.histogram import Distribution
     from apflint.simulate.simulation import Result
     from apflint.simulate.statistics import ClientResult, FlowResult, LevelResult
 
+TITLE = "Simulation of API Priority and Fairness"
 _SPARKLINE_CELLS = 24
 MAX_CLIENTS = 20
 """Maximum number of clients in text and Markdown. JSON has all clients."""
+MAX_LEVELS = 40
+"""Maximum number of levels and differences in Markdown. JSON has all of them."""
+_MAX_NAMES = 7
+"""Maximum number of busy flows in a legend."""
 
 
 def simulation_json(result: Result) -> dict[str, object]:
@@ -139,22 +155,34 @@ def list_notes(result: Result) -> Iterator[str]:
         yield f"After the end of the simulation, {unfinished:,} retries were due. They did not happen."
 
 
-def render_simulation(result: Result, style: Style) -> str:
-    """Render a result for people: verdicts and a table of the levels. If verbose, also tables of seats and clients."""
-    parts = [render_prose(style, *describe_run(result)), _render_verdicts(result, style)]
+def report_simulation(
+    result: Result, comparison: Comparison | None = None, *, is_verbose: bool = False
+) -> Iterator[Block]:
+    """Yield verdicts and tables of the levels. If there is a comparison, `result` is its new simulation.
+
+    Text has all percentiles, seats over time and clients only if `is_verbose` is true.
+    """
+    verdicts = dict(list_verdicts(result))
     levels = [level for level in result.levels if level.attempts]
-    if levels and style.verbose:
-        parts += (_levels(levels, style), _seats(levels, style), _clients(levels, style))
-    elif levels:
-        parts.append(_summary(levels, style))
-    idle = [level.name for level in result.levels if not level.attempts]
+    yield Only(HTML, [Heading(TITLE, 1)])
+    if comparison is not None:
+        yield from _report_differences(comparison)
+    yield Prose(list(describe_run(result)))
+    yield Bullets(list(verdicts.values()))
+    if levels:
+        yield Only(TEXT, _tabulate_all(levels) if is_verbose else [_summarize(levels)])
+    yield Only(DOCUMENTS, [_tabulate_levels(levels), _tabulate_seats(levels)])
+    yield Only(("markdown",), [_tabulate_clients([client for level in levels for client in level.clients])])
+    order = list(verdicts)
+    yield Only(HTML, _draw_levels(sorted(levels, key=lambda level: order.index(level.name)), result))
     notes = list(list_notes(result))
+    yield Only(DOCUMENTS, [Prose(notes)])
+    idle = [level.name for level in result.levels if not level.attempts]
     if idle:
-        notes.insert(0, f"No requests: {join_words(map(sanitize, idle), 'and')}.")
-    if levels and not style.verbose:
+        notes.insert(0, f"No requests: {join_words(idle, 'and')}.")
+    if levels and not is_verbose:
         notes.append("Seats over time, clients, and all percentiles: --verbose")
-    parts.append(render_prose(style, *notes))
-    return "\n".join(filter(None, parts))
+    yield Only(TEXT, [Prose(notes)])
 
 
 def describe_run(result: Result) -> Iterator[str]:
@@ -172,52 +200,41 @@ def describe_run(result: Result) -> Iterator[str]:
     yield f"Configuration: {result.configuration}"
 
 
-def _render_verdicts(result: Result, style: Style) -> str:
-    lines: list[str] = []
-    for _, verdict in list_verdicts(result):
-        lines += hang("- ", sanitize(verdict), style.prose_width, 2)
-    return "".join(f"{line}\n" for line in lines)
+def _percentile_columns(noun: str) -> tuple[Column, ...]:
+    return tuple(Column(f"{noun} {name}") for name in ("p50", "p90", "p99", "max"))
 
 
-def _titles(noun: str) -> tuple[str, ...]:
-    return tuple(f"{noun} {name}" for name in ("P50", "P90", "P99", "MAX"))
-
-
-LEVEL_TITLES = ("PRIORITY LEVEL", "REQUESTS", "RETRIES", "REJECTED", "WAITED", *_titles("WAIT"), *_titles("TIME"))
-SEAT_TITLES = ("PRIORITY LEVEL", "SEATS", "PEAK", "NOMINAL", "BORROWED", "LENT", "FAIRNESS")
-CLIENT_TITLES = (
-    "CLIENT",
-    "PRIORITY LEVEL",
-    "REQUESTS",
-    "RETRIES",
-    "REJECTED",
-    "FAILED",
-    *_titles("WAIT"),
-    *_titles("TIME"),
+_TIMES = (*_percentile_columns("Wait"), *_percentile_columns("Time"))
+_LEVEL = Column("Priority level", "name")
+_LEVEL_COLUMNS = (_LEVEL, *map(Column, ("Requests", "Retries", "Rejected", "Waited")), *_TIMES)
+_SEAT_COLUMNS = (_LEVEL, *map(Column, ("Seats", "Peak", "Nominal", "Borrowed", "Lent", "Fairness")))
+_CLIENT_COLUMNS = (
+    *(Column("Client", "name"), _LEVEL, *map(Column, ("Requests", "Retries", "Rejected", "Failed"))),
+    *_TIMES,
 )
-DIFFERENCE_TITLES = ("DIFFERENT", "PRIORITY LEVEL", "REQUESTS", "REJECTED", "FAILED", "WAIT P99", "TIME P99")
-_OVER_TIME = ("SEATS OVER TIME", "WAITING OVER TIME")
-_SUMMARY_TITLES = ("REQUESTS", "REJECTED", "WAITED", "WAIT P50", "WAIT P99", "TIME P99", "PEAK", "NOMINAL")
-"""The columns of `LEVEL_TITLES` and `SEAT_TITLES` that fit into 80 cells."""
+_DIFFERENCE_COLUMNS = (
+    *(Column("Different", "name"), _LEVEL),
+    *map(Column, ("Requests", "Rejected", "Failed", "Wait p99", "Time p99")),
+)
+_SUMMARY_TITLES = ("Requests", "Rejected", "Waited", "Wait p50", "Wait p99", "Time p99", "Peak", "Nominal")
+"""The columns of the tables of levels and seats that fit into 80 cells."""
 
 
-def level_cells(level: LevelResult) -> tuple[str, ...]:
-    """Return the cells of a level below `LEVEL_TITLES`."""
+def _level_cells(level: LevelResult) -> tuple[str | Text, ...]:
     return (
-        level.name,
+        Text(level.name, "bold"),
         f"{level.requests:,}",
         f"{level.attempts - level.requests:,}",
-        f"{sum(level.rejected.values()):,}",
+        _alarm(sum(level.rejected.values())),
         format_share(level.waited, level.attempts),
         *_percentiles(level.waits),
         *_percentiles(level.latencies),
     )
 
 
-def seat_cells(level: LevelResult) -> tuple[str, ...]:
-    """Return the cells of a level below `SEAT_TITLES`."""
+def _seat_cells(level: LevelResult) -> tuple[str | Text, ...]:
     return (
-        level.name,
+        Text(level.name, "bold"),
         f"{level.seats:,.1f}",
         f"{level.peak:,}",
         f"{level.limits.nominal:,}",
@@ -227,75 +244,103 @@ def seat_cells(level: LevelResult) -> tuple[str, ...]:
     )
 
 
-def client_cells(client: ClientResult) -> tuple[str, ...]:
-    """Return the cells of a client below `CLIENT_TITLES`."""
+def _client_cells(client: ClientResult) -> tuple[str | Text, ...]:
     return (
-        client.name,
+        Text(client.name, "bold"),
         client.level,
         f"{client.requests:,}",
         f"{client.attempts - client.requests:,}",
-        f"{sum(client.rejected.values()):,}",
-        f"{client.failed:,}",
+        _alarm(sum(client.rejected.values())),
+        _alarm(client.failed),
         *_percentiles(client.waits),
         *_percentiles(client.latencies),
     )
 
 
-def difference_cells(difference: Difference) -> tuple[str, ...]:
-    """Return the cells of a difference below `DIFFERENCE_TITLES`. A figure has two values if the sides differ."""
+def _difference_cells(difference: Difference) -> tuple[Cell, ...]:
+    """Return the cells of a difference. A figure has two values if the sides differ."""
     sides = [_format_figures(figures) for figures in (difference.old, difference.new)]
-    steps = (old if old == new else f"{old} -> {new}" for old, new in zip(*sides, strict=True))
-    return f"{'level' if difference.level is None else 'client'} {difference.name}", difference.level or "", *steps
+    steps = (_format_step(*pair) for pair in zip(*sides, strict=True))
+    name = Text(f"{'level' if difference.levels is None else 'client'} {difference.name}", "bold")
+    old, new = difference.levels or ("", "")
+    level = Text(old, "name") if old == new else (Text(old, "name"), " -> ", Text(new, "name"))
+    return name, level, *steps
 
 
-def _summary(levels: Sequence[LevelResult], style: Style) -> str:
-    titles = (LEVEL_TITLES[0], *_SUMMARY_TITLES)
-    rows: list[tuple[str, ...]] = []
-    for level in levels:
-        cells = dict(zip((*LEVEL_TITLES, *SEAT_TITLES), (*level_cells(level), *seat_cells(level)), strict=True))
-        rows.append(tuple(cells[title] for title in titles))
-    return render_table(titles, _paint(rows, titles), style)
+def _format_step(old: str, new: str) -> str:
+    return old if old == new else f"{old} -> {new}"
 
 
-def _levels(levels: Sequence[LevelResult], style: Style) -> str:
-    return render_table(LEVEL_TITLES, _paint(map(level_cells, levels), LEVEL_TITLES), style)
-
-
-def _seats(levels: Sequence[LevelResult], style: Style) -> str:
-    rows: list[tuple[str | Text, ...]] = []
-    for level, cells in zip(levels, _paint(map(seat_cells, levels), SEAT_TITLES), strict=True):
-        limits = [sample.limit for sample in level.samples if not level.limits.is_exempt]
-        top = max(*limits, *(sample.seats for sample in level.samples))
-        seats = draw_sparkline([sample.seats for sample in level.samples], _SPARKLINE_CELLS, top)
-        waiting = draw_sparkline([sample.waiting for sample in level.samples], _SPARKLINE_CELLS)
-        rows.append((*cells, Text(seats.rstrip(), "green"), Text(waiting.rstrip(), "red")))
-    return render_table((*SEAT_TITLES, *_OVER_TIME), rows, style, wrapped=_OVER_TIME)
-
-
-def _clients(levels: Sequence[LevelResult], style: Style) -> str:
-    clients = [client for level in levels for client in level.clients]
-    if len(clients) > MAX_CLIENTS:
-        clients.sort(key=lambda client: -client.requests)
-    rows = _paint(map(client_cells, clients[:MAX_CLIENTS]), CLIENT_TITLES)
-    table = render_table(CLIENT_TITLES, rows, style, wrapped=("PRIORITY LEVEL",))
-    if len(clients) > MAX_CLIENTS:
-        table += render_prose(style, f"{len(clients) - MAX_CLIENTS} more: see --format json.")
-    return table
-
-
-def _paint(rows: Iterable[tuple[str, ...]], titles: Sequence[str]) -> Iterator[tuple[str | Text, ...]]:
-    """Yield rows with a bold name, and with red numbers of rejected and failed requests."""
-    alarming = [number for number, title in enumerate(titles) if title in ("REJECTED", "FAILED")]
-    for name, *cells in rows:
-        row: list[str | Text] = [Text(sanitize_line(name), "bold"), *map(sanitize, cells)]
-        for number in alarming:
-            if cells[number - 1] != "0":
-                row[number] = Text(cells[number - 1], "bold red")
-        yield tuple(row)
+def _alarm(count: int) -> Text:
+    """Return a number of rejected or failed requests, which is red unless it is 0."""
+    return Text(f"{count:,}", "error" if count else "")
 
 
 def _percentiles(times: Distribution | None) -> tuple[str, ...]:
     return ("-",) * 4 if times is None else tuple(map(format_time, times[1:]))
+
+
+def _summarize(levels: Sequence[LevelResult]) -> Table:
+    titles = [column.title for column in (*_LEVEL_COLUMNS, *_SEAT_COLUMNS)]
+    rows = []
+    for level in levels:
+        cells = dict(zip(titles, (*_level_cells(level), *_seat_cells(level)), strict=True))
+        rows.append([cells[title] for title in (_LEVEL.title, *_SUMMARY_TITLES)])
+    return Table((_LEVEL, *map(Column, _SUMMARY_TITLES)), rows)
+
+
+def _tabulate_all(levels: Sequence[LevelResult]) -> Iterator[Table]:
+    """Yield the tables of verbose text, which also has seats over time."""
+    yield _tabulate_levels(levels)
+    over_time = (Column("Seats over time", "bar"), Column("Waiting over time", "bar"))
+    rows = [(*_seat_cells(level), *_draw_sparklines(level)) for level in levels]
+    yield Table((*_SEAT_COLUMNS, *over_time), rows)
+    clients = [client for level in levels for client in level.clients]
+    if (more := len(clients) - MAX_CLIENTS) > 0:
+        clients.sort(key=lambda client: -client.requests)
+    notes = [f"{more} more: see --format json."] if more > 0 else []
+    yield _tabulate_clients(clients[:MAX_CLIENTS])._replace(notes=notes)
+
+
+def _draw_sparklines(level: LevelResult) -> tuple[Text, Text]:
+    limits = [sample.limit for sample in level.samples if not level.limits.is_exempt]
+    top = max(*limits, *(sample.seats for sample in level.samples))
+    seats = draw_sparkline([sample.seats for sample in level.samples], _SPARKLINE_CELLS, top)
+    waiting = draw_sparkline([sample.waiting for sample in level.samples], _SPARKLINE_CELLS)
+    return Text(seats.rstrip(), "good"), Text(waiting.rstrip(), "bad")
+
+
+def _tabulate_levels(levels: Sequence[LevelResult]) -> Table:
+    return Table(_LEVEL_COLUMNS, list(map(_level_cells, levels)), max_markdown_rows=MAX_LEVELS)
+
+
+def _tabulate_seats(levels: Sequence[LevelResult]) -> Table:
+    return Table(_SEAT_COLUMNS, list(map(_seat_cells, levels)), max_markdown_rows=MAX_LEVELS)
+
+
+def _tabulate_clients(clients: Sequence[ClientResult]) -> Table:
+    return Table(_CLIENT_COLUMNS, list(map(_client_cells, clients)), max_markdown_rows=MAX_CLIENTS)
+
+
+def _draw_levels(levels: Sequence[LevelResult], result: Result) -> Iterator[Block]:
+    from apflint.output.simulation_charts import chart_queues, chart_seats  # only HTML has drawings
+
+    for level in levels:
+        yield Heading(Text(level.name, "name"))
+        yield Heading("Seats over time", 3)
+        yield Figure(chart_seats(level, result), (("use", "seats in use"),))
+        if heat_map := chart_queues(level, result):
+            yield Heading("Waiting requests of each queue", 3)
+            yield Figure(heat_map, list(_list_flows(level)))
+        yield _tabulate_clients(level.clients)
+
+
+def _list_flows(level: LevelResult) -> Iterator[tuple[str, str]]:
+    elephants = [flow for flow in level.flows if flow.is_elephant]
+    if elephants:
+        names = [f"{flow.client} ({flow.distinguisher or flow.flow_schema})" for flow in elephants]
+        yield "busy", f"mostly busy flows: {join_some(names, _MAX_NAMES)}"
+    yield "use", pluralize(len(level.flows) - len(elephants), "other flow")
 
 
 def comparison_json(comparison: Comparison) -> dict[str, object]:
@@ -306,7 +351,7 @@ def comparison_json(comparison: Comparison) -> dict[str, object]:
         "differences": [
             {
                 "name": difference.name,
-                "priorityLevel": difference.level,
+                "priorityLevel": None if difference.levels is None else _format_step(*difference.levels),
                 "old": _figures_json(difference.old),
                 "new": _figures_json(difference.new),
             }
@@ -348,20 +393,19 @@ def describe_other_seats(comparison: Comparison) -> Iterator[str]:
         yield f"The old side has {seats} on each API server, and Kubernetes {old.release.name}."
 
 
-def render_comparison(comparison: Comparison, style: Style) -> str:
-    """Render the differences of two simulations, then the new simulation."""
-    return f"{_render_differences(comparison, style)}\n{render_simulation(comparison.new, style)}"
-
-
-def _render_differences(comparison: Comparison, style: Style) -> str:
-    differences = comparison.differences
+def _report_differences(comparison: Comparison) -> Iterator[Block]:
+    differences, sides = comparison.differences, Prose(list(describe_other_seats(comparison)))
     if not differences:
-        return render_prose(style, describe_likeness(comparison), color="bold")
-    rows = _paint(map(difference_cells, differences[:MAX_CLIENTS]), ())
-    table = render_table(DIFFERENCE_TITLES, rows, style, wrapped=("PRIORITY LEVEL",))
-    if len(differences) > MAX_CLIENTS:
-        table += render_prose(style, f"{len(differences) - MAX_CLIENTS} more: see --format json.")
-    return table + render_prose(style, *describe_other_seats(comparison))
+        likeness = Prose([describe_likeness(comparison)], "bold")
+        yield Only(TEXT, [likeness])
+        yield Only(DOCUMENTS, [likeness, sides])
+        return
+    rows = list(map(_difference_cells, differences))
+    more = len(rows) - MAX_CLIENTS
+    notes = [f"{more} more: see --format json."] if more > 0 else []
+    table = Table(_DIFFERENCE_COLUMNS, rows, max_markdown_rows=MAX_LEVELS)
+    yield Only(TEXT, [Group([table._replace(rows=rows[:MAX_CLIENTS], notes=notes), sides])])
+    yield Only(DOCUMENTS, [table, sides])
 
 
 def _format_figures(figures: Figures | None) -> tuple[str, ...]:

@@ -74,6 +74,11 @@ class Intervals(NamedTuple):
     """Length of an interval in microseconds."""
     number: int
 
+    @property
+    def is_long(self) -> bool:
+        """Return whether the intervals cover more than a day, so that times need dates."""
+        return self.size * self.number > 86_400_000_000
+
 
 class LevelTraffic(NamedTuple):
     """The requests of one priority level."""

@@ -28,10 +28,15 @@ class Difference(NamedTuple):
     """A level or a client with different figures. The figures of a side without requests are None."""
 
     name: str
-    level: str | None
+    levels: tuple[str, str] | None
     """Priority levels of the client on both sides, or None if the difference is that of a level."""
     old: Figures | None
     new: Figures | None
+
+    @property
+    def is_effective(self) -> bool:
+        """Return whether figures differ, or the client has other priority levels."""
+        return self.old != self.new or (self.levels is not None and self.levels[0] != self.levels[1])
 
 
 class Comparison(NamedTuple):
@@ -56,13 +61,10 @@ def compare(old: Result, new: Result) -> Comparison:
     ]
     for name in dict.fromkeys((*clients[0], *clients[1])):
         rows = [side.get(name) for side in clients]
-        levels = [" + ".join(row.level for row in side_rows or ()) or "-" for side_rows in rows]
-        step = levels[0] if levels[0] == levels[1] else " -> ".join(levels)
+        old_levels, new_levels = (" + ".join(row.level for row in side_rows or ()) or "-" for side_rows in rows)
         figures = [None if side_rows is None else _join(side_rows) for side_rows in rows]
-        differences.append(Difference(name, step, *figures))
-    changed = tuple(
-        item for item in differences if item.old != item.new or (item.level is not None and " -> " in item.level)
-    )
+        differences.append(Difference(name, (old_levels, new_levels), *figures))
+    changed = tuple(difference for difference in differences if difference.is_effective)
     is_equal = [list(map(_omit_flow_schemas, rows.items())) for rows in clients]
     return Comparison(old, new, changed, is_equal[0] == is_equal[1])
 

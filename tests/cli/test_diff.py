@@ -23,6 +23,8 @@ from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.limits import compute_limits
 from apflint.evaluate.requestinfo import is_seen_by_apf
 from apflint.output import diff as output
+from apflint.output import markdown
+from apflint.output import text as text_output
 from apflint.output.configuration import Sides
 from apflint.output.console import Style
 from apflint.output.markdown import format_code
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
 
 STORY = "fixtures/stories/move-ci"
 BOTH = Sides("old", "new")
+
+
+def text_of(difference: Difference, sides: Sides, style: Style) -> str:
+    return text_output.render(output.report_difference(difference, sides), style)
 
 
 QUEUING = {"queues": 64, "handSize": 6, "queueLengthLimit": 50}
@@ -301,7 +307,7 @@ def test_object_change_without_effect_is_listed() -> None:
     found = compare_configurations(side(schema("a", "workload-low", at=900)), side(schema("a", "workload-low", at=901)))
     assert [row.details for row in found.objects] == [("matchingPrecedence 900 -> 901",)]
     assert not found.changed
-    assert "but without effect" in output.render_text(found, BOTH, Style())
+    assert "but without effect" in text_of(found, BOTH, Style())
 
 
 def test_change_of_seats_only() -> None:
@@ -309,7 +315,7 @@ def test_change_of_seats_only() -> None:
     assert found.changed
     assert {what for what, _, _ in list_changes(found)} == {"limits"}
     assert ("limits", "a", "a") in list_changes(found)
-    assert '"limits", "a"' not in output.render_text(found, BOTH, Style())  # the table of levels shows it
+    assert '"limits", "a"' not in text_of(found, BOTH, Style())  # the table of levels shows it
 
 
 @pytest.mark.parametrize(("old", "new", "is_warned"), [(64, 63, True), (64, 64, False), (63, 64, False)])
@@ -317,8 +323,8 @@ def test_fewer_queues_are_a_warning(old: int, new: int, is_warned: bool) -> None
     before, after = (side(level("x", 30, {**QUEUING, "queues": queues}), schema("a", "x")) for queues in (old, new))
     found = compare_configurations(before, after)
     warning = f"fewer queues can crash an API server that is busy with the level: x ({old} -> {new})"
-    assert (warning in output.render_text(found, BOTH, Style(width=500))) == is_warned
-    assert (f"`x` ({old} → {new}). See APF608." in output.render_markdown(found, BOTH)) == is_warned
+    assert (warning in text_of(found, BOTH, Style(width=500))) == is_warned
+    assert (f"`x` ({old} → {new}). See APF608." in markdown.render(output.report_difference(found, BOTH))) == is_warned
 
 
 def test_json_marks_levels_with_fewer_queues(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -342,7 +348,7 @@ def test_server_concurrency_changes_the_limits_of_levels() -> None:
 
 def test_level_that_no_longer_queues_has_its_own_section() -> None:
     found = compare_configurations(side(level("x"), schema("a", "x")), side(level("x", 30, None), schema("a", "x")))
-    text = output.render_text(found, BOTH, Style())
+    text = text_of(found, BOTH, Style())
     assert "x  (same FlowSchema, other queues)" in text
     assert "requests without a free seat get 429 at once" in text
     assert text.count("(same FlowSchema, other queues)") == 1
@@ -353,7 +359,7 @@ def test_other_distinguisher_is_a_flow_change() -> None:
         side(schema("a", "workload-low")), side(schema("a", "workload-low", method="ByNamespace"))
     )
     assert list_changes(found) == {("flow", "a", "a")}
-    assert "one per user -> one per namespace" in output.render_text(found, BOTH, Style())
+    assert "one per user -> one per namespace" in text_of(found, BOTH, Style())
 
 
 def test_distinguisher_does_not_matter_without_queues() -> None:
@@ -446,7 +452,7 @@ def test_remaining_requests_are_found_if_one_verb_is_left() -> None:
 
 def test_requests_are_quoted_for_a_shell() -> None:
     found = compare_configurations(side(), side(schema("a", "workload-low", "dev $(ops)'s")))
-    text = output.render_text(found, BOTH, Style())
+    text = text_of(found, BOTH, Style())
     commands = [shlex.split(line) for line in text.splitlines() if "apflint explain list pods" in line]
     assert commands
     assert all("dev $(ops)'s" in run_diff for run_diff in commands)
@@ -476,7 +482,7 @@ def test_hidden_changes_are_counted(tmp_path: Path, capsys: pytest.CaptureFixtur
     rest = len(group["requests"]) - output.MAX_CHANGES
     assert rest >= 4
     assert f"  and {rest} more: see --format json\n" in run_diff(capsys, *paths)[1]
-    assert f"| and {rest} more | | |\n" in run_diff(capsys, *paths, "--format", "markdown")[1]
+    assert f"\nAnd {rest} more.\n" in run_diff(capsys, *paths, "--format", "markdown")[1]
 
 
 def test_incomplete_search_is_reported(
@@ -516,7 +522,7 @@ HOSTILE_NAME = "a`|<b>\x1b[31m\n@team ]("
 
 def test_markdown_escapes_markup_in_manifests() -> None:
     found = compare_configurations(side(level(HOSTILE_NAME), schema(HOSTILE_NAME, HOSTILE_NAME, HOSTILE_NAME)), side())
-    text = output.render_markdown(found, BOTH)
+    text = markdown.render(output.report_difference(found, BOTH))
     outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
     assert "@team" in text
     assert "@team" not in outside
@@ -542,7 +548,7 @@ def test_code_span_contains_no_closing_fence(text: str) -> None:
 
 def test_text_shows_no_control_characters() -> None:
     found = compare_configurations(side(level(HOSTILE_NAME), schema(HOSTILE_NAME, HOSTILE_NAME, HOSTILE_NAME)), side())
-    text = output.render_text(found, Sides("a\x1b", "b"), Style(width=60))
+    text = text_of(found, Sides("a\x1b", "b"), Style(width=60))
     assert all(line.isprintable() for line in text.splitlines())
 
 
@@ -600,7 +606,7 @@ def test_reverse_diff_has_the_same_pairs(before: list[dict[str, Any]], after: li
 def test_other_flow_schema_of_the_same_level() -> None:
     found = compare_configurations(side(schema("a", "workload-low")), side(schema("b", "workload-low")))
     assert list_changes(found) == {("flowSchema", "a", "b")}
-    text = output.render_text(found, BOTH, Style())
+    text = text_of(found, BOTH, Style())
     assert text.startswith("1 group of requests moves to another FlowSchema of the same priority level.")
 
 
@@ -624,7 +630,7 @@ def test_other_flow_schema_of_the_same_level() -> None:
 def test_fate_of_requests_without_a_free_seat(response: dict[str, int], words: str) -> None:
     now = level("x", 30, response)
     found = compare_configurations(side(level("x"), schema("a", "exempt")), side(now, schema("a", "x")))
-    text = " ".join(output.render_text(found, BOTH, Style()).split())
+    text = " ".join(text_of(found, BOTH, Style()).split())
     assert "before exempt: every request is executed at once after " in text
     assert words in text
 
@@ -632,8 +638,8 @@ def test_fate_of_requests_without_a_free_seat(response: dict[str, int], words: s
 def test_level_without_nominal_seats_is_reported() -> None:
     found = compare_configurations(side(schema("a", "workload-low")), side(level("x", 0), schema("a", "x")))
     message = "It has no nominal seats: requests wait up to 10 seconds until the server lends it some."
-    assert message in " ".join(output.render_text(found, BOTH, Style()).split())
-    assert f"- {message}" in output.render_markdown(found, BOTH)
+    assert message in " ".join(text_of(found, BOTH, Style()).split())
+    assert f"- {message}" in markdown.render(output.report_difference(found, BOTH))
 
 
 def test_every_bound_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -653,17 +659,17 @@ def test_every_bound_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = [group for group in found.groups if output.needs_own_section(group)]
     left = sum(len(group.changes) for group in moved[2:])
     assert left >= 2
-    text = output.render_text(found, BOTH, Style())
+    text = text_of(found, BOTH, Style())
     assert f"And {left} more groups of requests: see --format json." in text
     shown = moved[0].changes[0]
     assert f"    and {len(shown.examples) - 1} more like these: see --format json" in text
     assert f"  and {len(found.objects) - 3} more: see --format json" in text
-    page = output.render_markdown(found, BOTH)
+    page = markdown.render(output.report_difference(found, BOTH))
     assert f"And {left} more groups of requests, not shown here." in page
     assert f"and {len(shown.examples) - 1} more like these" in page
     assert f"- and {len(found.objects) - 3} more" in page
     rows = len([row for row in found.levels if row.is_changed])
-    assert f"| and {rows - 2} more |" in page
+    assert f"\n{rows - 2} more: see `--format json`.\n" in page
 
 
 def test_remaining_requests_depend_on_the_world() -> None:

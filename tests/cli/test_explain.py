@@ -20,8 +20,9 @@ from apflint.explainer import Explainer
 from apflint.output import explain_lines as lines
 from apflint.output.configuration import name_configuration
 from apflint.output.console import Style, count_cells
-from apflint.output.explain import explanation_json, render_explanation
+from apflint.output.explain import explanation_json, report_explanation
 from apflint.output.explain_lines import LineExplainer, explain_lines
+from apflint.output.text import render as render_text
 from apflint.releases import parse_release
 from apflint.requests import json_lines
 from apflint.requests.json_lines import parse_record
@@ -118,7 +119,7 @@ def explainer(*paths: str, kubernetes: str = "1.36", **more: Any) -> Explainer:
 
 
 def render(request: Request, by: Explainer, **style: Any) -> str:
-    return render_explanation(by.explain(request), Style(**style))
+    return render_text(report_explanation(by.explain(request), Style(**style)), Style(**style))
 
 
 @pytest.mark.parametrize("name", DEFAULT_CLUSTER)

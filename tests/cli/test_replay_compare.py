@@ -18,7 +18,8 @@ from support.reading import read_effective
 from apflint.cli.app import run
 from apflint.output.configuration import Sides
 from apflint.output.console import Style
-from apflint.output.replay.comparison import render_comparison
+from apflint.output.replay.comparison import report_comparison
+from apflint.output.text import render
 from apflint.releases import parse_release
 from apflint.replay.running import ReplayOptions
 from apflint.replay.running import compare as compare_configurations
@@ -91,7 +92,7 @@ def test_lines_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     comparison = compare_configurations(find_audit_logs([LOG]), old, new, ReplayOptions("python"))
     title = "batch (ci-jobs ByNamespace) -> global-default (global-default ByUser)"
     for width in (60, 80, 200):
-        lines = render_comparison(comparison, Sides(*names), Style(width)).splitlines()
+        lines = render(report_comparison(comparison, Sides(*names)), Style(width)).splitlines()
         assert max(map(len, lines)) <= width
         at = next(number for number, line in enumerate(lines) if line.startswith("batch (ci-jobs"))
         count = next(number for number, line in enumerate(lines) if line.startswith("  count"))

@@ -16,8 +16,9 @@ from support.reading import read_effective
 
 from apflint.cli.app import run
 from apflint.output.console import Style, count_cells
-from apflint.output.logged_request import render_logged
-from apflint.output.replay.server_log import render_text
+from apflint.output.logged_request import report_logged
+from apflint.output.replay.server_log import report_server_log
+from apflint.output.text import render
 from apflint.replay.server_log import read_server_logs
 from apflint.requests.http_log import parse_logged_request
 from apflint.requests.logged_comparison import LoggedComparer
@@ -134,13 +135,13 @@ def test_replay_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_text_fits_the_terminal() -> None:
     known = read_effective([str(FIXTURES / "objects.json")], server_concurrency=30, isolated=True)
     report = read_server_logs(find_audit_logs([str(FIXTURES / "httplog.txt")]), known, "objects.json")
-    text = render_text(report, Style(width=80))
+    text = render(report_server_log(report), Style(width=80))
     assert all(count_cells(line) <= 80 or " " not in line.strip() for line in text.splitlines()), text
     comparer = LoggedComparer(known)
     for line in LINES:
         request = parse_logged_request(line)
         assert request is not None
-        shown = render_logged(request, comparer.compare(request), Style(width=80))
+        shown = render(report_logged(request, comparer.compare(request)), Style(width=80))
         assert all(count_cells(line) <= 80 for line in shown.splitlines()), shown
 
 

@@ -17,7 +17,7 @@ from support.api_server import recorded_answers, serve
 from support.audit_logs import event, write_log
 
 from apflint.cli.app import run
-from apflint.output.simulation_page import _list_ticks
+from apflint.output.chart import list_ticks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -434,4 +434,4 @@ def test_log_that_cannot_be_simulated(capsys: pytest.CaptureFixture[str], empty:
     [(1.05, [0, 1]), (5.2, [0, 2, 4]), (31, [0, 10, 20, 30]), (99_999, list(range(0, 80_001, 20_000)))],
 )
 def test_seats_have_round_ticks(top: float, ticks: list[int]) -> None:
-    assert list(_list_ticks(top)) == ticks
+    assert list(list_ticks(top)) == ticks

@@ -7,12 +7,15 @@ import re
 import pytest
 from support.recordings import LIVE, read_moment, read_text
 
+from apflint.doctor.diagnosis import diagnose
+from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.metric_names import NOMINAL, SEATS_IN_USE
 from apflint.doctor.snapshot import Metrics, Part, group_servers, parse_part
 from apflint.errors import UserError
 from apflint.output.console import Style
-from apflint.output.doctor import render_state
+from apflint.output.doctor import report_doctor
+from apflint.output.text import render
 from apflint.releases import parse_release
 
 METRICS = read_text(LIVE / "4-mixed.metrics.txt.gz")
@@ -179,7 +182,9 @@ def test_order_of_metrics_of_older_releases() -> None:
     assert [snapshot.sources[0].name for snapshot in server.snapshots] == ["b", "a"]
     state = compute_state(server)
     assert (state.seconds, state.levels[0].dispatched) == (None, 2)
-    assert "requests between the snapshots" in render_state(state, Style())
+    assert "requests between the snapshots" in render(
+        report_doctor([state], diagnose([Evidence(state)], []), Style()), Style()
+    )
     with pytest.raises(UserError, match="do not show which of them is older"):
         group_servers(parse(a=texts["a"], b=texts["a"]))
 

@@ -13,8 +13,10 @@ from apflint.doctor.diagnosis import diagnose
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers, parse_part
-from apflint.output.doctor_markdown import render_markdown
-from apflint.output.doctor_page import MAX_DRAWN_QUEUES, render_html
+from apflint.output import html as html_page
+from apflint.output import markdown as markdown_page
+from apflint.output.console import Style
+from apflint.output.doctor import MAX_DRAWN_QUEUES, report_doctor
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -29,7 +31,10 @@ def render(*files: str) -> tuple[str, str]:
     evidence = [Evidence(compute_state(server)) for server in group_servers(parts)]
     report = diagnose(evidence, ["APF801"])
     states = [one.state for one in evidence]
-    return render_markdown(states, report), render_html(states, report)
+    return (
+        markdown_page.render(report_doctor(states, report, Style())),
+        html_page.render("", report_doctor(states, report, Style())),
+    )
 
 
 @pytest.mark.parametrize("name", ["text", "json", "markdown", "html"])

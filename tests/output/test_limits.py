@@ -12,13 +12,18 @@ import pytest
 from apflint.evaluate.limits import Limits, compute_limits
 from apflint.model import build_flow_schema, build_priority_level
 from apflint.output.console import Style, count_cells
-from apflint.output.limits import limits_json, render_limits
+from apflint.output.limits import limits_json, report_limits
+from apflint.output.text import render
 from apflint.releases import parse_release
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
     from apflint.load.document import Document
+
+
+def show(style: Style) -> str:
+    return render(report_limits(limits(), style), style)
 
 
 def limits(kubernetes: str = "1.36", total: int = 600, **changed: Any) -> Limits:
@@ -132,13 +137,16 @@ def test_seats_of_one_request(kubernetes: str, expected: dict[str, tuple[int | N
     ids=["pipe", "wide", "narrow", "before borrowing", "all tables", "all tables, narrow"],
 )
 def test_text(kubernetes: str, style: Style, snapshot: SnapshotAssertion) -> None:
-    assert render_limits(limits(kubernetes, starved=None) if kubernetes == "1.25" else limits(), style) == snapshot
+    assert (
+        render(report_limits(limits(kubernetes, starved=None) if kubernetes == "1.25" else limits(), style), style)
+        == snapshot
+    )
 
 
 @pytest.mark.parametrize("verbose", [False, True])
 @pytest.mark.parametrize("width", [50, 60, 70, 80, 100, 132, None])
 def test_footnotes_are_about_columns_that_are_shown(width: int | None, verbose: bool) -> None:
-    text = render_limits(limits(), Style(width=width, verbose=verbose))
+    text = show(Style(width=width, verbose=verbose))
     notes = re.findall(r"(?:^|\. )([A-Z]{3,}): ", text, re.MULTILINE)
     assert {"NOMINAL", "MIN", "MAX", "ATTAINABLE"} <= {*notes}
     for title in notes:
@@ -150,7 +158,7 @@ def test_terminal_hides_no_column(verbose: bool) -> None:
     titles = ["SHARES", "NOMINAL", "MIN", "MAX", "ATTAINABLE"]
     titles += ["IDLE", "QUEUES", "SIZE", "QUEUED", "FLOWSCHEMAS"] if verbose else []
     for width in (None, 80, 120):
-        text = render_limits(limits(), Style(width=width, verbose=verbose))
+        text = show(Style(width=width, verbose=verbose))
         headings = " ".join(line for line in text.splitlines() if ":" not in line)
         assert [title for title in titles if not re.search(rf"\b{title}\b", headings)] == []
         assert ("--verbose" in text) != verbose
@@ -158,6 +166,6 @@ def test_terminal_hides_no_column(verbose: bool) -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 132])
 def test_text_fits_the_terminal(width: int) -> None:
-    text = render_limits(limits(), Style(width=width))
+    text = show(Style(width=width))
     assert "\x1b" not in text
     assert [line for line in text.splitlines() if count_cells(line) > width] == []

@@ -24,13 +24,12 @@ def test_every_difference_has_the_figures_of_both_sides() -> None:
     assert compare(old, new).differences == (
         Difference("a", None, Figures(3, 2, 2, 0, SECOND), Figures(6, 0, 0, 5 * SECOND, 6 * SECOND)),
         Difference("b", None, Figures(3, 2, 2, 0, SECOND), None),
-        Difference("one", "a", Figures(3, 2, 2, 0, SECOND), Figures(3, 0, 0, 3 * SECOND, 4 * SECOND)),
-        Difference("two", "b -> a", Figures(3, 2, 2, 0, SECOND), Figures(3, 0, 0, 5 * SECOND, 6 * SECOND)),
+        Difference("one", ("a", "a"), Figures(3, 2, 2, 0, SECOND), Figures(3, 0, 0, 3 * SECOND, 4 * SECOND)),
+        Difference("two", ("b", "a"), Figures(3, 2, 2, 0, SECOND), Figures(3, 0, 0, 5 * SECOND, 6 * SECOND)),
     )
     reverse = compare(new, old).differences
-    assert [(item.name, item.level, item.old, item.new) for item in reverse] == [
-        (item.name, {"b -> a": "a -> b"}.get(item.level or "", item.level), item.new, item.old)
-        for item in compare(old, new).differences
+    assert [(item.name, item.levels, item.old, item.new) for item in reverse] == [
+        (item.name, item.levels and item.levels[::-1], item.new, item.old) for item in compare(old, new).differences
     ]
 
 
@@ -49,10 +48,10 @@ def test_client_at_several_levels_and_client_without_requests() -> None:
     (found,) = (item for item in compare(split, joined).differences if item.name == "both")
     # At `b`, the requests wait up to 2 s; at `a`, two of three are rejected.
     assert found == Difference(
-        "both", "a + b -> a", Figures(6, 2, 2, 2 * SECOND, 3 * SECOND), Figures(6, 0, 0, 5 * SECOND, 6 * SECOND)
+        "both", ("a + b", "a"), Figures(6, 2, 2, 2 * SECOND, 3 * SECOND), Figures(6, 0, 0, 5 * SECOND, 6 * SECOND)
     )
     (found,) = (item for item in compare(empty, split).differences if item.name == "both")
-    assert found == Difference("both", "- -> a + b", None, Figures(6, 2, 2, 2 * SECOND, 3 * SECOND))
+    assert found == Difference("both", ("-", "a + b"), None, Figures(6, 2, 2, 2 * SECOND, 3 * SECOND))
 
 
 def test_other_names_of_flow_schemas_are_no_difference() -> None:

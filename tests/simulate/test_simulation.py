@@ -301,7 +301,7 @@ def test_comparison_has_the_same_arrivals_on_both_sides() -> None:
     )
     small, large = (simulate(wanted, Options(level("a", shares), seats=40)) for shares in (60, 400))
     differences = compare(small, large).differences
-    assert [(item.name, item.level) for item in differences] == [("a", None), ("a", "a")]
+    assert [(item.name, item.levels) for item in differences] == [("a", None), ("a", ("a", "a"))]
     old, new = differences[0].old, differences[0].new
     assert old is not None
     assert new is not None
@@ -310,7 +310,7 @@ def test_comparison_has_the_same_arrivals_on_both_sides() -> None:
     assert compare(small, small).differences == ()
     assert compare(small, small).is_equal
     moved = compare(small, simulate(wanted, Options("", seats=40))).differences
-    assert ("a", "a -> global-default") in [(item.name, item.level) for item in moved]
+    assert ("a", ("a", "global-default")) in [(item.name, item.levels) for item in moved]
 
 
 def test_configurations_that_differ_only_in_other_figures_are_not_called_alike() -> None:

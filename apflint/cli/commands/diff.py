@@ -17,8 +17,9 @@ from apflint.diff.apply import find_drift
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
 from apflint.output.configuration import name_sides
-from apflint.output.diff import diff_json, render_markdown, render_text
+from apflint.output.diff import diff_json, report_difference
 from apflint.output.json_text import to_json
+from apflint.output.report import render_report
 from apflint.sources.configuration import ConfigurationOptions
 from apflint.sources.words import LIVE
 
@@ -124,10 +125,8 @@ def diff(
     sides = name_sides(old_side, new_side)
     if output_format == "json":
         text = to_json(diff_json(found, sides), 2)
-    elif output_format == "markdown":
-        text = render_markdown(found, sides)
     else:
-        text = render_text(found, sides, style(color))
+        text = render_report("", report_difference(found, sides), output_format, style(color))
     sys.stdout.write(text)
     return ExitCode.FINDINGS if found.changed and not exit_zero else ExitCode.OK
 

@@ -22,10 +22,11 @@ from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers
 from apflint.errors import UserError
 from apflint.evaluate.outcomes import parse_duration
-from apflint.output.configuration import name_configuration, render_configuration
-from apflint.output.doctor import describe_gaps, render_state, state_json
+from apflint.output.configuration import name_configuration
+from apflint.output.doctor import describe_gaps, report_doctor, state_json
 from apflint.output.findings import FORMATS, render
 from apflint.output.json_text import to_json
+from apflint.output.report import render_report
 from apflint.settings.clusters import apply_cluster, find_cluster
 from apflint.sources.configuration import ConfigurationOptions
 from apflint.sources.metrics_files import read_parts
@@ -191,21 +192,10 @@ def _read_live(
 def _render(
     states: list[ServerState], report: Report, output_format: str, how: Style, configuration: str | None
 ) -> str:
-    match output_format:
-        case "json":
-            findings = json.loads(render(report, "json", how))
-            head = {"schema": findings.pop("schema"), "servers": [state_json(state) for state in states]}
-            return to_json(name_configuration({**head, **findings, "configuration": configuration}, configuration), 2)
-        case "text":
-            line = render_configuration(configuration) if configuration is not None else ""
-            tables = (render_state(state, how) for state in states)
-            return "\n".join(filter(None, (line, *tables, render(report, "text", how))))
-        case "markdown":
-            from apflint.output.doctor_markdown import render_markdown
-
-            return render_markdown(states, report, configuration)
-        case "html":
-            from apflint.output.doctor_page import render_html
-
-            return render_html(states, report, configuration)
+    if output_format == "json":
+        findings = json.loads(render(report, "json", how))
+        head = {"schema": findings.pop("schema"), "servers": [state_json(state) for state in states]}
+        return to_json(name_configuration({**head, **findings, "configuration": configuration}, configuration), 2)
+    if output_format in _FORMATS_WITH_TABLES:
+        return render_report("apflint doctor", report_doctor(states, report, how, configuration), output_format, how)
     return render(report, output_format, how)

@@ -21,8 +21,9 @@ from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.explainer import Explainer, find_name_by_uid
 from apflint.output.configuration import name_configuration, render_configuration
-from apflint.output.explain import clusters_json, explanation_json, render_clusters, render_explanation
+from apflint.output.explain import clusters_json, explanation_json, report_clusters, report_explanation
 from apflint.output.json_text import SCHEMA, to_json
+from apflint.output.text import render as render_text
 from apflint.requests.json_lines import NO_EVENTS, NOT_EVENT, NOT_JSON
 from apflint.requests.request import COLLECTION_VERBS, Request
 from apflint.requests.words import RequestArguments
@@ -229,7 +230,9 @@ def _print_answer(
         more = {} if observations is None else {"observed": observations}
         sys.stdout.write(to_json({**name_configuration(explanation_json(explanation), description), **more}, 2))
     else:
-        sys.stdout.write(render_configuration(description) + render_explanation(explanation, how, now))
+        sys.stdout.write(
+            render_configuration(description) + render_text(report_explanation(explanation, how, now), how)
+        )
     return ExitCode.OK
 
 
@@ -243,7 +246,7 @@ def _explain_in_clusters(request: Request, selected: ConfigurationOptions, how: 
         ]
     for note in dict.fromkeys(note for configuration in configurations for note in configuration.notes):
         print_note(note)  # once, although clusters share files
-    text = to_json(clusters_json(explanations), 2) if is_json else render_clusters(explanations, how)
+    text = to_json(clusters_json(explanations), 2) if is_json else render_text(report_clusters(explanations), how)
     sys.stdout.write(text)
     return ExitCode.OK
 

@@ -42,9 +42,10 @@ def graph(
     )
     match output_format or ("text" if sys.stdout.isatty() else "mermaid"):
         case "text":
-            from apflint.graph.terminal import render as render_text
+            from apflint.graph.terminal import report_picture
+            from apflint.output.text import render as render_text
 
-            sys.stdout.write(render_text(drawing, style(color)))
+            sys.stdout.write(render_text(report_picture(drawing), style(color)))
             return
         case "dot":
             from apflint.graph.dot import render

@@ -12,7 +12,8 @@ from apflint.cli.sides import read
 from apflint.cli.terminal import style
 from apflint.output.configuration import name_configuration, render_configuration
 from apflint.output.json_text import to_json
-from apflint.output.limits import limits_json, render_limits
+from apflint.output.limits import limits_json, report_limits
+from apflint.output.text import render
 
 
 @command(
@@ -43,5 +44,6 @@ def limits(
     if output_format == "json":
         text = to_json(name_configuration(limits_json(limits), configuration.description), 2)
     else:
-        text = render_configuration(configuration.description) + render_limits(limits, style(color, verbose=verbose))
+        how = style(color, verbose=verbose)
+        text = render_configuration(configuration.description) + render(report_limits(limits, how), how)
     sys.stdout.write(text)

@@ -21,8 +21,11 @@ from apflint.errors import UserError
 from apflint.output.configuration import name_sides
 from apflint.output.json_text import to_json
 from apflint.output.replay import server_log
-from apflint.output.replay.comparison import comparison_json, render_comparison, render_markdown
+from apflint.output.replay.comparison import TITLE as COMPARISON_TITLE
+from apflint.output.replay.comparison import comparison_json, report_comparison
 from apflint.output.replay.json import replay_json, request_json
+from apflint.output.replay.report import TITLE, report_replay
+from apflint.output.report import render_report
 from apflint.releases import parse_release
 from apflint.replay.filters import Filter, check_period, parse_condition, parse_dimensions, parse_moment
 from apflint.replay.running import ReplayOptions, compare
@@ -215,40 +218,23 @@ def _report_server_log(
     with _show_reading(files) as (_, show):
         report = read_server_logs(files, configuration.effective, configuration.description, show)
     if output_format == "json":
-        sys.stdout.write(to_json(server_log.report_json(report), 2))
-    elif output_format == "markdown":
-        sys.stdout.write(server_log.render_markdown(report))
+        text = to_json(server_log.report_json(report), 2)
     else:
-        sys.stdout.write(server_log.render_text(report, how))
+        text = render_report(server_log.TITLE, server_log.report_server_log(report), output_format, how)
+    sys.stdout.write(text)
     return ExitCode.ERROR if report.damaged else ExitCode.OK
 
 
 def _render(report: ReplayReport, output_format: str, how: Style) -> str:
     if output_format == "json":
         return to_json(replay_json(report), 2)
-    if output_format == "markdown":
-        from apflint.output.replay import markdown
-
-        return markdown.render(report)
-    if output_format == "html":
-        from apflint.output.replay import html
-
-        return html.render(report)
-    from apflint.output.replay import text
-
-    return text.render(report, how)
+    return render_report(TITLE, report_replay(report, how), output_format, how)
 
 
 def _render_comparison(comparison: ReplayComparison, sides: Sides, output_format: str, how: Style) -> str:
     if output_format == "json":
         return to_json(comparison_json(comparison, sides), 2)
-    if output_format == "markdown":
-        return render_markdown(comparison, sides)
-    if output_format == "html":
-        from apflint.output.replay import html
-
-        return html.render_comparison(comparison, sides)
-    return render_comparison(comparison, sides, how)
+    return render_report(COMPARISON_TITLE, report_comparison(comparison, sides), output_format, how)
 
 
 def _read_other_side(name: str, options: ConfigurationOptions) -> Configuration:

@@ -12,7 +12,8 @@ from apflint.cli.definitions import command, examples
 from apflint.cli.options import argument
 from apflint.cli.terminal import style
 from apflint.output.json_text import SCHEMA, to_json
-from apflint.output.rule_page import render_rule, render_rules, rule_json
+from apflint.output.rule_page import render_rule, report_rules, rule_json
+from apflint.output.text import render
 
 
 @command(
@@ -44,7 +45,7 @@ def rule(
         text = (
             to_json({"schema": SCHEMA, "rules": list(map(rule_json, rules))}, 2)
             if is_json
-            else render_rules(rules, how)
+            else render(report_rules(rules, how), how)
         )
     else:
         assert rule is not None

@@ -16,6 +16,7 @@ from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, compute_documented_tab
 from apflint.output import shards as output
 from apflint.output.configuration import name_configuration, render_configuration
 from apflint.output.json_text import to_json
+from apflint.output.text import render
 
 if TYPE_CHECKING:
     from apflint.effective import Effective
@@ -120,7 +121,7 @@ def shards(
             text = to_json(name_configuration(output.hand_json(*flow), description), 2)
         else:
             line = "" if description is None else render_configuration(description)
-            text = line + output.render_hand(*flow, how)
+            text = line + render(output.report_hand(*flow), how)
     elif recommend is not None:
         if elephants is not None and len(counts) != 1:
             raise UserError("--recommend requires a single number of --elephants")
@@ -129,14 +130,18 @@ def shards(
             counts[0] if elephants is not None else DEFAULT_ELEPHANTS,
             DEFAULT_MAX_QUEUES if max_queues is None else max_queues,
         )
-        text = to_json(output.recommendation_json(*wish), 2) if is_json else output.render_recommendation(*wish, how)
+        text = (
+            to_json(output.recommendation_json(*wish), 2)
+            if is_json
+            else render(output.report_recommendation(*wish), how)
+        )
     else:
         if pair == (None, None):
             rows = compute_documented_table(counts)
         else:
             all_queues, hand = _complete(*pair)
             rows = (compute_sharding(hand, all_queues, counts),)
-        text = to_json(output.rows_json(rows), 2) if is_json else output.render_rows(rows, how)
+        text = to_json(output.rows_json(rows), 2) if is_json else render(output.report_rows(rows), how)
     sys.stdout.write(text)
 
 

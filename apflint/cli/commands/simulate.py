@@ -23,7 +23,8 @@ from apflint.errors import UserError
 from apflint.explainer import Explainer
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.json_text import to_json
-from apflint.output.simulation import comparison_json, render_comparison, render_simulation, simulation_json
+from apflint.output.report import render_report
+from apflint.output.simulation import TITLE, comparison_json, report_simulation, simulation_json
 from apflint.simulate import feasibility
 from apflint.simulate.arrivals import list_sources
 from apflint.simulate.changes import apply_changes, parse_change
@@ -246,18 +247,9 @@ def _report_problems(coverage: Coverage) -> None:
 def _render(results: Sequence[Result], output_format: str, how: Style) -> str:
     """Render the only result, or the differences of two results."""
     result, found = results[-1], compare_results(*results) if len(results) > 1 else None
-    match output_format:
-        case "json":
-            return to_json(simulation_json(result) if found is None else comparison_json(found), 2)
-        case "markdown":
-            from apflint.output.simulation_markdown import render_markdown
-
-            return render_markdown(result, found)
-        case "html":
-            from apflint.output.simulation_page import render_html
-
-            return render_html(result, found)
-    return render_simulation(result, how) if found is None else render_comparison(found, how)
+    if output_format == "json":
+        return to_json(simulation_json(result) if found is None else comparison_json(found), 2)
+    return render_report(TITLE, report_simulation(result, found, is_verbose=how.verbose), output_format, how)
 
 
 def _show(progress: Progress, duration: int) -> Callable[[int], None]:

@@ -1,14 +1,27 @@
-"""The comparison of two configurations on a log, as text, Markdown and JSON. Also sentences for the HTML page."""
+"""The report of `apflint replay --compare`: which requests of a log move, and the seats of the priority levels on both sides."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.console import count_cells, label_lines, render_prose, wrap
+from apflint.output.blocks import (
+    DOCUMENTS,
+    HTML,
+    TEXT,
+    Bullets,
+    Column,
+    Facts,
+    Figure,
+    Group,
+    Heading,
+    Only,
+    Prose,
+    Table,
+    Text,
+)
 from apflint.output.json_text import SCHEMA
-from apflint.output.markdown import format_prose
-from apflint.output.replay import markdown
 from apflint.output.replay.json import replay_json
+from apflint.output.replay.report import explain_numbers
 from apflint.output.replay.wording import (
     describe_coverage,
     describe_limits_of_log,
@@ -21,16 +34,15 @@ from apflint.output.replay.wording import (
     format_time,
     is_overloaded,
 )
-from apflint.output.sanitize import sanitize_line
-from apflint.output.tables import Text, render_table
 from apflint.replay.comparison import MOVE_TYPES
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from apflint.output.blocks import Block
+    from apflint.output.chart import SeatsOverTime
     from apflint.output.configuration import Sides
-    from apflint.output.console import Style
     from apflint.replay.comparison import Destination, Move, MovedRequest, MoveType, ReplayComparison
     from apflint.replay.statistics import LevelTraffic, ReplayReport
 
@@ -50,29 +62,27 @@ _SUMMARIES: dict[MoveType, str] = {
     "flowSchema": "to another FlowSchema of the same level",
     "flow": "to other flows of the same FlowSchema",
 }
-_LABEL_CELLS = 7
 
 
-def render_comparison(comparison: ReplayComparison, sides: Sides, style: Style) -> str:
-    """Render the comparison for people: which requests move, and tables of the priority levels."""
+def report_comparison(comparison: ReplayComparison, sides: Sides) -> Iterator[Block]:
+    """Yield which requests move, and tables and drawings of the priority levels."""
     moves = comparison.moves[:MAX_MOVES]
-    parts = [
-        render_prose(style, summarize(comparison), color="bold")
-        + render_prose(
-            style,
-            f"{sides.old} -> {sides.new}, {_describe_releases(comparison)}",
-            f"Configuration: {sides.description}",
-            color="dim",
-        ),
-        render_prose(style, *describe_coverage(comparison.old, has_configuration=False)),
-        *("".join(f"{line}\n" for line in _move_lines(move, comparison, style)) for move in moves),
-    ]
-    if more := describe_more_moves(comparison):
-        parts.append(f"{more}\n")
-    if comparison.levels:
-        parts.append(_level_table(comparison, style))
-    parts.append(render_prose(style, *describe_limits(comparison), color="dim"))
-    return "\n".join(filter(None, parts))
+    coverage = list(describe_coverage(comparison.old, has_configuration=False))
+    subject = [f"{sides.old} -> {sides.new}, {_describe_releases(comparison)}", f"Configuration: {sides.description}"]
+    summary = Prose([summarize(comparison)], "bold")
+    yield Only(DOCUMENTS, [Heading(TITLE, 1), summary, Bullets([*subject, *coverage]), _tabulate_moves(moves)])
+    yield Only(TEXT, [Group([summary, Prose(subject, "dim")]), Prose(coverage)])
+    yield Only(TEXT, [_describe_move(move, comparison) for move in moves])
+    if (others := len(comparison.moves) - MAX_MOVES) > 0:
+        yield Prose([f"And {others} more: see --format json."])
+    yield _tabulate_levels(comparison)
+    yield Only(HTML, _draw(comparison, sides))
+    yield from explain_numbers(
+        [
+            "The durations are those of the log: with other seats, requests would wait less or longer, or be rejected.",
+            *describe_limits_of_log(comparison.new),  # the sentences of both sides differ in numbers only
+        ]
+    )
 
 
 def summarize(comparison: ReplayComparison) -> str:
@@ -108,21 +118,32 @@ def _format_step(old: str, new: str) -> str:
     return old if old == new else f"{old} -> {new}"
 
 
-def _move_lines(move: Move, comparison: ReplayComparison, style: Style) -> Iterator[str]:
+def _describe_move(move: Move, comparison: ReplayComparison) -> Group:
     old, new = (_describe_destination(side) for side in (move.old, move.new))
-    *lines, last = wrap(_format_step(sanitize_line(old), sanitize_line(new)), style.prose_width, 0, 2)
-    title = f"({_TITLES[move.type]})"
-    if style.prose_width is not None and count_cells(last) + 2 + len(title) > style.prose_width - 2 * bool(lines):
-        lines, last = [*lines, last], ""
-    for number, line in enumerate(lines):
-        yield "  " * bool(number) + style.paint(line, "bold")
-    yield "  " * bool(lines) + (f"{style.paint(last, 'bold')}  " if last else "") + style.paint(title, "dim")
-    text = f"{format_count(move.requests)} ({format_share(move.requests, comparison.classified)})"
+    count = f"{format_count(move.requests)} ({format_share(move.requests, comparison.classified)})"
     if move.rejected:
-        text += f", {format_count(move.rejected)} of them rejected"
-    yield from label_lines("count", text, _LABEL_CELLS, style, 2)
-    yield from label_lines("users", _list_users(move), _LABEL_CELLS, style, 2)
-    yield from label_lines("first", _describe_request(move.first), _LABEL_CELLS, style, 2)
+        count += f", {format_count(move.rejected)} of them rejected"
+    facts = (("count", count), ("users", _list_users(move)), ("first", _describe_request(move.first)))
+    return Group([Heading(_format_step(old, new), 3, _TITLES[move.type]), Facts(facts, indent=2)])
+
+
+def _tabulate_moves(moves: Sequence[Move]) -> Table:
+    rows = [
+        (
+            _describe_destination(move.old),
+            _describe_destination(move.new),
+            format_count(move.requests),
+            format_count(move.rejected),
+            _list_users(move),
+            _describe_request(move.first),
+        )
+        for move in moves
+    ]
+    columns = (
+        *(Column("Before", "name"), Column("After", "name"), Column("Requests"), Column("Rejected")),
+        *(Column("Users", "name"), Column("First request", "name")),
+    )
+    return Table(columns, rows, "Requests that move")
 
 
 def _list_users(move: Move) -> str:
@@ -145,29 +166,17 @@ def _describe_request(request: MovedRequest) -> str:
     return f"{format_second(request.time)} UTC, {request.user}: {request.verb} {request.resource}{place}{audit_id}"
 
 
-def _level_table(comparison: ReplayComparison, style: Style) -> str:
+def _tabulate_levels(comparison: ReplayComparison) -> Table:
+    """Return the numbers of each level on both sides."""
     rows: list[tuple[str | Text, ...]] = []
-    for name, row in zip(comparison.levels, list_levels(comparison), strict=True):
-        traffic = _find(comparison.new, name)
-        color = "bold red" if traffic is not None and is_overloaded(traffic) else ""
-        rows.append(
-            (
-                Text(sanitize_line(name), "bold"),
-                *(Text(cell, color if title == "Peak" else "") for title, cell in [*row.items()][1:]),
-            )
-        )
-    return render_table([title.upper() for title in _LEVEL_TITLES], rows, style)
-
-
-_LEVEL_TITLES = ("Priority level", "Requests", "Seat-seconds", "Peak", "Nominal", "Attainable")
-
-
-def list_levels(comparison: ReplayComparison) -> Iterator[dict[str, str]]:
-    """Yield the numbers of each level on both sides, by title."""
     for name in comparison.levels:
         cells = [_level_cells(report, name) for report in (comparison.old, comparison.new)]
-        steps = (_format_step(*pair) for pair in zip(*cells, strict=True))
-        yield dict(zip(_LEVEL_TITLES, (name, *steps), strict=True))
+        requests, seat_seconds, peak, *limits = (_format_step(*pair) for pair in zip(*cells, strict=True))
+        traffic = _find(comparison.new, name)
+        is_red = traffic is not None and is_overloaded(traffic)
+        rows.append((Text(name, "bold"), requests, seat_seconds, Text(peak, "error" if is_red else ""), *limits))
+    titles = ("Requests", "Seat-seconds", "Peak", "Nominal", "Attainable")
+    return Table((Column("Priority level", "name"), *map(Column, titles)), rows, "Priority levels")
 
 
 def _level_cells(report: ReplayReport, name: str) -> tuple[str, ...]:
@@ -193,50 +202,33 @@ def _find(report: ReplayReport, name: str) -> LevelTraffic | None:
     return next((level for level in report.levels if level.name == name), None)
 
 
-def describe_limits(comparison: ReplayComparison) -> Iterator[str]:
-    """Yield sentences about the meaning of the numbers. The sentences of both sides differ in numbers only."""
-    yield "The durations are those of the log: with other seats, requests would wait less or longer, or be rejected."
-    yield from describe_limits_of_log(comparison.new)
+def _draw(comparison: ReplayComparison, sides: Sides) -> Iterator[Block]:
+    from apflint.output.replay.charts import describe_charts  # only HTML has drawings
+
+    if not comparison.levels:
+        return
+    yield Heading("Seats in use over time")
+    # The sides have different times if only one release classifies the first or the last requests.
+    notes = {
+        describe_charts(report, report.intervals): side
+        for side, report in zip((sides.old, sides.new), (comparison.old, comparison.new), strict=True)
+        if report.intervals is not None
+    }
+    yield Prose([f"{side}: {note}" if len(notes) > 1 else note for note, side in notes.items()], "dim")
+    for name in comparison.levels:
+        yield Heading(Text(name, "name"), 3)
+        old, new = (_chart(report, name) for report in (comparison.old, comparison.new))
+        for side, chart in (("Both sides", old),) if old == new else ((sides.old, old), (sides.new, new)):
+            yield Prose([side if chart else f"{side}: no requests"], "dim")
+            yield Group([Figure(chart)] if chart else [])
 
 
-def render_markdown(comparison: ReplayComparison, sides: Sides) -> str:
-    """Render the comparison for a pull request or an issue. Names become code spans."""
-    parts = [
-        f"### {TITLE}",
-        f"**{summarize(comparison)}**",
-        "\n".join(f"- {format_prose(fact)}" for fact in describe_sides(comparison, sides)),
-        markdown.render_table(list_moves(comparison), ("Before", "After", "Users", "First request")),
-        describe_more_moves(comparison),
-        markdown.render_table(list_levels(comparison), _LEVEL_TITLES[:1]),
-        "\n".join(f"- {format_prose(sentence)}" for sentence in describe_limits(comparison)),
-    ]
-    return "\n\n".join(filter(None, parts)) + "\n"
+def _chart(report: ReplayReport, name: str) -> SeatsOverTime | None:
+    """Return the chart of a priority level, or None if the level has no requests."""
+    from apflint.output.replay.charts import chart_seats
 
-
-def describe_sides(comparison: ReplayComparison, sides: Sides) -> Iterator[str]:
-    """Yield sentences about both configurations and the log, for a document."""
-    yield f"{sides.old} -> {sides.new}, {_describe_releases(comparison)}"
-    yield f"Configuration: {sides.description}"
-    yield from describe_coverage(comparison.old, has_configuration=False)
-
-
-def list_moves(comparison: ReplayComparison) -> Iterator[dict[str, str]]:
-    """Yield the first moves, by title, for a document."""
-    for move in comparison.moves[:MAX_MOVES]:
-        yield {
-            "Before": _describe_destination(move.old),
-            "After": _describe_destination(move.new),
-            "Requests": format_count(move.requests),
-            "Rejected": format_count(move.rejected),
-            "Users": _list_users(move),
-            "First request": _describe_request(move.first),
-        }
-
-
-def describe_more_moves(comparison: ReplayComparison) -> str:
-    """Return a sentence about the moves that a document does not list, or an empty string."""
-    others = len(comparison.moves) - MAX_MOVES
-    return f"And {others} more: see --format json." if others > 0 else ""
+    level = _find(report, name)
+    return None if level is None or report.intervals is None else chart_seats(level, report.intervals)
 
 
 def comparison_json(comparison: ReplayComparison, sides: Sides) -> dict[str, object]:

@@ -1,53 +1,36 @@
-"""The report about kube-apiserver's own log: as text, JSON and Markdown."""
+"""The report about kube-apiserver's own log, for people and as JSON."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.console import render_prose
+from apflint.output.blocks import DOCUMENTS, TEXT, Bullets, Column, Heading, Only, Prose, Table
 from apflint.output.json_text import SCHEMA
 from apflint.output.logged_request import NO_USER
-from apflint.output.markdown import format_prose
-from apflint.output.replay.markdown import render_table as render_markdown_table
-from apflint.output.tables import render_table
 from apflint.requests.http_log import LOGGED_WAIT_SECONDS
 from apflint.wording import count_noun, format_duration, quote, write_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.output.console import Style
+    from apflint.output.blocks import Block
     from apflint.replay.server_log import LoggedTraffic, ServerLogReport
 
 _MAX_DISAGREEMENTS = 10
 _MAX_ROWS = 1_000
-_NAMES = ("FlowSchema", "Priority level")
+TITLE = "Log of kube-apiserver"
+_COLUMNS = (
+    *(Column("FlowSchema", "name"), Column("Priority level", "name")),
+    *map(Column, ("Requests", "Rejected", "Waited", "P99 wait", "Max wait", "Seats")),
+)
 
 
-def render_text(report: ServerLogReport, style: Style) -> str:
-    """Render the report for people."""
-    rows = [list(_list_cells(row).values()) for row in report.traffic[:_MAX_ROWS]]
-    titles = ("FLOWSCHEMA", "PRIORITY LEVEL", "REQUESTS", "REJECTED", "WAITED", "P99 WAIT", "MAX WAIT", "SEATS")
-    return "\n".join(
-        (
-            render_prose(style, *_describe(report)),
-            render_table(titles, rows, style, wrapped=("FLOWSCHEMA", "PRIORITY LEVEL"), keys=2),
-            render_prose(style, *_describe_comparison(report)),
-            render_prose(style, *_explain_columns(), color="dim"),
-        )
-    )
-
-
-def render_markdown(report: ServerLogReport) -> str:
-    """Render the report for an issue. Names from the log become code spans."""
-    rows = [
-        dict(zip(("FlowSchema", "Priority level", "Requests", "Rejected", "Waited", "P99 wait", "Max wait", "Seats"),
-                 _list_cells(row).values(), strict=True))
-        for row in report.traffic[:_MAX_ROWS]
-    ]  # fmt: skip
-    sentences = (*_describe(report), *_describe_comparison(report), *_explain_columns())
-    parts = ["### Log of kube-apiserver", render_markdown_table(rows, _NAMES)]
-    return "\n\n".join((*parts, "\n".join(f"- {format_prose(sentence)}" for sentence in sentences))) + "\n"
+def report_server_log(report: ServerLogReport) -> Iterator[Block]:
+    """Yield the report."""
+    table = Table(_COLUMNS, [_list_cells(row) for row in report.traffic[:_MAX_ROWS]], keys=2)
+    facts, comparison, columns = list(_describe(report)), list(_describe_comparison(report)), list(_explain_columns())
+    yield Only(TEXT, [Prose(facts), table, Prose(comparison), Prose(columns, "dim")])
+    yield Only(DOCUMENTS, [Heading(TITLE, 1), table, Bullets([*facts, *comparison, *columns])])
 
 
 def report_json(report: ServerLogReport) -> dict[str, object]:
@@ -89,17 +72,17 @@ def report_json(report: ServerLogReport) -> dict[str, object]:
     }
 
 
-def _list_cells(row: LoggedTraffic) -> dict[str, str]:
-    return {
-        "flowSchema": row.flow_schema or "(not classified)",
-        "priorityLevel": row.priority_level or "-",
-        "requests": f"{row.requests:,}",
-        "rejected": f"{row.rejected:,}",
-        "waited": f"{row.waited:,}",
-        "p99Wait": _format(row.p99_wait),
-        "maxWait": _format(row.max_wait),
-        "seats": "-" if row.max_seats is None else str(row.max_seats),
-    }
+def _list_cells(row: LoggedTraffic) -> tuple[str, ...]:
+    return (
+        row.flow_schema or "(not classified)",
+        row.priority_level or "-",
+        f"{row.requests:,}",
+        f"{row.rejected:,}",
+        f"{row.waited:,}",
+        _format(row.p99_wait),
+        _format(row.max_wait),
+        "-" if row.max_seats is None else str(row.max_seats),
+    )
 
 
 def _describe(report: ServerLogReport) -> Iterator[str]:

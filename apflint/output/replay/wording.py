@@ -227,56 +227,6 @@ def _describe_seats(report: ReplayReport) -> str:
     return text
 
 
-def list_traffic(report: ReplayReport) -> Iterator[dict[str, str]]:
-    """Yield requests, rejections, waits and durations of each level, by title."""
-    total = report.outcomes.get("classified", 0)
-    for level in report.levels:
-        waits, times = (
-            (format_count(values.number), *map(format_duration, values[1:])) if values is not None else ("-",) * 4
-            for values in (level.waits, level.durations)
-        )
-        yield {
-            "Priority level": level.name,
-            "Requests": format_count(level.requests),
-            "Share": format_share(level.requests, total),
-            "Rejected": format_count(level.rejected),
-            **dict(zip(("Waits", "Wait p50", "Wait p99", "Wait max"), waits, strict=True)),
-            **dict(zip(("Time p50", "Time p99", "Time max"), times[1:], strict=True)),
-        }
-
-
-def list_seats(report: ReplayReport) -> Iterator[dict[str, str]]:
-    """Yield seats, limits, users and FlowSchemas of each level, by title."""
-    for level in report.levels:
-        peak = find_peak(level)
-        users = [f"{name} {share}" for name, share in list_users(level.users, level.requests)]
-        if others := level.user_count - len(users):
-            users.append(f"+{others}")
-        yield {
-            "Priority level": level.name,
-            "Seat-seconds": format_seat_seconds(level.seat_microseconds),
-            "Peak": "-" if peak is None else format_count(peak),
-            "Nominal": format_count(level.limits.nominal),
-            "Attainable": format_attainable(level),
-            "Top users": ", ".join(users),
-            "FlowSchemas": ", ".join(
-                f"{name} {format_share(count, level.requests)}" for name, count in level.flow_schemas
-            ),
-        }
-
-
-def list_groups(breakdown: Breakdown) -> Iterator[dict[str, str]]:
-    """Yield the groups of `--by`, by title."""
-    for group in breakdown.groups:
-        values = (value or "-" for value in group.values)
-        yield {
-            **dict(zip(breakdown.dimensions, values, strict=True)),
-            "Requests": format_count(group.requests),
-            "Rejected": format_count(group.rejected),
-            "Seat-seconds": format_seat_seconds(group.seat_microseconds),
-        }
-
-
 def describe_more_groups(breakdown: Breakdown) -> str:
     """Return a sentence about the groups that are not shown, or an empty string."""
     more = breakdown.total - len(breakdown.groups)

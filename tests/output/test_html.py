@@ -1,4 +1,4 @@
-"""Tables of HTML reports: one style, and readable on a phone, as headless Chromium lays them out."""
+"""HTML reports: one look, and readable on a phone, as headless Chromium lays them out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from support.recordings import ROOT
 
 from apflint.cli.app import run
 from apflint.graph import page as graph_page
-from apflint.output.html_page import render_page, render_records, render_table
+from apflint.output.blocks import Column, Table
+from apflint.output.html import render_blocks
+from apflint.output.stylesheet import read_palette, read_style_sheet, render_page_style, resolve_colors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 LIVE = ROOT / "fixtures" / "live"
+GRAPH = ROOT / "apflint" / "graph"
 LOAD = """\
 duration: 10s
 clients:
@@ -51,27 +54,42 @@ def report(
     return capsys.readouterr().out
 
 
-def test_reports_have_one_style_of_tables(report: str) -> None:
-    tables = re.findall(r'<div class="([^"]*)"><table>', report)
-    assert tables
-    assert {*tables} == {"table numbers"}
-    assert report.count("<table") == len(tables)
-    styles = re.findall(r"^(?:table|th|td|th,td|tr)[^{\n]*{.*$", report, re.MULTILINE)
-    page = re.findall(r"^(?:table|th|td|th,td|tr)[^{\n]*{.*$", render_page("", ""), re.MULTILINE)
-    assert styles == page
+def test_reports_have_one_look(report: str) -> None:
+    """Every report has the same style sheet, and nothing in it has a style of its own."""
+    (style,) = re.findall(r"<style>\n(.*?)</style>", report, re.DOTALL)
+    assert style == render_page_style()
+    assert "style=" not in report.replace("style-src", "")
+    assert report.count("<table") == report.count('<div class="table"><table>') > 0
+
+
+def test_style_sheet_has_the_classes_of_reports(report: str) -> None:
+    """A class without a rule is a color or a size that is missing."""
+    used = {name for names in re.findall(r' class="([^"]+)"', report) for name in names.split()}
+    assert used - {"word", "queues"} <= {*re.findall(r"\.([a-z]+)", render_page_style())}
+
+
+def test_colors_are_those_of_the_palette() -> None:
+    """Style sheets name colors, so that light and dark mode and all drawings have the same."""
+    light, dark = read_palette()
+    assert light.keys() == dark.keys()
+    for rules in (read_style_sheet("page.css"), read_style_sheet("picture.css", str(GRAPH))):
+        assert not re.search(r"#[0-9a-f]{3,8}\b", rules)
+        assert {*re.findall(r"var\(--([a-z-]+)\)", rules)} <= light.keys()
+    assert "var(" not in resolve_colors("text{fill:var(--ink)}\n")
 
 
 def test_columns_of_numbers_are_aligned() -> None:
-    rows = [("a", "1,000", "-", "x", "y" * 41), ("b", "<0.1", "2.0 s", "x 1", "y")]
-    table = render_table(("Name", "Count", "Time", "Word", "Text"), rows)
-    assert re.findall(r'<th scope="col" class="(\w+)">', table) == ["text", "number", "number", "word", "text"]
-    assert table.count('<td class="number">') == 4
+    rows = [("a", "1,000", "x", "y" * 41), ("b", "<0.1", "x 1", "y")]
+    columns = [Column("Name", "name"), Column("Count"), Column("Word", "text"), Column("Text", "text")]
+    table = render_blocks([Table(columns, rows)])
+    assert re.findall(r'<th scope="col" class="(\w+)">', table) == ["word", "number", "word", "text"]
+    assert table.count('<td class="number">') == 2
     assert table.count("<tr>") == 3
 
 
-def test_records_may_be_missing_and_are_escaped() -> None:
-    assert render_records("Empty", []) == "<h2>Empty</h2>\n"
-    assert "<b>" not in render_records("Names", [{"<b>": "<b>", "Value": "<b>"}])
+def test_tables_without_rows_are_omitted_and_names_are_escaped() -> None:
+    assert render_blocks([Table([Column("A")], [], "Empty", ["note"])]) == ""
+    assert "<b>" not in render_blocks([Table([Column("<b>", "name")], [("<b>",)], "<b>", ["<b>"])])
 
 
 @pytest.fixture(scope="module")

@@ -1,18 +1,39 @@
-"""Tables: no text is cut off at any width, and none is markup."""
+"""Tables in text: no text is cut off at any width, and none is markup."""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.output import tables
+from apflint.output import text as renderer
+from apflint.output.blocks import Column, Table, Text
 from apflint.output.console import Style, count_cells
-from apflint.output.sanitize import sanitize
-from apflint.output.tables import Text, render_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def render_table(
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str | Text]],
+    style: Style,
+    *,
+    optional: Sequence[str] = (),
+    wrapped: Sequence[str] = (),
+    has_header: bool = True,
+) -> str:
+    """Render a table with columns of numbers, except the first, those in `wrapped` and those without a title."""
+    columns = [
+        Column(title, "number" if at and title and title not in wrapped else "text", title in optional)
+        for at, title in enumerate(titles)
+    ]
+    return renderer.render_table(Table(columns, rows, has_header=has_header), style)
+
 
 TITLES = ("PRIORITY LEVEL", "", "SHARES", "LENGTH LIMIT")
 ROWS = [["workload-high", "##", "40", "50"], ["x" * 30, "#", "1", "-"]]
@@ -118,19 +139,19 @@ CELLS = st.text("ab1 -:#[]\x1bé界\u0301", max_size=30)
 def test_tables_for_a_pipe_are_those_of_rich(
     content: tuple[list[str], list[list[str]]], has_header: bool, is_wrapped: bool
 ) -> None:
-    titles, rows = [sanitize(title) for title in content[0]], content[1]
+    titles, rows = content
 
     def render() -> str:
         return render_table(titles, rows, Style(), wrapped=titles[1:] if is_wrapped else (), has_header=has_header)
 
     shown = render()
-    with patch.object(tables, "_lay_out", lambda *_: None):
+    with patch.object(renderer, "_lay_out", lambda *_: None):
         assert shown == render()
 
 
 def test_tables_for_a_pipe_that_are_too_wide_are_those_of_rich() -> None:
     rows = [["a", "b" * 9_990], ["a", "c" * 9_999]]
     narrow, wide = (render_table(("A", ""), rows[:count], Style()) for count in (1, 2))
-    with patch.object(tables, "_lay_out", lambda *_: None):
+    with patch.object(renderer, "_lay_out", lambda *_: None):
         assert narrow == render_table(("A", ""), rows[:1], Style())
         assert wide == render_table(("A", ""), rows, Style())

@@ -1,0 +1,163 @@
+"""The document model of reports. A report is a function that yields blocks; `text`, `markdown` and `html` render them.
+
+Blocks are values without layout. Their strings may contain anything, because renderers sanitize and escape them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from apflint.output.chart import Chart
+
+Format = Literal["text", "markdown", "html"]
+Tone = Literal["", "name", "bold", "dim", "error", "warning", "info", "good", "bad", "caution"]
+"""Emphasis of a string. `name`: a value from a manifest, a log or a server, which is code in Markdown and HTML."""
+TEXT: tuple[Format, ...] = ("text",)
+HTML: tuple[Format, ...] = ("html",)
+DOCUMENTS: tuple[Format, ...] = ("markdown", "html")
+
+
+class Text(NamedTuple):
+    """A string with emphasis, or a link."""
+
+    plain: str
+    tone: Tone = ""
+    url: str = ""
+
+
+Inline: TypeAlias = "str | Text | tuple[str | Text, ...]"
+"""Text on one line. Markdown and HTML show `->` as an arrow, and Markdown shows quoted values as code."""
+
+
+def get_plain(text: Inline) -> str:
+    """Return a text without emphasis."""
+    if isinstance(text, str):
+        return text
+    return text.plain if isinstance(text, Text) else "".join(map(get_plain, text))
+
+
+class Heading(NamedTuple):
+    """A heading."""
+
+    text: Inline
+    level: int = 2
+    """1 for the title of the report. Markdown uses lower levels, because a report is a part of a page."""
+    remark: str = ""
+    """Printed after the heading, without emphasis."""
+
+
+class Prose(NamedTuple):
+    """Sentences, each on a separate line."""
+
+    sentences: Sequence[Inline]
+    tone: Tone = ""
+
+
+class Bullets(NamedTuple):
+    """A list."""
+
+    items: Sequence[Inline]
+    marker: str = "- "
+    """Printed before each item in text. With an empty marker, the items are lines as those of prose."""
+    tone: Tone = ""
+
+
+class Facts(NamedTuple):
+    """Short labels, each with a text. In text, all texts start in one column."""
+
+    pairs: Sequence[tuple[Inline, Inline]]
+    cells: int | None = None
+    """Width of the labels in text, if it is not that of the longest."""
+    indent: int = 0
+    """Number of spaces in text before each label."""
+    more: str = ""
+    """Names what was left out."""
+
+
+class Command(NamedTuple):
+    """A command line to copy, which is never broken into lines."""
+
+    program: str
+    arguments: str
+    indent: int = 0
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    title: str
+    """In text, titles are in capitals."""
+    kind: Literal["number", "name", "text", "bar"] = "number"
+    """`number`: aligned right. `name`: values from manifests, logs or servers. `text`: words. `bar`: drawn with characters.
+
+    In text, names and texts may be broken into lines, but names of the first column only if there is no other way.
+    """
+    is_optional: bool = False
+    """Whether text may omit the column in a narrow terminal. A line below the table names it."""
+
+
+class Lines(NamedTuple):
+    """A cell with several lines."""
+
+    lines: Sequence[Inline]
+
+
+Cell: TypeAlias = "Inline | Lines"
+
+
+class Table(NamedTuple):
+    """A table. The cells of the first column name the rows."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    title: str = ""
+    """Heading in Markdown and HTML. Text has none, because its columns are explained by notes."""
+    notes: Sequence[Inline] = ()
+    """Sentences below the table."""
+    keys: int = 1
+    """Number of first columns to repeat if text divides a table that is too wide."""
+    has_header: bool = True
+    max_markdown_rows: int | None = None
+    """Maximum number of rows in Markdown, because the comments of code hosts have a maximum size."""
+
+
+class Figure(NamedTuple):
+    """A drawing in HTML. Text and Markdown omit it, so that its numbers must also be in a table."""
+
+    chart: Chart
+    legend: Sequence[tuple[str, str]] = ()
+    """Colors, as named in `page.css`, and their meaning."""
+
+
+class Details(NamedTuple):
+    """Blocks that Markdown and HTML show only on request. Text shows them below the title."""
+
+    title: Inline
+    blocks: Iterable[Block]
+
+
+class Group(NamedTuple):
+    """Blocks that belong together. Text has no empty lines between them."""
+
+    blocks: Iterable[Block]
+
+
+class Only(NamedTuple):
+    """Blocks of some formats. A generator runs only for these formats."""
+
+    formats: tuple[Format, ...]
+    blocks: Iterable[Block]
+
+
+class Raw(NamedTuple):
+    """Lines that are already in the format of the output. Use it with `Only`."""
+
+    text: str
+
+
+Block: TypeAlias = "Heading | Prose | Bullets | Facts | Command | Table | Figure | Details | Group | Only | Raw"

@@ -1,0 +1,27 @@
+"""Renders the blocks of a report in a format."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.output.blocks import Block
+    from apflint.output.console import Style
+
+
+def render_report(title: str, blocks: Iterable[Block], output_format: str, style: Style) -> str:
+    """Render a report as `text`, `markdown` or `html`. `title` is the title of the page in HTML."""
+    match output_format:
+        case "markdown":
+            from apflint.output.markdown import render as render_markdown
+
+            return render_markdown(blocks)
+        case "html":
+            from apflint.output.html import render as render_html
+
+            return render_html(title, blocks)
+    from apflint.output.text import render as render_text
+
+    return render_text(blocks, style)

@@ -1,0 +1,43 @@
+"""Style sheets of HTML reports and drawings, from the `.css` files of this package."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+
+_DIRECTORY = os.path.dirname(os.path.abspath(__file__))
+_VARIABLE = re.compile(r"var\(--([a-z-]+)\)")
+
+
+@cache
+def read_style_sheet(name: str, directory: str = _DIRECTORY) -> str:
+    """Return the rules of a `.css` file, without comments."""
+    with open(os.path.join(directory, name), encoding="utf-8") as file:
+        return re.sub(r"/\*.*?\*/\n?", "", file.read(), flags=re.DOTALL)
+
+
+@cache
+def read_palette() -> tuple[dict[str, str], dict[str, str]]:
+    """Return the colors in light mode and in dark mode, by name."""
+    light, _, dark = read_style_sheet("palette.css").partition("@media")
+    modes = (dict(re.findall(r"--([a-z-]+):(#[0-9a-f]{6});", part)) for part in (light, dark))
+    return next(modes), next(modes)
+
+
+def render_page_style() -> str:
+    """Return the style of a page in HTML."""
+    return read_style_sheet("palette.css") + read_style_sheet("page.css")
+
+
+def resolve_colors(rules: str) -> str:
+    """Return rules with colors instead of variables, for light and dark mode. Few SVG viewers support variables.
+
+    Each rule is a line. Rules for dark mode follow those for light mode, because later rules win.
+    """
+
+    def resolve(colors: dict[str, str]) -> str:
+        return _VARIABLE.sub(lambda found: colors[found[1]], rules)
+
+    light, dark = map(resolve, read_palette())
+    return f"{light}@media (prefers-color-scheme:dark){{\n{dark}}}\n"
