@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.errors import UserError
 from apflint.evaluate.classify import MAX_REMEMBERED, Classifier
-from apflint.evaluate.explanation import describe_imagined, explain_resolution, explain_skipped
+from apflint.evaluate.explanation import explain_resolution, explain_skipped
 from apflint.evaluate.flows import find_distinguisher, find_flow
-from apflint.evaluate.outcomes import explain_unclassified, find_deadline
+from apflint.evaluate.outcomes import find_deadline, find_unclassified
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.effective import Effective
     from apflint.evaluate.classify import Resolution
-    from apflint.evaluate.explanation import Verdict
+    from apflint.evaluate.explanation import Skipped, Verdict
     from apflint.evaluate.flows import Flow
     from apflint.evaluate.limits import LevelLimits, Limits
+    from apflint.evaluate.outcomes import Unclassified
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.requests.request import Request
 
@@ -33,8 +34,8 @@ class Basis(NamedTuple):
     """Names of the files that define the objects in the manifests, in reading order."""
     built_in: int
     """Number of built-in objects of the release in the configuration; the manifests do not define these objects."""
-    imagined: tuple[str, ...]
-    """A sentence for each mandatory object that the server imagines: see `describe_imagined`."""
+    imagined: frozenset[tuple[str, str]]
+    """Kind and name of each mandatory object that the server imagines, because it is missing or unusable."""
 
 
 class Explanation(NamedTuple):
@@ -47,9 +48,9 @@ class Explanation(NamedTuple):
     limits: Limits
     considered: tuple[Verdict, ...]
     """The FlowSchemas that the server tries, in matching order. Empty if `Explainer.explain` is called with `reasons=False`."""
-    skipped: tuple[Verdict, ...]
+    skipped: tuple[Skipped, ...]
     """FlowSchemas that the server skips because their priority level does not exist or is unusable, in matching order."""
-    unclassified: str | None
+    unclassified: Unclassified | None
     """Why API Priority and Fairness does not classify the request, or None if it classifies the request."""
     wait_seconds: float
     """Maximum time of the request in a queue."""
@@ -82,7 +83,7 @@ class Explainer:
             self._limits,
             tuple(considered),
             self._skipped,
-            explain_unclassified(request.info, deadline, self.known.release),
+            find_unclassified(request.info, deadline, self.known.release),
             deadline.wait_seconds,
             self._basis,
         )
@@ -109,7 +110,7 @@ def _find_basis(known: Effective) -> Basis:
         len(manifests),
         tuple(dict.fromkeys(manifest.document.source.name for manifest in manifests)),
         sum(map(builtin.is_built_in, documents)),
-        tuple(describe_imagined(configuration)),
+        frozenset(configuration.imagined),
     )
 
 

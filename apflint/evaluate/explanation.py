@@ -1,7 +1,7 @@
-"""Explanations in words why a FlowSchema matches or does not match a request, with the path of the decisive field.
+"""Explanations why a FlowSchema matches or does not match a request, with the path of the decisive field.
 
-If no rule matches, the explanation describes the closest rule: the rule with the fewest failed conditions. A hint is added
-if a condition nearly holds. `apflint.evaluate.match` decides whether a rule matches.
+If no rule matches, the explanation is about the closest rule: the rule with the fewest failed conditions. A hint is added if a
+condition nearly holds. `apflint.evaluate.match` decides whether a rule matches, and `apflint.output.reasons` writes sentences.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from apflint.evaluate.classify import matched_by
-from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.match import (
     ALL,
     SERVICE_ACCOUNT_PREFIX,
@@ -37,37 +36,82 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
 
 Condition = Literal["subject", "verb", "resource", "group", "namespace", "path"]
-MAX_LISTED_VALUES = 4
-"""Maximum number of values of a list that an explanation names. Further values are only counted."""
-_CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
-    "resource": ("verb", "resource", "group", "namespace"),
-    "non-resource": ("verb", "path"),
+HintKind = Literal[
+    "account name",
+    "other account of the namespace",
+    "same account of another namespace",
+    "literal",
+    "letter case",
+    "user subject with a group",
+    "group subject with a user",
+    "not the only item",
+    "HTTP method",
+    "no subresources",
+    "other name of the resource",
+    "core group",
+    "group with version",
+    "only paths below",
+    "whole segments",
+    "namespaces without clusterScope",
+]
+"""Why a condition nearly holds. The values of a hint are the names that it is about."""
+_CONDITIONS: Mapping[bool, tuple[Condition, ...]] = {
+    True: ("verb", "resource", "group", "namespace"),
+    False: ("verb", "path"),
 }
+"""Conditions of requests for resources (True) and of others."""
 _HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "connect")
+
+
+class Hint(NamedTuple):
+    """Why a condition nearly holds."""
+
+    kind: HintKind
+    values: tuple[str, ...] = ()
 
 
 class Mismatch(NamedTuple):
     """A condition of a rule that a request does not meet."""
 
     condition: Condition
-    because: str
-    """Why the request does not meet the condition: a clause without a period."""
     path: Path
     """Path of the field that contains the condition. The manifest may omit the field."""
+    values: tuple[str, ...] = ()
+    """Items of the field, of which none matches. Empty for subjects."""
+    actual: str = ""
+    """Verb, resource with subresource, API group, namespace or path of the request."""
+    subjects: tuple[Subject, ...] = ()
+    hint: Hint | None = None
+    missing: Literal["", "resourceRules", "nonResourceRules", "clusterScope"] = ""
+    """The field that the rule lacks for requests of this kind, or that it does not set for requests without a namespace."""
+    scope: Literal["", "cluster-scoped", "no namespace", "all namespaces"] = ""
+    """If `clusterScope` is missing: why the request has no namespace. `actual` is then the resource."""
 
 
 class Verdict(NamedTuple):
-    """The result of matching a FlowSchema with a request, and its explanation."""
+    """The result of matching a FlowSchema with a request, and the reason."""
 
     flow_schema: FlowSchema
-    matched: bool
-    because: str
-    """The reason as a clause without a period: `verb "watch" is not among ["get", "list"]`, or `it matches group "dev", all
-    verbs and resources`."""
+    matching_part: MatchedBy | None
+    """The rule, subject and entry that match, or None if the FlowSchema does not match."""
     path: Path
-    """Path of the field that `because` is about."""
+    """Path of the field that decides."""
     mismatches: tuple[Mismatch, ...] = ()
-    """All conditions of the closest rule that fail. `because` describes the first. Empty if the FlowSchema matches."""
+    """All conditions of the closest rule that fail. Empty if the FlowSchema matches or has no rules."""
+
+    @property
+    def matched(self) -> bool:
+        """Return whether the FlowSchema matches."""
+        return self.matching_part is not None
+
+
+class Skipped(NamedTuple):
+    """A FlowSchema that the server skips because its priority level does not exist or is unusable."""
+
+    flow_schema: FlowSchema
+    unusable: str | None
+    """Why the priority level is unusable, as a predicate, or None if it does not exist."""
+    path: Path = ("spec", "priorityLevelConfiguration", "name")
 
 
 def explain_resolution(
@@ -88,108 +132,47 @@ def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
 
     The field `matched` of the result is equal to `matches_flow_schema(digest, schema.spec)`.
     """
-    matching_part = matched_by(digest, schema)
-    if matching_part is not None:
-        return Verdict(schema, True, *_describe_part(schema, matching_part))
+    part = matched_by(digest, schema)
+    if part is not None:
+        return Verdict(schema, part, _find_path(part))
     rules = schema.spec.rules
     if not rules:
-        return Verdict(schema, False, "it has no rules, so it matches nothing", ("spec", "rules"))
+        return Verdict(schema, None, ("spec", "rules"))
     # The closest rule has the fewest failed conditions. Of several such rules, prefer a rule for this user, then the first.
     mismatches = min(
         (_find_mismatches(rule, ("spec", "rules", number), digest) for number, rule in enumerate(rules)),
         key=lambda mismatches: (len(mismatches), mismatches[0].condition == "subject"),
     )
-    return Verdict(schema, False, mismatches[0].because, mismatches[0].path, mismatches)
+    return Verdict(schema, None, mismatches[0].path, mismatches)
 
 
-def explain_skipped(configuration: Configuration) -> Iterator[Verdict]:
+def explain_skipped(configuration: Configuration) -> Iterator[Skipped]:
     """Explain why the server skips each FlowSchema whose priority level does not exist or is unusable."""
     for schema in configuration.dangling:
-        name = schema.spec.priority_level_configuration
-        reason = configuration.unusable.get(name)
-        why = "does not exist" if reason is None else f"{reason}, so it counts as absent"
-        path = ("spec", "priorityLevelConfiguration", "name")
-        yield Verdict(schema, False, f'the priority level "{name}" {why}', path)
+        yield Skipped(schema, configuration.unusable.get(schema.spec.priority_level_configuration))
 
 
-def describe_fallback(resolution: Resolution) -> str | None:
-    """Return why a request gets `catch-all` although no FlowSchema matches, or None if a FlowSchema matches."""
-    if resolution.matched_by is not None:
-        return None
-    return (
-        f'No FlowSchema matches, so the server falls back to "{resolution.flow_schema.name}". A real user is always in the'
-        ' group "system:authenticated" or "system:unauthenticated".'
-    )
-
-
-def describe_imagined(configuration: Configuration) -> Iterator[str]:
-    """Yield a sentence for each mandatory object that the server imagines, because it is missing or unusable."""
-    for kind, name in sorted(configuration.imagined):
-        if kind == "PriorityLevelConfiguration":
-            yield f'The priority level "{name}" is missing; the server imagines it.'
-        else:
-            place = "before all others" if name == EXEMPT else "after all others"
-            yield f'The FlowSchema "{name}" is missing or dangles; the server imagines it, {place}.'
-
-
-def describe_subject(subject: Subject) -> str:
-    """Return a subject as a noun: `group "dev"`, `service account "ci/runner"`, `a service account in "ci"`."""
-    account = subject.service_account
-    if subject.kind == "Group" and subject.group is not None:
-        return "everybody" if subject.group == ALL else f'group "{subject.group}"'
-    if subject.kind == "User" and subject.user is not None:
-        return "everybody" if subject.user == ALL else f'user "{subject.user}"'
-    if subject.kind == "ServiceAccount" and account is not None:
-        if account.name == ALL:
-            return f'a service account in "{account.namespace}"'
-        return f'service account "{account.namespace}/{account.name}"'
-    return f'a subject of kind "{subject.kind}" without a name'
-
-
-def quote_list(values: Sequence[str]) -> str:
-    """Return a list in YAML syntax with at most MAX_LISTED_VALUES values: `["a", "b", "c", "d", and 2 more]`."""
-    quoted = [f'"{value}"' for value in values]
-    return f"[{_join_some(quoted)}]"
-
-
-def _join_some(words: Sequence[str]) -> str:
-    more = len(words) - MAX_LISTED_VALUES
-    return ", ".join((*words[:MAX_LISTED_VALUES], *([f"and {more} more"] if more > 0 else [])))
-
-
-def _describe_part(schema: FlowSchema, part: MatchedBy) -> tuple[str, Path]:
-    """Return a clause that describes the subject and the entry in `part`, and the path of the entry."""
-    rule = schema.spec.rules[part.rule]
-    who = describe_subject(rule.subjects[part.subject])
-    path: Path = ("spec", "rules", part.rule)
+def _find_path(part: MatchedBy) -> Path:
+    """Return the path of the entry that matches."""
     if part.resource_rule is not None:
-        entry = rule.resource_rules[part.resource_rule]
-        field, number, verbs = "resourceRules", part.resource_rule, entry.verbs
-        what = "all resources" if entry.resources == (ALL,) else f"resources {quote_list(entry.resources)}"
-    else:
-        number = part.non_resource_rule or 0
-        urls = rule.non_resource_rules[number].non_resource_urls
-        field, verbs = "nonResourceRules", rule.non_resource_rules[number].verbs
-        what = "all paths" if ALL in urls else f"paths {quote_list(urls)}"
-    if verbs != (ALL,):
-        what = f"verbs {quote_list(verbs)} on {what}"
-    else:
-        what = f"all verbs and {what[4:]}" if what.startswith("all ") else f"all verbs on {what}"
-    return f"it matches {who}, {what}", (*path, field, number)
+        return ("spec", "rules", part.rule, "resourceRules", part.resource_rule)
+    return ("spec", "rules", part.rule, "nonResourceRules", part.non_resource_rule or 0)
 
 
 def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestDigest) -> tuple[Mismatch, ...]:
     """Return the failed conditions of a rule that does not match. A failed subject is first. The result is not empty."""
     info, user = digest
-    field, noun = ("resourceRules", "resource") if info.is_resource_request else ("nonResourceRules", "non-resource")
-    entries = rule.resource_rules if info.is_resource_request else rule.non_resource_rules
+    field: Literal["resourceRules", "nonResourceRules"] = "nonResourceRules"
+    entries: Sequence[ResourcePolicyRule | NonResourcePolicyRule] = rule.non_resource_rules
+    if info.is_resource_request:
+        field, entries = "resourceRules", rule.resource_rules
     if entries:
         # No condition is about the object name, nor about the path of a resource request.
         info = info._replace(name="", path="") if info.is_resource_request else info
         mismatches = _find_closest_entry(info, entries, (*path, field))
     else:  # no condition can hold, so every condition fails
-        because = f"it has no {field}, and this is a {noun} request"
-        mismatches = tuple(Mismatch(condition, because, (*path, field)) for condition in _CONDITIONS[noun])
+        conditions = _CONDITIONS[info.is_resource_request]
+        mismatches = tuple(Mismatch(condition, (*path, field), missing=field) for condition in conditions)
     if matches_a_subject(user, rule.subjects):
         return mismatches
     return (_explain_subjects(user, rule.subjects, (*path, "subjects")), *mismatches)
@@ -209,21 +192,31 @@ def _find_entry_mismatches(
 ) -> Iterator[Mismatch]:
     """Yield the failed conditions of an entry (an item of `resourceRules` or `nonResourceRules`), in the server's order."""
     if not match_policy_rule_verb(entry.verbs, info.verb):
-        yield Mismatch("verb", _explain_verb(info, entry.verbs), (*path, "verbs"))
+        yield _explain_value("verb", (*path, "verbs"), info.verb, entry.verbs, _find_verb_hint(info, entry.verbs))
     if isinstance(entry, NonResourcePolicyRule):
-        if not match_policy_rule_non_resource_url(entry.non_resource_urls, info.path):
-            yield Mismatch("path", _explain_path(info.path, entry.non_resource_urls), (*path, "nonResourceURLs"))
+        urls = entry.non_resource_urls
+        if not match_policy_rule_non_resource_url(urls, info.path):
+            yield _explain_value("path", (*path, "nonResourceURLs"), info.path, urls, _find_path_hint(info.path, urls))
         return
     if not match_policy_rule_resource(entry.resources, info.resource, info.subresource):
-        yield Mismatch("resource", _explain_resource(info, entry.resources), (*path, "resources"))
+        name, hint = rs_join(info.resource, info.subresource), _find_resource_hint(info, entry.resources)
+        yield _explain_value("resource", (*path, "resources"), name, entry.resources, hint)
     if not match_policy_rule_api_group(entry.api_groups, info.api_group):
-        yield Mismatch("group", _explain_api_group(info.api_group, entry.api_groups), (*path, "apiGroups"))
+        hint = _find_group_hint(info.api_group, entry.api_groups)
+        yield _explain_value("group", (*path, "apiGroups"), info.api_group, entry.api_groups, hint)
     if not match_policy_rule_namespace(entry, info.namespace):
         if info.namespace:
-            because, field = _explain_namespace(info.namespace, entry.namespaces), "namespaces"
+            hint = _find_namespace_hint(info.namespace, entry.namespaces)
+            yield _explain_value("namespace", (*path, "namespaces"), info.namespace, entry.namespaces, hint)
         else:
-            because, field = _explain_scope(info, entry), "clusterScope"
-        yield Mismatch("namespace", because, (*path, field))
+            yield _explain_scope(info, entry, (*path, "clusterScope"))
+
+
+def _explain_value(condition: Condition, path: Path, actual: str, values: Sequence[str], hint: Hint | None) -> Mismatch:
+    """Return a mismatch with a list of values. A hint about `*` replaces others."""
+    if ALL in values:
+        hint = Hint("not the only item")
+    return Mismatch(condition, path, tuple(values), actual, hint=hint if values else None)
 
 
 @lru_cache(maxsize=4096)  # a log has thousands of requests of the same users
@@ -233,125 +226,87 @@ def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -
     The path of the result is the path of the first subject that nearly matches, or of the only subject. If there is no such
     subject, it is the path of the list.
     """
-    if not subjects:
-        return Mismatch("subject", "the rule has no subjects", path)
-    kinds = {subject.kind for subject in subjects}
-    names = [(subject.group if subject.kind == "Group" else subject.user) or "" for subject in subjects]
-    is_single = len(subjects) == 1
-    if kinds == {"Group"}:
-        because = f'not in the group "{names[0]}"' if is_single else f"in none of the groups {quote_list(names)}"
-    elif kinds == {"User"}:
-        because = f'not "{names[0]}"' if is_single else f"not among {quote_list(names)}"
-    elif is_single:
-        because = f"not {describe_subject(subjects[0])}"
-    else:
-        because = f"none of the {len(subjects)} subjects: {_join_some([*map(describe_subject, subjects)])}"
-    because = f"the user is {because}"
     for number, subject in enumerate(subjects):
-        if hint := _explain_near_subject(user, subject):
-            return Mismatch("subject", f"{because}; {hint}", (*path, number))
-    return Mismatch("subject", because, (*path, 0) if is_single else path)
+        if hint := _find_subject_hint(user, subject):
+            return Mismatch("subject", (*path, number), subjects=tuple(subjects), hint=hint)
+    return Mismatch("subject", (*path, 0) if len(subjects) == 1 else path, subjects=tuple(subjects))
 
 
-def _explain_near_subject(user: UserInfo, subject: Subject) -> str:
-    """Return a hint how a nearly matching subject differs from the user, or an empty string if no hint applies."""
+def _find_subject_hint(user: UserInfo, subject: Subject) -> Hint | None:
+    """Return how a nearly matching subject differs from the user, or None if no hint applies."""
     account = subject.service_account
     if subject.kind == "ServiceAccount" and account is not None:
         if user.name == account.name:
-            return "the name of a service account is the part of its user name after the last colon"
+            return Hint("account name")
         if user.name.startswith(f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:"):
-            return "the namespace is the same, the name differs"
+            return Hint("other account of the namespace")
         same_name = user.name.startswith(SERVICE_ACCOUNT_PREFIX) and user.name.endswith(f":{account.name}")
-        return "the name is the same, the namespace differs" if same_name and account.name != ALL else ""
+        return Hint("same account of another namespace") if same_name and account.name != ALL else None
     name = {"User": subject.user, "Group": subject.group}.get(subject.kind)
     if name is None:
-        return ""
+        return None
     known = (user.name,) if subject.kind == "User" else user.groups
     if name.endswith(ALL) and any(other.startswith(name[:-1]) for other in known):
-        return f'"{name}" is matched literally, not as a pattern'
+        return Hint("literal", (name,))
     same = next((other for other in known if other.lower() == name.lower()), None)
     if same is not None:
-        return f'"{name}" and "{same}" differ in upper and lower case'
+        return Hint("letter case", (name, same))
     if subject.kind == "User" and name in user.groups:
-        return f'"{name}" is a group of the user, but the subject is a user'
+        return Hint("user subject with a group", (name,))
     if subject.kind == "Group" and name == user.name:
-        return f'"{name}" is the user, but the subject is a group'
-    return ""
+        return Hint("group subject with a user", (name,))
+    return None
 
 
-def _explain_value(noun: str, value: str, values: Sequence[str], hint: str | None = None) -> str:
-    """Return a clause such as `verb "get" is not among ["list"]; HINT`, with the hint only if a hint applies."""
-    if not values:
-        return f"the rule has no {noun}s"
-    text = f"{noun} {value} is not among {quote_list(values)}"
-    if ALL in values:
-        hint = '"*" matches everything only if it is the only item'
-    return f"{text}; {hint}" if hint else text
-
-
-def _explain_literal(pattern: str | None) -> str | None:
-    return pattern and f'"{pattern}" is matched literally, not as a pattern'
-
-
-def _explain_verb(info: RequestInfo, verbs: Sequence[str]) -> str:
-    if verbs and not info.verb:
-        return f'this HTTP method maps to no verb, so only ["*"] matches it, not {quote_list(verbs)}'
-    hint = None
+def _find_verb_hint(info: RequestInfo, verbs: Sequence[str]) -> Hint | None:
     if not info.is_resource_request and not any(verb in _HTTP_VERBS for verb in verbs):
-        hint = "the verb of a non-resource request is its HTTP method in lower case"
-    return _explain_value("verb", f'"{info.verb}"', verbs, hint)
+        return Hint("HTTP method")
+    return None
 
 
-def _explain_resource(info: RequestInfo, resources: Sequence[str]) -> str:
-    hint = None
+def _find_resource_hint(info: RequestInfo, resources: Sequence[str]) -> Hint | None:
     if info.subresource and info.resource in resources:
-        hint = f'"{info.resource}" does not match its subresources'
-    elif info.subresource:
+        return Hint("no subresources", (info.resource,))
+    if info.subresource:
         patterns = (f"{info.resource}/*", f"*/{info.subresource}")
-        hint = _explain_literal(next((pattern for pattern in patterns if pattern in resources), None))
-    else:
-        other_names = (
-            name for name in resources if info.resource in (resource.name for resource in find_resources(name))
-        )
-        if other := next(other_names, None):
-            hint = f'the name of "{other}" in requests is "{info.resource}"'
-    return _explain_value("resource", f'"{rs_join(info.resource, info.subresource)}"', resources, hint)
+        return _find_literal(pattern for pattern in patterns if pattern in resources)
+    for name in resources:
+        if info.resource in (resource.name for resource in find_resources(name)):
+            return Hint("other name of the resource", (name, info.resource)) if name else None
+    return None
 
 
-def _explain_api_group(group: str, groups: Sequence[str]) -> str:
-    hint = None
-    if not group and any(other in ("core", "v1", "core/v1", "api") for other in groups):
-        hint = 'the core group is written ""'
-    elif group and (versioned := next((other for other in groups if other.startswith(f"{group}/")), None)):
-        hint = f'"{versioned}" includes a version, which does not belong here'
-    return _explain_value("API group", f'"{group}"' if group else '"" (core)', groups, hint)
+def _find_literal(patterns: Iterator[str]) -> Hint | None:
+    pattern = next(patterns, None)
+    return None if pattern is None else Hint("literal", (pattern,))
 
 
-def _explain_scope(info: RequestInfo, entry: ResourcePolicyRule) -> str:
+def _find_group_hint(group: str, groups: Sequence[str]) -> Hint | None:
+    if not group:
+        is_core = any(other in ("core", "v1", "core/v1", "api") for other in groups)
+        return Hint("core group") if is_core else None
+    versioned = next((other for other in groups if other.startswith(f"{group}/")), None)
+    return None if versioned is None else Hint("group with version", (versioned,))
+
+
+def _explain_scope(info: RequestInfo, entry: ResourcePolicyRule, path: Path) -> Mismatch:
     resource = get_resource(info.resource, info.api_group)
+    scope: Literal["cluster-scoped", "no namespace", "all namespaces"] = "all namespaces"
     if resource is not None and not resource.namespaced:
-        what = f'"{info.resource}" is cluster-scoped'
+        scope = "cluster-scoped"
     elif resource is None and info.verb not in ("list", "watch", "deletecollection"):
-        what = "the request has no namespace"
-    else:
-        what = "the request is for all namespaces"
-    hint = '; namespaces: ["*"] does not match that' if entry.namespaces == (ALL,) else ""
-    return f"no clusterScope: true, and {what}{hint}"
+        scope = "no namespace"
+    hint = Hint("namespaces without clusterScope") if entry.namespaces == (ALL,) else None
+    return Mismatch("namespace", path, entry.namespaces, info.resource, hint=hint, missing="clusterScope", scope=scope)
 
 
-def _explain_namespace(namespace: str, namespaces: Sequence[str]) -> str:
-    if not namespaces:
-        return f'the rule has no namespaces, and the request is for namespace "{namespace}"'
-    patterns = (name for name in namespaces if name.endswith(ALL) and namespace.startswith(name[:-1]))
-    return _explain_value("namespace", f'"{namespace}"', namespaces, _explain_literal(next(patterns, None)))
+def _find_namespace_hint(namespace: str, namespaces: Sequence[str]) -> Hint | None:
+    return _find_literal(name for name in namespaces if name.endswith(ALL) and namespace.startswith(name[:-1]))
 
 
-def _explain_path(path: str, urls: Sequence[str]) -> str:
-    hint = None
+def _find_path_hint(path: str, urls: Sequence[str]) -> Hint | None:
     directory = next((url for url in urls if url.rstrip("*").rstrip("/") == path), None)
-    prefix = next((url for url in urls if len(url) > 1 and path.startswith(url.removesuffix(ALL))), None)
     if directory:
-        hint = f'"{directory}" matches only paths below "{path}"'
-    elif prefix:
-        hint = f'"{prefix}" matches only whole segments of a path'
-    return _explain_value("path", f'"{path}"', urls, hint)
+        return Hint("only paths below", (directory, path))
+    prefix = next((url for url in urls if len(url) > 1 and path.startswith(url.removesuffix(ALL))), None)
+    return Hint("whole segments", (prefix,)) if prefix else None

@@ -82,29 +82,3 @@ def matched_namespaces(schema: FlowSchema) -> set[str]:
         if rule.non_resource_rules or any(entry.cluster_scope for entry in rule.resource_rules):
             namespaces.add("")
     return namespaces
-
-
-def describe_flow(flow: Flow) -> str:
-    """Describe a flow in a few words, without the numbers of its queues (see `describe_queues`). The result is not escaped: names may contain control characters."""
-    if flow.queues == 0:
-        return "The priority level has no queues, so flows make no difference."
-    if flow.queues == 1:
-        return "The priority level has 1 queue, in which the requests of all flows wait together."
-    if flow.method == BY_USER:
-        whose = f'User "{flow.distinguisher}" is one flow'
-    elif flow.method == BY_NAMESPACE and flow.distinguisher:
-        whose = f'Namespace "{flow.distinguisher}" is one flow'
-    elif flow.method == BY_NAMESPACE:
-        whose = "All requests without a namespace are one flow"
-    else:
-        whose = "All requests are one flow"
-    return f"{whose}, in {len(flow.hand or ())} of {flow.queues} queues."
-
-
-def describe_queues(flow: Flow) -> str:
-    """Describe how shuffle sharding chooses the queues of a flow. Empty if the level has fewer than 2 queues."""
-    if not flow.hand:
-        return ""
-    noun = "queue" if len(flow.hand) == 1 else "queues"
-    numbers = ", ".join(map(str, flow.hand))
-    return f"Shuffle sharding deals it the {noun} {numbers} (of {flow.queues}, from 0), by its hash {flow.hash}."

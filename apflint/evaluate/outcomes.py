@@ -5,7 +5,7 @@ A request waits for at most a quarter of its deadline. The query parameter `time
 `server/filters/priority-and-fairness.go` (getRequestWaitContext), `endpoints/filters/request_deadline.go`
 (WithRequestDeadline, parseTimeout), Go's `time.ParseDuration`, and recordings of kube-apiserver 1.36.2: 15 seconds without a
 timeout, 2 seconds with `?timeout=8s`, and status 400 for `?timeout=bogus`. The differences between releases are in
-`apflint.releases`.
+`apflint.releases`. `apflint.output.outcomes` writes sentences.
 """
 
 from __future__ import annotations
@@ -31,9 +31,6 @@ _PART = r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 _DURATION = re.compile(rf"[+-]?(?:0|(?:{_PART})+)", re.ASCII)
 _MAX_SECONDS = 2.0**63 / 1e9
 """Upper bound of durations in seconds. A duration must be shorter, because Go stores it in an int64 of nanoseconds."""
-ADJUSTMENT_SECONDS = 10
-"""Interval at which the server adjusts the current limits of all levels (`borrowingAdjustmentPeriod`)."""
-
 Reason = Literal["queue-full", "concurrency-limit", "time-out", "cancelled"]
 """Values of `reason` in `apiserver_flowcontrol_rejected_requests_total`. Only 1.23 to 1.27 have `cancelled`."""
 
@@ -50,16 +47,39 @@ class Deadline(NamedTuple):
 _DEFAULT_DEADLINE = Deadline(DEFAULT_WAIT_SECONDS)
 
 
+Circumstance = Literal[
+    "exempt",
+    "seat is free",
+    "seat is free and no request waits",
+    "no queues",
+    "waits",
+    "queue is full",
+    "waited too long",
+    "waited too long when another request arrives",
+    "client is gone",
+]
+"""When an outcome happens."""
+
+
 class Outcome(NamedTuple):
-    """One possible outcome of a request."""
+    """One possible outcome of a request. The outcomes of a level cover all cases."""
 
     result: Literal["dispatched", "queued", "rejected"]
-    when: str
-    """A sentence that says when this outcome happens. The outcomes of a level cover all cases."""
+    circumstance: Circumstance
     status: int | None = None
     """HTTP status of the rejection, or None if the request is not rejected."""
     reason: Reason | None = None
     """Reason of the rejection in metrics, or None if the metrics do not count a rejection."""
+
+
+class Unclassified(NamedTuple):
+    """Why API Priority and Fairness does not classify a request."""
+
+    kubernetes: str
+    invalid_timeout: str | None
+    """The value of `timeout` to which the server answers 400, or None if the request is long-running."""
+    classifies_watches: bool
+    """Whether the release classifies watches, so that the request is not one."""
 
 
 def find_deadline(url: str, info: RequestInfo) -> Deadline:
@@ -86,99 +106,39 @@ def parse_duration(text: str) -> float | None:
     return -seconds if text.startswith("-") else seconds
 
 
-def list_outcomes(
-    level: LevelLimits, release: Release, wait_seconds: float = DEFAULT_WAIT_SECONDS
-) -> tuple[Outcome, ...]:
-    """Return what can happen to a request at a level, from best to worst.
-
-    `wait_seconds` is the maximum time in a queue: see `find_deadline`. It has no effect in releases up to 1.27.
-    """
+def list_outcomes(level: LevelLimits, release: Release) -> tuple[Outcome, ...]:
+    """Return what can happen to a request at a level, from best to worst."""
     if level.is_exempt:
-        return (Outcome("dispatched", "Executed at once, always: the level is exempt."),)
+        return (Outcome("dispatched", "exempt"),)
     # Recorded: a level without queues and without seats executes one request at a time.
-    free = "a seat is free" if level.attainable else "no other request of this level is executing (it has no seats)"
     if level.response != "Queue":
-        reject = "Otherwise rejected at once: the level has no queues (limitResponse Reject)."
-        return (
-            Outcome("dispatched", f"Executed at once while {free}."),
-            Outcome("rejected", reject, 429, "concurrency-limit"),
-        )
-    # Recorded: both conditions are required, so a queue may exceed its limit while a seat is free.
-    full = f"that queue has {level.queue_length_limit or 0} waiting"
+        return Outcome("dispatched", "seat is free"), Outcome("rejected", "no queues", 429, "concurrency-limit")
     outcomes = [
-        Outcome("queued", _describe_wait(level, release, wait_seconds)),
-        Outcome(
-            "rejected",
-            f"Rejected at once if {f'no seat is free and {full}' if level.attainable else full}.",
-            429,
-            "queue-full",
-        ),
-        *_list_timeouts(release, wait_seconds),
+        Outcome("queued", "waits"),
+        Outcome("rejected", "queue is full", 429, "queue-full"),
+        *_list_timeouts(release),
     ]
     if level.attainable:  # recorded: without any seat, a level with queues executes nothing
-        outcomes.insert(0, Outcome("dispatched", f"Executed at once while {free} and no request waits."))
+        outcomes.insert(0, Outcome("dispatched", "seat is free and no request waits"))
     return tuple(outcomes)
 
 
-def _describe_wait(level: LevelLimits, release: Release, wait_seconds: float) -> str:
-    if level.queues == 1:
-        queue = "in the level's one queue"
-    elif level.hand_size == 1:
-        queue = "in its one queue"
-    else:
-        # shuffleShardLocked in queueset.go
-        least = "the least estimated work" if release.estimates_seats else "the fewest requests"
-        queue = f"in the one of its {level.hand_size} queues with {least}"
-    limit = f" up to {wait_seconds:g} seconds (a quarter of its timeout, at most 1 minute)"
-    verb = "Otherwise waits" if level.attainable else "Waits"
-    return f"{verb}{limit if release.limits_wait_by_deadline else ''} {queue}."
-
-
-def _list_timeouts(release: Release, wait_seconds: float) -> tuple[Outcome, ...]:
+def _list_timeouts(release: Release) -> tuple[Outcome, ...]:
     """Return the outcomes that remove a waiting request from its queue."""
     if release.limits_wait_by_deadline:
-        when = f"Rejected after {wait_seconds:g} seconds, or when the client is gone."
-        return (Outcome("rejected", when, 429, "time-out"),)
+        return (Outcome("rejected", "waited too long", 429, "time-out"),)
     # timeoutOldRequestsAndRejectOrEnqueueLocked runs only if a request arrives. Until 1.22, no metric counts cancellations.
-    when = f"Rejected after {DEFAULT_WAIT_SECONDS:g} seconds (a quarter of --request-timeout), once another request arrives there."
-    gone = "Removed when the client is gone or its timeout expires."
     reason: Reason | None = "cancelled" if release.estimates_seats else None
-    return (Outcome("rejected", when, 429, "time-out"), Outcome("rejected", gone, 429, reason))
-
-
-def describe_starvation(level: LevelLimits) -> str | None:
-    """Describe what happens to requests of a limited level with 0 nominal seats. Return None for other levels.
-
-    Releases from 1.30 on accept levels with 0 nominal seats.
-    """
-    if level.is_exempt or level.nominal > 0:
-        return None
-    if level.response != "Queue":
-        return "It has no nominal seats: while it cannot borrow, it executes one request at a time and answers 429 to others."
-    if level.attainable > 0:
-        return (
-            f"It has no nominal seats: requests wait up to {ADJUSTMENT_SECONDS} seconds until the server lends it some."
-            " While no other level has seats to spare, they wait longer, and are rejected with 429 after"
-            f" {DEFAULT_WAIT_SECONDS:g} seconds by default."
-        )
     return (
-        f"It has no seats and may not borrow any: each request waits {DEFAULT_WAIT_SECONDS:g} seconds by default"
-        " (a quarter of its timeout), then it is rejected with 429, or at once if its queue is full."
+        Outcome("rejected", "waited too long when another request arrives", 429, "time-out"),
+        Outcome("rejected", "client is gone", 429, reason),
     )
 
 
-def explain_unclassified(info: RequestInfo, deadline: Deadline, release: Release) -> str | None:
+def find_unclassified(info: RequestInfo, deadline: Deadline, release: Release) -> Unclassified | None:
     """Return why API Priority and Fairness does not classify a request, or None if it classifies the request."""
     if deadline.invalid is not None and release.refuses_invalid_timeouts:
-        return (
-            f'The server answers this request with status 400 before API Priority and Fairness: timeout "{deadline.invalid}"'
-            " is not a duration such as 5s."
-        )
+        return Unclassified(release.name, deadline.invalid, release.classifies_watches)
     if is_seen_by_apf(info, watches=release.classifies_watches):
         return None
-    kinds = "exec, attach, port-forward, log, proxy or profiling"
-    return (
-        f"API Priority and Fairness does not classify this request in Kubernetes {release.name}: it is long-running"
-        f" ({kinds if release.classifies_watches else f'watch, {kinds}'})."
-        " It takes no seat, does not wait, and gets no 429 from API Priority and Fairness."
-    )
+    return Unclassified(release.name, None, release.classifies_watches)

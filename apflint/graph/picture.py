@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from apflint import builtin
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT, matching_order
-from apflint.evaluate.outcomes import describe_starvation
+from apflint.output.outcomes import describe_starvation
 from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
 from apflint.wording import join_some, join_words, pluralize
@@ -34,13 +34,19 @@ Origin = Literal["own", "changed", "built-in", "imagined", "missing", "unusable"
 Look = Literal["built-in", "own", "unreachable", "dangling"]
 """Style of an object in the drawing."""
 
-ORIGINS: dict[Origin, str] = {
+SHORT_ORIGINS: dict[Origin, str] = {
     "own": "yours",
-    "changed": "built-in, changed by you",
+    "changed": "changed by you",
     "built-in": "built-in",
-    "imagined": "built-in, imagined by the server",
+    "imagined": "imagined by the server",
     "missing": "does not exist",
     "unusable": "treated as absent",
+}
+"""Description of each origin of an object, for a narrow column."""
+ORIGINS: dict[Origin, str] = {
+    **SHORT_ORIGINS,
+    "changed": f"built-in, {SHORT_ORIGINS['changed']}",
+    "imagined": f"built-in, {SHORT_ORIGINS['imagined']}",
 }
 """Description of each origin of an object."""
 MAX_SUBJECTS = 50
@@ -108,6 +114,8 @@ class LevelNode(NamedTuple):
     schemas: tuple[int, ...]
     """Indices, in `Picture.schemas`, of the FlowSchemas that reference the level."""
     schema_names: tuple[str, ...]
+    absence: str
+    """Why `limits` is None, as a predicate such as `does not exist`. Empty if the level has limits."""
     problem: str
     """The problems as sentences, or empty if there are none."""
 
@@ -134,8 +142,7 @@ class LevelNode(NamedTuple):
     def label(self) -> list[str]:
         """Return the lines of the label. Only the first line can begin with text from a manifest."""
         unused = "" if self.schemas else "no FlowSchema references it"
-        seats = self.seats or self.problem.removeprefix("It ").removesuffix(".")
-        return [self.name, seats, *filter(None, (self.queues, unused)), ORIGINS[self.origin]]
+        return [self.name, self.seats or self.absence, *filter(None, (self.queues, unused)), ORIGINS[self.origin]]
 
     @property
     def facts(self) -> dict[str, str]:
@@ -259,7 +266,8 @@ class _Builder:
     def build_level(self, name: str, users: Mapping[int, SchemaNode]) -> LevelNode:
         level, limits = self.configuration.levels.get(name), self.effective.limits.level(name)
         absent: Origin = "unusable" if name in self.configuration.unusable else "missing"
-        problem, seats = f"It {self._explain_absence(name)}.", ""
+        absence = self._explain_absence(name) if limits is None else ""
+        problem, seats = f"It {absence}.", ""
         if limits is not None:
             problem = _describe_level_problem(limits, users.values())
             seats = _describe_seats(limits, has_borrowing=self.effective.release.has_borrowing)
@@ -270,6 +278,7 @@ class _Builder:
             seats=seats,
             schemas=tuple(users),
             schema_names=tuple(node.name for node in users.values()),
+            absence=absence,
             problem=problem,
         )
 

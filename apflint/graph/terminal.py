@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.graph.picture import ORIGINS
+from apflint.graph.picture import ORIGINS, SHORT_ORIGINS
 from apflint.output.blocks import Bullets, Column, Prose, Table, Text
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _tabulate_schemas(picture: Picture) -> Table:
         (
             Text(node.name, _TONES[node.look]),
             str(node.precedence),
-            ORIGINS[node.origin].removeprefix("built-in, "),
+            SHORT_ORIGINS[node.origin],
             _ARROW if node.state == "reachable" else _DOTTED_ARROW,
             Text(node.level_name, _TONES[picture.levels[node.level].look]),
         )

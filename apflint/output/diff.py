@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.builtin import AUTOUPDATE
 from apflint.diff.requests import has_flows
-from apflint.evaluate.explanation import explain_match
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
-from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS, describe_starvation
+from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS
 from apflint.output.blocks import (
     DOCUMENTS,
     TEXT,
@@ -30,6 +29,8 @@ from apflint.output.blocks import (
 from apflint.output.explain import matched_by_json, outcomes_json, place_json
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
+from apflint.output.outcomes import describe_starvation
+from apflint.output.reasons import describe_match
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _tabulate_levels(changed: Sequence[LevelChange]) -> Iterator[Block]:
     for change in changed:
         gain, *steps = _level_steps(change)
         cells: tuple[str | Text, ...] = (
-            Text(gain, "good" if gain[0] == "+" else "error" if gain[0] == "-" else ""),
+            Text(gain, "good" if change.gain > 0 else "error" if change.gain < 0 else ""),
             *steps,
         )
         rows.append((Text(f"{change.name}{_describe_presence(change)}", "bold"), *cells))
@@ -346,17 +347,16 @@ def _list_causes(example: Example, difference: Difference) -> list[tuple[str, st
     """
     causes: dict[str, str] = {}
     for verb, resolution in (("matched", example.old), ("matches", example.new)):
-        part = _describe_part(resolution, example)
+        part = _describe_part(resolution)
         if part and difference.flow_schema_change(resolution.flow_schema.name):
             causes.setdefault(part, verb)
     return [(verb, part) for part, verb in causes.items()]
 
 
-def _describe_part(resolution: Resolution, example: Example) -> str | None:
+def _describe_part(resolution: Resolution) -> str | None:
     """Describe the part of the FlowSchema that matches the request. Return None if the FlowSchema is only the fallback."""
-    if resolution.matched_by is None:
-        return None
-    return explain_match(resolution.flow_schema, example.witness.digest).because.removeprefix("it matches ")
+    part = resolution.matched_by
+    return None if part is None else describe_match(resolution.flow_schema, part)
 
 
 def _format_change(name: str, difference: Difference) -> str:
@@ -491,8 +491,8 @@ def _change_json(change: RequestChange) -> dict[str, Any]:
         {
             "words": None if example.witness.words is None else list(example.witness.words),
             "record": example.witness.record,
-            "from": _part_json(example.old, example),
-            "to": _part_json(example.new, example),
+            "from": _part_json(example.old),
+            "to": _part_json(example.new),
         }
         for example in change.examples
     ]
@@ -505,5 +505,5 @@ def _schema_json(resolution: Resolution) -> dict[str, Any]:
     return {"flowSchema": schema.name, "distinguisherMethod": method, **place_json(schema)}
 
 
-def _part_json(resolution: Resolution, example: Example) -> dict[str, Any]:
-    return {"matchedBy": matched_by_json(resolution.matched_by), "covers": _describe_part(resolution, example)}
+def _part_json(resolution: Resolution) -> dict[str, Any]:
+    return {"matchedBy": matched_by_json(resolution.matched_by), "covers": _describe_part(resolution)}

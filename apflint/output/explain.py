@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from heapq import merge
 from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.evaluate.configuration import matching_order
-from apflint.evaluate.explanation import describe_fallback
-from apflint.evaluate.flows import describe_flow, describe_queues
-from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS, describe_starvation, list_outcomes
+from apflint.evaluate.explanation import Skipped, Verdict
+from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
+from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS, list_outcomes
 from apflint.evaluate.requestinfo import is_long_running
 from apflint.evaluate.resources import get_resource, is_served_by_kubernetes, is_stored
 from apflint.evaluate.seats import MINIMUM_SEATS, ListOptions, bound_seats, is_watch_list
@@ -19,6 +18,14 @@ from apflint.output.configuration import name_configuration
 from apflint.output.console import count_cells
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
+from apflint.output.outcomes import describe_outcome, describe_starvation, describe_unclassified
+from apflint.output.reasons import (
+    describe_fallback,
+    describe_imagined,
+    describe_match,
+    describe_skipped,
+    describe_verdict,
+)
 from apflint.output.sanitize import sanitize
 from apflint.requests.list_options import parse_list_options, reduce_list_options
 from apflint.requests.request import COLLECTION_VERBS
@@ -28,10 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from apflint.evaluate.classify import MatchedBy
-    from apflint.evaluate.explanation import Verdict
     from apflint.evaluate.flows import Flow
     from apflint.evaluate.limits import LevelLimits, Limits
-    from apflint.evaluate.outcomes import Outcome
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.explainer import Basis, Explanation
     from apflint.load.document import Document
@@ -94,7 +99,7 @@ def _seats_json(explanation: Explanation) -> dict[str, object]:
 def _remarks_json(explanation: Explanation) -> dict[str, object]:
     basis = explanation.basis
     return {
-        "unclassifiedBecause": explanation.unclassified,
+        "unclassifiedBecause": _describe_unclassified(explanation),
         "notes": list(explanation.request.notes),
         "basedOn": {"kubernetes": basis.kubernetes, "objects": basis.objects, "builtInObjects": basis.built_in},
     }
@@ -124,13 +129,14 @@ def reasons_json(explanation: Explanation) -> dict[str, object]:
             {
                 **_precedence_json(verdict.flow_schema),
                 "matched": verdict.matched,
-                "because": verdict.because,
+                "because": describe_verdict(verdict),
                 **place_json(verdict.flow_schema, verdict.path),
             }
             for verdict in explanation.considered
         ],
         "skipped": [
-            {**_precedence_json(skipped.flow_schema), "because": skipped.because} for skipped in explanation.skipped
+            {**_precedence_json(skipped.flow_schema), "because": describe_skipped(skipped)}
+            for skipped in explanation.skipped
         ],
     }
 
@@ -175,8 +181,13 @@ def outcomes_json(
 ) -> list[dict[str, object]]:
     """Return what can happen to a request at a level: execution, waiting, or rejection."""
     return [
-        {"outcome": outcome.result, "status": outcome.status, "reason": outcome.reason, "when": outcome.when}
-        for outcome in list_outcomes(level, limits.release, wait_seconds)
+        {
+            "outcome": outcome.result,
+            "status": outcome.status,
+            "reason": outcome.reason,
+            "when": f"{describe_outcome(outcome, level, limits.release, wait_seconds)}.",
+        }
+        for outcome in list_outcomes(level, limits.release)
     ]
 
 
@@ -197,9 +208,8 @@ def report_explanation(explanation: Explanation, style: Style, now: str = "") ->
         Prose([fallback] if fallback else []),
         Facts(facts, _LABEL_CELLS),
     ]
-    if explanation.unclassified:
-        otherwise = "Otherwise this would be the answer:"
-        answer.insert(0, Prose([Text(explanation.unclassified, "bold"), otherwise]))
+    if unclassified := _describe_unclassified(explanation):
+        answer.insert(0, Prose([Text(unclassified, "bold"), "Otherwise this would be the answer:"]))
     yield Group(answer)
     yield Group(_report_tried(explanation, style))
 
@@ -221,9 +231,9 @@ def report_clusters(explanations: Sequence[tuple[Configuration, Explanation]]) -
     remarks: list[str] = []
     for configuration, explanation in explanations:
         name = configuration.cluster
-        if explanation.unclassified:
+        if unclassified := _describe_unclassified(explanation):
             rows.append((Text(name, "bold"), "-", "-", "-", "-"))
-            remarks.append(f"{name}: {explanation.unclassified}")
+            remarks.append(f"{name}: {unclassified}")
             continue
         level, schema = explanation.level, explanation.resolution.flow_schema
         seats = ("no limit", "-") if level.is_exempt else (str(level.nominal), str(level.attainable))
@@ -264,25 +274,52 @@ def _list_facts(explanation: Explanation, style: Style) -> Iterator[tuple[str, s
     queues = describe_queues(explanation.flow) if style.verbose else ""
     yield "Flow", f"{describe_flow(explanation.flow)} {queues}".rstrip()
     yield "Seats", " ".join(filter(None, seats))
-    yield "Result", " ".join(map(_describe_outcome, _list_shown_outcomes(explanation)))
+    yield "Result", " ".join(_describe_outcomes(explanation))
 
 
-def _list_shown_outcomes(explanation: Explanation) -> Iterator[Outcome]:
-    """Yield the outcomes except those for clients that cancel their request."""
-    for outcome in list_outcomes(explanation.level, explanation.limits.release, explanation.wait_seconds):
-        if outcome.result != "rejected" or outcome.reason not in (None, "cancelled"):
-            yield outcome
+def _describe_outcomes(explanation: Explanation) -> Iterator[str]:
+    """Yield sentences about the outcomes, except those for clients that cancel their request."""
+    level, release = explanation.level, explanation.limits.release
+    for outcome in list_outcomes(level, release):
+        if outcome.result == "rejected" and outcome.reason in (None, "cancelled"):
+            continue
+        answer = f" ({outcome.status}, {outcome.reason})" if outcome.status else ""
+        yield f"{describe_outcome(outcome, level, release, explanation.wait_seconds)}{answer}."
 
 
-def _describe_outcome(outcome: Outcome) -> str:
-    answer = ", ".join(map(str, filter(None, (outcome.status, outcome.reason)))) if outcome.status else ""
-    return f"{outcome.when[:-1]} ({answer})." if answer else outcome.when
+def _describe_unclassified(explanation: Explanation) -> str | None:
+    return None if explanation.unclassified is None else f"{describe_unclassified(explanation.unclassified)}."
+
+
+def describe_flow(flow: Flow) -> str:
+    """Describe a flow in a few words, without the numbers of its queues (see `describe_queues`). The result is not escaped: names may contain control characters."""
+    if flow.queues == 0:
+        return "The priority level has no queues, so flows make no difference."
+    if flow.queues == 1:
+        return "The priority level has 1 queue, in which the requests of all flows wait together."
+    if flow.method == BY_USER:
+        whose = f'User "{flow.distinguisher}" is one flow'
+    elif flow.method == BY_NAMESPACE and flow.distinguisher:
+        whose = f'Namespace "{flow.distinguisher}" is one flow'
+    elif flow.method == BY_NAMESPACE:
+        whose = "All requests without a namespace are one flow"
+    else:
+        whose = "All requests are one flow"
+    return f"{whose}, in {len(flow.hand or ())} of {flow.queues} queues."
+
+
+def describe_queues(flow: Flow) -> str:
+    """Describe how shuffle sharding chooses the queues of a flow. Empty if the level has fewer than 2 queues."""
+    if not flow.hand:
+        return ""
+    noun = "queue" if len(flow.hand) == 1 else "queues"
+    numbers = ", ".join(map(str, flow.hand))
+    return f"Shuffle sharding deals it the {noun} {numbers} (of {flow.queues}, from 0), by its hash {flow.hash}."
 
 
 def _describe_with_user(request: Request) -> str:
-    """Describe a request and its user. Groups that apflint added are omitted, because the notes of the request name them."""
-    notes = " ".join(request.notes)
-    groups = ", ".join(group for group in request.user.groups if f'"{group}"' not in notes)
+    """Describe a request and its user. Groups that apflint added are omitted, because a note of the request names them."""
+    groups = ", ".join(group for group in request.user.groups if group not in request.added_groups)
     user = f'"{request.user.name}"' + (f" in {groups}" if groups else "" if request.user.groups else " in no group")
     return f"{describe_request(request.info)} as {user}"
 
@@ -350,29 +387,35 @@ def _report_tried(explanation: Explanation, style: Style) -> Iterator[Block]:
 
     Built-in FlowSchemas that do not match are only counted, unless `style.verbose` is true.
     """
-    skipped = (skip._replace(because=f"skipped: {skip.because}") for skip in explanation.skipped)
     has_one_file = len(explanation.basis.files) == 1  # the header names it
-    considered = [
+    considered: list[Verdict | Skipped] = [
         verdict for verdict in explanation.considered if style.verbose or not _is_ordinary(explanation, verdict)
     ]
     rows = []
-    for verdict in merge(considered, skipped, key=lambda verdict: matching_order(verdict.flow_schema)):
-        schema, reason = verdict.flow_schema, verdict.because
-        if verdict.matched:
-            reason = f"matches: {reason.removeprefix('it matches ')}"
-        elif not builtin.is_built_in(schema.document):
+    for verdict in sorted([*considered, *explanation.skipped], key=lambda verdict: matching_order(verdict.flow_schema)):
+        schema, reason = verdict.flow_schema, _describe_result(verdict, style)
+        is_match = isinstance(verdict, Verdict) and verdict.matched
+        if not is_match and not builtin.is_built_in(schema.document):
             place = place_json(schema, verdict.path)
             reason += f" (line {place['line']})" if has_one_file else f" ({place['file']}:{place['line']})"
-        elif style.width is not None and verdict.mismatches and verdict.mismatches[0].condition == "subject":
-            reason = reason.partition(": ")[0]  # omit the subjects of built-in objects
-        tone: Tone = "good" if verdict.matched else ""
+        tone: Tone = "good" if is_match else ""
         rows.append((Text(str(schema.spec.matching_precedence), tone), Text(schema.name, tone), reason))
     yield Prose([f"{_describe_basis(explanation.basis)} Tried, in this order:"], "dim")
     yield Table((Column("Precedence"), Column("", "name"), Column("Result", "text")), rows, has_header=False)
     if folded := len(explanation.considered) - len(considered):
         hidden = f"Not shown: {pluralize(folded, 'built-in FlowSchema')} that did not match (--verbose shows all)."
         yield Prose([hidden], "dim")
-    yield Prose(explanation.basis.imagined)
+    yield Prose(list(describe_imagined(explanation.basis.imagined)))
+
+
+def _describe_result(verdict: Verdict | Skipped, style: Style) -> str:
+    """Describe a verdict for a table. A terminal does not show the subjects of built-in objects."""
+    if isinstance(verdict, Skipped):
+        return f"skipped: {describe_skipped(verdict)}"
+    if verdict.matching_part is not None:
+        return f"matches: {describe_match(verdict.flow_schema, verdict.matching_part)}"
+    is_brief = style.width is not None and builtin.is_built_in(verdict.flow_schema.document)
+    return describe_verdict(verdict, has_subjects=not is_brief)
 
 
 def _is_ordinary(explanation: Explanation, verdict: Verdict) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.outcomes import describe_starvation
 from apflint.output.blocks import Column, Prose, Table, Text, get_plain
 from apflint.output.console import count_cells
 from apflint.output.json_text import SCHEMA
+from apflint.output.outcomes import describe_starvation
 from apflint.output.sanitize import sanitize_line
 
 if TYPE_CHECKING:

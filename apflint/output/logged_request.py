@@ -76,7 +76,7 @@ def _describe_origin(request: LoggedRequest) -> str:
         ("time", request.time),
     )
     text = ", ".join(f"{name} {value}" for name, value in values if value)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return write_sentence(text) if text else ""
 
 
 def _describe_seats(request: LoggedRequest) -> str:

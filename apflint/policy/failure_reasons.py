@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.evaluate.explanation import explain_match, explain_skipped
+from apflint.output.reasons import describe_skipped, describe_verdict
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.evaluate.configuration import Configuration
-    from apflint.evaluate.explanation import Verdict
+    from apflint.evaluate.explanation import Skipped, Verdict
     from apflint.evaluate.match import RequestDigest
     from apflint.location import Path
     from apflint.model import FlowSchema
@@ -37,7 +38,7 @@ def explain_destination(
     if not verdict.matched:
         yield f'No FlowSchema matches it, so the server falls back to "{schema.name}".'
         return
-    yield f'FlowSchema "{schema.name}"{_position(schema, verdict.path)} comes first: {verdict.because}.'
+    yield f'FlowSchema "{schema.name}"{_position(schema, verdict.path)} comes first: {describe_verdict(verdict)}.'
     if required is None:
         return
     if required.targets:
@@ -45,7 +46,7 @@ def explain_destination(
         yield from _explain_other_schemas(schema, verdicts)
     for skipped in explain_skipped(configuration):
         if skipped.flow_schema.name in required.flow_schemas:
-            yield _describe_skipped(skipped)
+            yield _explain_skipped(skipped)
     yield from _explain_figures(configuration, destination, required)
 
 
@@ -70,7 +71,7 @@ def _explain_other_schemas(schema: FlowSchema, verdicts: Sequence[Verdict]) -> I
             ),
         )
         name, position = closest.flow_schema.name, _position(closest.flow_schema, closest.path)
-        yield f'FlowSchema "{name}"{position} does not match it: {closest.because}.'
+        yield f'FlowSchema "{name}"{position} does not match it: {describe_verdict(closest)}.'
 
 
 def _explain_figures(configuration: Configuration, destination: Destination, required: Requirement) -> Iterator[str]:
@@ -101,7 +102,7 @@ def explain_unreachable(
     for skipped in explain_skipped(analysis.configuration):
         schema = skipped.flow_schema
         if name == (schema.name if level is None else schema.spec.priority_level_configuration):
-            yield _describe_skipped(skipped)
+            yield _explain_skipped(skipped)
     if not schemas and level is not None:
         yield f'No effective FlowSchema references "{level}".'
     for schema in schemas[:_MAX_EXPLAINED]:
@@ -114,9 +115,9 @@ def explain_unreachable(
             yield f'"{schema.name}" matches no request.'
 
 
-def _describe_skipped(skipped: Verdict) -> str:
+def _explain_skipped(skipped: Skipped) -> str:
     schema = skipped.flow_schema
-    return f'The server skips "{schema.name}"{_position(schema, skipped.path)}: {skipped.because}.'
+    return f'The server skips "{schema.name}"{_position(schema, skipped.path)}: {describe_skipped(skipped)}.'
 
 
 def _position(schema: FlowSchema, path: Path = ("metadata", "name")) -> str:

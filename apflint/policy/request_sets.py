@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
-from apflint.evaluate.explanation import describe_subject, quote_list
 from apflint.evaluate.match import ALL
 from apflint.evaluate.resources import find_resources
 from apflint.model import (
@@ -19,6 +18,7 @@ from apflint.model import (
     ServiceAccountSubject,
     Subject,
 )
+from apflint.output.reasons import describe_subject, quote_list
 from apflint.requests.request import VERBS
 from apflint.requests.words import infer_resource
 from apflint.spelling import suggest

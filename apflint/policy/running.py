@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from apflint.errors import UserError
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.flows import find_flow
-from apflint.evaluate.outcomes import explain_unclassified, find_deadline
+from apflint.evaluate.outcomes import find_deadline, find_unclassified
 from apflint.load.fields import Mistake
 from apflint.load.source import STDIN
 from apflint.location import Span
+from apflint.output.outcomes import describe_unclassified
 from apflint.policy.expectation import Destination, Example, Property, Requirement, describe_target
 from apflint.policy.failure_reasons import explain_destination, explain_unreachable
 from apflint.policy.parser import parse_suite
@@ -330,9 +331,10 @@ class Runner:
     def _check_example(self, result: Result, claim: Example) -> Result:
         request, destination = claim.request, self._find_destination(claim.request.digest)
         deadline = find_deadline(request.url, request.info)
-        if reason := explain_unclassified(request.info, deadline, self._release):
+        if unclassified := find_unclassified(request.info, deadline, self._release):
             happened, path = "it reaches no priority level", (*result.test.path, "request")
-            return result._replace(happened=happened, reasons=(reason,), path=path, destination=None)
+            why = (f"{describe_unclassified(unclassified)}.",)
+            return result._replace(happened=happened, reasons=why, path=path, destination=None)
         mismatches = claim.reaches.find_mismatches(destination)
         if not mismatches:
             return result._replace(passed=True)

@@ -38,6 +38,8 @@ class Request(NamedTuple):
     """Sentences for the user on values that were inferred, such as groups that authentication adds."""
     url: str = ""
     """The path and query of the input, or an empty string if the input had verb and resource."""
+    added_groups: tuple[str, ...] = ()
+    """The last groups of the user, which authentication adds. A note names them."""
 
     @property
     def digest(self) -> RequestDigest:
@@ -51,7 +53,8 @@ def parse_http(method: str, url: str, *, user: str, groups: Sequence[str] = ()) 
     Raises UserError if the server cannot parse the URL (see `parse_request_info`).
     """
     all_groups, notes = complete_groups(user, tuple(groups))
-    return Request(UserInfo(user, all_groups), parse_request_info(method, url), notes, url)
+    info = parse_request_info(method, url)
+    return Request(UserInfo(user, all_groups), info, notes, url, all_groups[len(groups) :])
 
 
 def make_resource_info(

@@ -184,7 +184,8 @@ def parse_words(
         scope = "" if all_namespaces else namespace
         info, notes = _parse_resource(_parse_verb(verb), what, rest[0] if rest else "", scope)
     all_groups, group_notes = complete_groups(user, tuple(groups))
-    return Request(UserInfo(user, all_groups), info, (*notes, *group_notes), what if is_path else "")
+    url, added = what if is_path else "", all_groups[len(groups) :]
+    return Request(UserInfo(user, all_groups), info, (*notes, *group_notes), url, added)
 
 
 def check_verb(verb: str) -> None:

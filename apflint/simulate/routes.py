@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
 from apflint.evaluate.seats import MINIMUM_SEATS, Seats, estimate_mutating_seats, estimate_seats, is_mutating
+from apflint.output.outcomes import describe_unclassified
 from apflint.record import NamedTuple
 from apflint.requests.list_options import LIST_VERBS, parse_list_options, reduce_list_options
 from apflint.simulate.load import SECOND
@@ -83,7 +84,7 @@ class Routes:
         request = client.arguments_of(instance).to_request()
         explanation = self._explainer.explain(request, reasons=False)
         if explanation.unclassified is not None:
-            raise UserError(explanation.unclassified.removesuffix("."))
+            raise UserError(describe_unclassified(explanation.unclassified))
         level, flow = explanation.level, explanation.flow
         seats = find_seats(request, level, self._load, self._explainer.known.release)
         estimate = self._estimates.setdefault(seats, complete_work_estimate(seats))

@@ -11,15 +11,16 @@ from support.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, Obj
 from apflint import builtin
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import build_configuration
-from apflint.evaluate.explanation import (
-    describe_fallback,
-    describe_imagined,
-    explain_match,
-    explain_resolution,
-    explain_skipped,
-)
+from apflint.evaluate.explanation import explain_match, explain_resolution, explain_skipped
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
 from apflint.location import field_path
+from apflint.output.reasons import (
+    describe_fallback,
+    describe_imagined,
+    describe_mismatch,
+    describe_skipped,
+    describe_verdict,
+)
 
 if TYPE_CHECKING:
     from apflint.evaluate.explanation import Verdict
@@ -136,8 +137,12 @@ PODS = "/api/v1/namespaces/dev/pods"
 )
 def test_subjects(subjects: list[dict[str, Any]], because: str, field: str) -> None:
     found = tried(PODS, {"subjects": subjects, "resourceRules": [ALL_RESOURCES]})
-    assert (found.matched, found.because, field_path(found.path)) == (False, because, f"spec.rules[0].{field}")
-    assert [(miss.condition, miss.because, miss.path) for miss in found.mismatches] == [
+    assert (found.matched, describe_verdict(found), field_path(found.path)) == (
+        False,
+        because,
+        f"spec.rules[0].{field}",
+    )
+    assert [(miss.condition, describe_mismatch(miss), miss.path) for miss in found.mismatches] == [
         ("subject", because, found.path)
     ]
 
@@ -155,7 +160,7 @@ def test_subjects(subjects: list[dict[str, Any]], because: str, field: str) -> N
 )
 def test_similar_service_account_gets_a_hint(account: dict[str, str], hint: str) -> None:
     rule = {"subjects": [subject(serviceAccount=account)], "resourceRules": [ALL_RESOURCES]}
-    assert tried(PODS, rule, user="system:serviceaccount:ci:runner").because.endswith(f'"; {hint}')
+    assert describe_verdict(tried(PODS, rule, user="system:serviceaccount:ci:runner")).endswith(f'"; {hint}')
 
 
 @pytest.mark.parametrize("user", ["alice:runner", "system:serviceaccount:ci:other", "bob"])
@@ -164,7 +169,7 @@ def test_other_service_account_gets_no_hint(user: str) -> None:
         "subjects": [subject(serviceAccount={"namespace": "qa", "name": "runner"})],
         "resourceRules": [ALL_RESOURCES],
     }
-    assert tried(PODS, rule, user=user).because == 'the user is not service account "qa/runner"'
+    assert describe_verdict(tried(PODS, rule, user=user)) == 'the user is not service account "qa/runner"'
 
 
 @pytest.mark.parametrize(
@@ -273,26 +278,27 @@ def test_other_service_account_gets_no_hint(user: str) -> None:
 )
 def test_resource_rules(url: str, change: dict[str, Any], because: str, field: str) -> None:
     found = tried(url, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | change]})
-    assert (found.matched, found.because, field_path(found.path)) == (
+    assert (found.matched, describe_verdict(found), field_path(found.path)) == (
         False,
         because,
         f"spec.rules[0].resourceRules[0].{field}",
     )
     conditions = {"verbs": "verb", "resources": "resource", "apiGroups": "group"}
     (miss,) = found.mismatches
-    assert miss == (conditions.get(field, "namespace"), because, found.path)
+    expected = (conditions.get(field, "namespace"), because, found.path)
+    assert (miss.condition, describe_mismatch(miss), miss.path) == expected
 
 
 def test_scope_of_unknown_resource_depends_on_the_verb() -> None:
     rule = {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"clusterScope": False, "namespaces": []}]}
     for method, what in (("DELETE", "is for all namespaces"), ("POST", "has no namespace")):
-        because = tried("/apis/x.io/v1/things", rule, method=method).because
+        because = describe_verdict(tried("/apis/x.io/v1/things", rule, method=method))
         assert because == f"no clusterScope: true, and the request {what}"
 
 
 def test_method_without_verb() -> None:
     found = tried(PODS, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"verbs": ["get"]}]}, method="OPTIONS")
-    assert found.because == 'this HTTP method maps to no verb, so only ["*"] matches it, not ["get"]'
+    assert describe_verdict(found) == 'this HTTP method maps to no verb, so only ["*"] matches it, not ["get"]'
 
 
 @pytest.mark.parametrize(
@@ -340,40 +346,41 @@ def test_method_without_verb() -> None:
 )
 def test_non_resource_rules(url: str, change: dict[str, Any], because: str, field: str) -> None:
     found = tried(url, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS | change]})
-    assert (found.matched, found.because, field_path(found.path)) == (
+    assert (found.matched, describe_verdict(found), field_path(found.path)) == (
         False,
         because,
         f"spec.rules[0].nonResourceRules[0].{field}",
     )
     (miss,) = found.mismatches
-    assert miss == ("verb" if field == "verbs" else "path", because, found.path)
+    expected = ("verb" if field == "verbs" else "path", because, found.path)
+    assert (miss.condition, describe_mismatch(miss), miss.path) == expected
 
 
 def test_hint_about_methods_is_for_non_resource_requests() -> None:
     hint = "; the verb of a non-resource request is its HTTP method in lower case"
     impersonate = {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES | {"verbs": ["impersonate"]}]}
-    assert tried(PODS, impersonate).because == 'verb "list" is not among ["impersonate"]'
+    assert describe_verdict(tried(PODS, impersonate)) == 'verb "list" is not among ["impersonate"]'
     for verb, expected_hint in (("post", ""), ("list", hint), ("impersonate", hint)):
         rule = {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS | {"verbs": [verb]}]}
-        assert tried("/version", rule).because == f'verb "get" is not among ["{verb}"]{expected_hint}'
+        assert describe_verdict(tried("/version", rule)) == f'verb "get" is not among ["{verb}"]{expected_hint}'
 
 
 def test_missing_entries_and_rules() -> None:
-    assert tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]}).because == (
+    assert describe_verdict(tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]})) == (
         "it has no resourceRules, and this is a resource request"
     )
     found = tried(PODS, {"subjects": [ANYONE], "nonResourceRules": [ALL_PATHS]})
-    assert {(miss.because, field_path(miss.path)) for miss in found.mismatches} == {
+    assert {(describe_mismatch(miss), field_path(miss.path)) for miss in found.mismatches} == {
         ("it has no resourceRules, and this is a resource request", "spec.rules[0].resourceRules")
     }
     # Each condition counts: none of them can be met.
     assert [miss.condition for miss in found.mismatches] == ["verb", "resource", "group", "namespace"]
     found = tried("/healthz", {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
     assert [miss.condition for miss in found.mismatches] == ["verb", "path"]
-    assert found.because == "it has no nonResourceRules, and this is a non-resource request"
+    assert describe_verdict(found) == "it has no nonResourceRules, and this is a non-resource request"
     assert field_path(found.path) == "spec.rules[0].nonResourceRules"
     found = tried(PODS)
-    assert found.because == "it has no rules, so it matches nothing"
+    assert describe_verdict(found) == "it has no rules, so it matches nothing"
     assert (found.path, found.mismatches) == (("spec", "rules"), ())
 
 
@@ -409,7 +416,7 @@ def test_closest_rule_is_explained() -> None:
 
 def test_match_names_the_part() -> None:
     found = tried(PODS, {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
-    assert (found.matched, found.because) == (True, "it matches everybody, all verbs and resources")
+    assert (found.matched, describe_verdict(found)) == (True, "it matches everybody, all verbs and resources")
     assert field_path(found.path) == "spec.rules[0].resourceRules[0]"
     assert found.mismatches == ()
     found = tried(
@@ -419,11 +426,11 @@ def test_match_names_the_part() -> None:
             "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/version"]}],
         },
     )
-    assert found.because == 'it matches group "dev", verbs ["get"] on paths ["/version"]'
+    assert describe_verdict(found) == 'it matches group "dev", verbs ["get"] on paths ["/version"]'
     by_others = [{"verbs": ["get"], "nonResourceURLs": ["/healthz"]}, ALL_PATHS]
     someone = {"subjects": [subject(user={"name": "bob"}), subject(user={"name": "*"})], "nonResourceRules": by_others}
     found = tried("/version", someone)
-    assert (found.because, found.path) == (
+    assert (describe_verdict(found), found.path) == (
         "it matches everybody, all verbs and paths",
         ("spec", "rules", 0, "nonResourceRules", 1),
     )
@@ -433,18 +440,17 @@ def test_dangling_and_imagined_objects_are_described() -> None:
     spec = {"priorityLevelConfiguration": {"name": "no-such"}}
     broken = {"kind": "PriorityLevelConfiguration", "name": "exempt", "spec": {"type": "Limited"}}
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}, broken]), BUILT_IN)
-    reasons = {each.flow_schema.name: each.because for each in explain_skipped(config)}
+    reasons = {each.flow_schema.name: describe_skipped(each) for each in explain_skipped(config)}
     places = {each.path for each in explain_skipped(config)}
     assert places == {("spec", "priorityLevelConfiguration", "name")}
-    assert {(each.matched, each.mismatches) for each in explain_skipped(config)} == {(False, ())}
     assert reasons["lost"] == 'the priority level "no-such" does not exist'
     assert reasons["probes"].startswith('the priority level "exempt" has type "Limited"')
     assert reasons["probes"].endswith("so it counts as absent")
-    assert list(describe_imagined(config)) == [
+    assert list(describe_imagined(config.imagined)) == [
         'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.',
         'The priority level "exempt" is missing; the server imagines it.',
     ]
-    assert list(describe_imagined(build_configuration(Objects(), BUILT_IN, defaults=False))) == [
+    assert list(describe_imagined(build_configuration(Objects(), BUILT_IN, defaults=False).imagined)) == [
         'The FlowSchema "catch-all" is missing or dangles; the server imagines it, after all others.',
         'The FlowSchema "exempt" is missing or dangles; the server imagines it, before all others.',
         'The priority level "catch-all" is missing; the server imagines it.',
@@ -477,7 +483,7 @@ def test_verdict_agrees_with_the_match(values: list[dict[str, Any]], asked: Requ
     for each in (*config.order, *config.dangling):
         found = explain_match(each, asked)
         assert found.matched is matches_flow_schema(asked, each.spec)
-        assert found.because
+        assert describe_verdict(found)
         assert found.matched is (not found.mismatches) or not each.spec.rules
         assert found.path[:2] == ("spec", "rules")
 

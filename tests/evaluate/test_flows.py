@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
 
-from apflint.evaluate.flows import Flow, count_flows, describe_flow, describe_queues, find_flow, matched_namespaces
+from apflint.evaluate.flows import Flow, count_flows, find_flow, matched_namespaces
 from apflint.model import build_flow_schema, build_priority_level
-from apflint.output.explain import flow_json
+from apflint.output.explain import describe_flow, describe_queues, flow_json
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,17 +10,18 @@ from support.levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_
 from apflint.evaluate import limits
 from apflint.evaluate.outcomes import (
     Deadline,
-    describe_starvation,
-    explain_unclassified,
     find_deadline,
+    find_unclassified,
     list_outcomes,
     parse_duration,
 )
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.model import build_priority_level
+from apflint.output.outcomes import describe_outcome, describe_starvation, describe_unclassified
 from apflint.releases import parse_release
 
 if TYPE_CHECKING:
+    from apflint.evaluate.outcomes import Unclassified
     from apflint.model import PriorityLevelConfiguration
 
 
@@ -33,9 +34,19 @@ def _limits(level: PriorityLevelConfiguration, others: int = 10) -> limits.Level
     return limits.compute_limits(levels, (), 100, RELEASE).levels[0]
 
 
+def sentences(level: PriorityLevelConfiguration, release: str = "1.36", wait_seconds: float = 15) -> list[str]:
+    found, target = _limits(level), parse_release(release)
+    return [describe_outcome(outcome, found, target, wait_seconds) for outcome in list_outcomes(found, target)]
+
+
+def describe(unclassified: Unclassified | None) -> str:
+    return "" if unclassified is None else describe_unclassified(unclassified)
+
+
 def test_outcome_of_an_exempt_level() -> None:
     (outcome,) = list_outcomes(_limits(EXEMPT_LEVEL), RELEASE)
-    assert outcome == ("dispatched", "Executed at once, always: the level is exempt.", None, None)
+    assert outcome == ("dispatched", "exempt", None, None)
+    assert sentences(EXEMPT_LEVEL) == ["Executed at once, always: the level is exempt"]
 
 
 def test_outcomes_of_a_level_with_queues() -> None:
@@ -47,11 +58,11 @@ def test_outcomes_of_a_level_with_queues() -> None:
         ("rejected", 429, "time-out"),
     ]
     queue = "in the one of its 6 queues with the least estimated work"
-    assert [outcome.when for outcome in found] == [
-        "Executed at once while a seat is free and no request waits.",
-        f"Otherwise waits up to 15 seconds (a quarter of its timeout, at most 1 minute) {queue}.",
-        "Rejected at once if no seat is free and that queue has 50 waiting.",
-        "Rejected after 15 seconds, or when the client is gone.",
+    assert sentences(queue_level()) == [
+        "Executed at once while a seat is free and no request waits",
+        f"Otherwise waits up to 15 seconds (a quarter of its timeout, at most 1 minute) {queue}",
+        "Rejected at once if no seat is free and that queue has 50 waiting",
+        "Rejected after 15 seconds, or when the client is gone",
     ]
 
 
@@ -63,20 +74,19 @@ def test_until_1_27_only_another_request_ends_the_wait(name: str, reason: str | 
     found = list_outcomes(_limits(queue_level()), parse_release(name))
     assert [outcome.reason for outcome in found] == [None, None, "queue-full", "time-out", reason]
     assert [outcome[::2] for outcome in found] == [("dispatched", None), ("queued", None), *[("rejected", 429)] * 3]
-    assert "seconds" not in found[1].when
-    assert found[3].when == (
-        "Rejected after 15 seconds (a quarter of --request-timeout), once another request arrives there."
-    )
-    assert found[4].when == "Removed when the client is gone or its timeout expires."
+    texts = sentences(queue_level(), name)
+    assert "seconds" not in texts[1]
+    assert texts[3] == "Rejected after 15 seconds (a quarter of --request-timeout), once another request arrives there"
+    assert texts[4] == "Removed when the client is gone or its timeout expires"
     chosen = "the fewest requests" if name in ("1.18", "1.22") else "the least estimated work"
-    assert f"in the one of its 6 queues with {chosen}" in found[1].when
+    assert f"in the one of its 6 queues with {chosen}" in texts[1]
 
 
 def test_outcomes_name_the_queues_and_the_timeout() -> None:
-    one = " ".join(outcome.when for outcome in list_outcomes(_limits(queue_level(1, 1)), RELEASE, wait_seconds=2.5))
+    one = " ".join(sentences(queue_level(1, 1), wait_seconds=2.5))
     assert "up to 2.5 seconds (a quarter of its timeout, at most 1 minute) in the level's one queue" in one
     assert "that queue has 50 waiting" in one
-    single = " ".join(outcome.when for outcome in list_outcomes(_limits(queue_level(8, 1)), RELEASE))
+    single = " ".join(sentences(queue_level(8, 1)))
     assert "in its one queue" in single
 
 
@@ -86,7 +96,7 @@ def test_outcomes_of_levels_without_queues() -> None:
         ("dispatched", None, None),
         ("rejected", 429, "concurrency-limit"),
     ]
-    assert reject[0].when == "Executed at once while a seat is free."
+    assert sentences(reject_level(borrowingLimitPercent=0))[0] == "Executed at once while a seat is free"
     exempt = list_outcomes(_limits(EXEMPT_LEVEL), RELEASE)
     assert [(outcome.result, outcome.status, outcome.reason) for outcome in exempt] == [("dispatched", None, None)]
 
@@ -118,25 +128,26 @@ def test_single_seat_that_can_be_borrowed_ends_starvation() -> None:
 
 
 def test_reject_level_without_seats_executes_one_request_at_a_time() -> None:
-    first = list_outcomes(_limits(reject_level(0, borrowingLimitPercent=0)), RELEASE)[0]
-    assert first.when == "Executed at once while no other request of this level is executing (it has no seats)."
+    first = sentences(reject_level(0, borrowingLimitPercent=0))[0]
+    assert first == "Executed at once while no other request of this level is executing (it has no seats)"
 
 
 def test_queue_level_without_seats_executes_nothing() -> None:
     # Recorded from 1.36.2: such a request waits 15 seconds and is answered with 429.
     found = list_outcomes(_limits(queue_level(shares=0, borrowingLimitPercent=0)), RELEASE)
     assert "dispatched" not in [outcome.result for outcome in found]
-    assert found[0].when.startswith("Waits up to 15 seconds")
-    assert found[1].when == "Rejected at once if that queue has 50 waiting."
+    texts = sentences(queue_level(shares=0, borrowingLimitPercent=0))
+    assert texts[0].startswith("Waits up to 15 seconds")
+    assert texts[1] == "Rejected at once if that queue has 50 waiting"
 
 
 def test_long_running_requests_are_not_classified() -> None:
     listing, watch, log = (
         parse_request_info("GET", f"/api/v1/namespaces/a/pods{rest}") for rest in ("", "?watch=true", "/x/log")
     )
-    assert explain_unclassified(listing, Deadline(15), RELEASE) is None
-    assert explain_unclassified(watch, Deadline(15), RELEASE) is None
-    description = explain_unclassified(log, Deadline(15), RELEASE) or ""
+    assert find_unclassified(listing, Deadline(15), RELEASE) is None
+    assert find_unclassified(watch, Deadline(15), RELEASE) is None
+    description = describe(find_unclassified(log, Deadline(15), RELEASE))
     assert "does not classify this request" in description
     assert "no 429 from API Priority and Fairness" in description
     assert "(exec, attach," in description
@@ -146,9 +157,9 @@ def test_long_running_requests_are_not_classified() -> None:
 def test_watches_are_classified_from_1_22_on(name: str, *, seen: bool) -> None:
     # WithPriorityAndFairness skips every long-running request up to 1.21.
     watch = parse_request_info("GET", "/api/v1/pods?watch=true")
-    assert (explain_unclassified(watch, Deadline(15), parse_release(name)) is None) is seen
-    assert explain_unclassified(parse_request_info("GET", "/api/v1/pods"), Deadline(15), parse_release(name)) is None
-    assert "(watch, exec," in (explain_unclassified(watch, Deadline(15), parse_release(name)) or "(watch, exec,")
+    assert (find_unclassified(watch, Deadline(15), parse_release(name)) is None) is seen
+    assert find_unclassified(parse_request_info("GET", "/api/v1/pods"), Deadline(15), parse_release(name)) is None
+    assert "(watch, exec," in (describe(find_unclassified(watch, Deadline(15), parse_release(name))) or "(watch, exec,")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +232,7 @@ def test_invalid_timeout_is_answered_before_classification() -> None:
     deadline = find_deadline(url, info)
     assert deadline == Deadline(15, "bogus")
     assert 'status 400 before API Priority and Fairness: timeout "bogus"' in (
-        explain_unclassified(info, deadline, parse_release("1.36")) or ""
+        describe(find_unclassified(info, deadline, parse_release("1.36")))
     )
-    assert explain_unclassified(info, deadline, parse_release("1.20")) is None
-    assert explain_unclassified(info, Deadline(15), parse_release("1.36")) is None
+    assert find_unclassified(info, deadline, parse_release("1.20")) is None
+    assert find_unclassified(info, Deadline(15), parse_release("1.36")) is None

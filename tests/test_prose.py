@@ -1,0 +1,87 @@
+"""Prose is for people: no code takes a sentence apart, and modules that decide write none."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import apflint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(apflint.__file__).parent
+PARTS = {"removeprefix", "removesuffix", "startswith", "endswith", "partition", "rpartition"}
+"""Methods of strings that recognize or cut a part of them."""
+WORDS = re.compile(r"[A-Za-z]{2,} | [a-z]{2,}|^: $|->")
+"""Parts of sentences: words next to a space, and what separates clauses and values."""
+FORMATS = {
+    "doctor/dumps.py": "times of Go",
+    "doctor/prometheus_text.py": "the comments of metrics",
+    "graph/mermaid.py": "arrows of the flowchart that it has rendered",
+    "load/syntax_errors.py": "messages of the YAML parser, which have no other form",
+    "output/findings/summary.py": "the reason of a skipped document, which names its kind",
+}
+"""Modules that parse words of a format, and which."""
+DECIDING = (
+    *("evaluate/classify.py", "evaluate/explanation.py", "evaluate/flows.py", "evaluate/outcomes.py"),
+    "explainer.py",
+)
+"""Modules whose results are described by `apflint.output`."""
+
+
+def read(name: str) -> ast.Module:
+    return ast.parse((ROOT / name).read_text(encoding="utf-8"))
+
+
+def find_parsed_prose(tree: ast.AST) -> Iterator[str]:
+    """Yield each part of a sentence that code recognizes or cuts."""
+    for node in ast.walk(tree):
+        arguments: list[ast.expr] = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PARTS:
+            arguments = node.args
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            arguments = [node.left] if isinstance(node.left, ast.Constant) else []
+        for part in (part for argument in arguments for part in ast.walk(argument)):
+            is_period = ast.unparse(part) == "'.'" and ast.unparse(node).split("(")[0].endswith("removesuffix")
+            if (
+                isinstance(part, ast.Constant)
+                and isinstance(part.value, str)
+                and (is_period or WORDS.search(part.value))
+            ):
+                yield f"line {part.lineno}: {part.value!r}"
+
+
+def find_sentences(tree: ast.AST) -> Iterator[str]:
+    """Yield the strings with several words, except docstrings, names of cases, and mistakes of the user."""
+    ignored: set[int] = set()
+    for node in ast.walk(tree):
+        is_case = isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal"
+        is_case |= isinstance(node, ast.Call) and ast.unparse(node.func) in ("Hint", "Outcome", "UserError")
+        if is_case or isinstance(node, ast.Expr):
+            ignored.update(map(id, ast.walk(node)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in ignored:
+            words = re.findall("[A-Za-z]{2,} ", node.value)
+            yield from [f"line {node.lineno}: {node.value!r}"] if len(words) > 1 else []
+
+
+@pytest.mark.parametrize("name", sorted(str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py")))
+def test_no_code_takes_a_sentence_apart(name: str) -> None:
+    parsed = list(find_parsed_prose(read(name)))
+    assert bool(parsed) == (name in FORMATS), parsed
+
+
+@pytest.mark.parametrize("name", DECIDING)
+def test_modules_that_decide_write_no_sentences(name: str) -> None:
+    assert list(find_sentences(read(name))) == []
+
+
+def test_both_are_found() -> None:
+    code = ast.parse('"""Doc of a module."""\nx = y.removeprefix("it goes ")\nz = f"{x} is not among {y}, so it fails"')
+    assert list(find_parsed_prose(code)) == ["line 2: 'it goes '"]
+    assert [*find_sentences(code)][-2:] == ["line 3: ' is not among '", "line 3: ', so it fails'"]
