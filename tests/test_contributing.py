@@ -1,4 +1,4 @@
-"""What the page for contributors adds to apflint works: a rule, an output format, and a command."""
+"""What the page for contributors adds to apflint works: a rule, an output format, a report, and a command."""
 
 from __future__ import annotations
 
@@ -57,6 +57,36 @@ def test_rule_and_format(checkout: Path, rule: Rule) -> None:
         )
         assert [(rule_id, int(line)) for rule_id, line in found] == list(example.expected)
         assert (example.kind == "bad") == ("rule=APF610" in printed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("output_format", "expected"),
+    [
+        ("text", "PRIORITY LEVEL   NUMBER  FLOWSCHEMAS\ncatch-all             1  catch-all\n"),
+        ("markdown", "| Priority level | Number | FlowSchemas |\n|---|---:|---|\n| `catch-all` | 1 | `catch-all` |\n"),
+        ("html", '<tr><th scope="row"><code>catch-all</code></th><td class="number">1</td>'),
+    ],
+)
+def test_report(checkout: Path, output_format: str, expected: str) -> None:
+    """The line of the page that renders the report."""
+    program = f"""\
+import sys
+from apflint.cli.terminal import style
+from apflint.output.count import report_counts
+from apflint.output.report import render_report
+from apflint.sources.configuration import ConfigurationOptions, read_configuration
+
+limits = read_configuration(ConfigurationOptions(["defaults:1.36"], isolated=True)).effective.limits
+output_format, color = {output_format!r}, "never"
+{find_example("text = render_report")}
+sys.stdout.write(text)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=checkout, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert expected in done.stdout
 
 
 @pytest.mark.slow

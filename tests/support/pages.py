@@ -154,12 +154,13 @@ def to_strict_script(text: str) -> str:
 
 
 def add_examples(checkout: Path) -> None:
-    """Write the rule, the output format and the command of the page for contributors to a checkout."""
+    """Write the rule, the output format, the report and the command of the page for contributors to a checkout."""
     package = checkout / "apflint"
     (checkout / "rules" / "APF610.md").write_text(find_example("---"), encoding="utf-8")
     with (package / "checks" / "capacity.py").open("a", encoding="utf-8") as module:
         module.write("\n\n" + find_example("def many_queues"))
     (package / "output" / "findings" / "logfmt.py").write_text(find_example("`key=value` pairs"), encoding="utf-8")
+    (package / "output" / "count.py").write_text(find_example("Counts of FlowSchemas"), encoding="utf-8")
     (package / "cli" / "commands" / "count.py").write_text(find_example("`apflint count`"), encoding="utf-8")
     for file, previous, line in (
         (package / "checks" / "__init__.py", '    "APF609": ', find_example('"APF610"')),
