@@ -28,6 +28,14 @@ class Text(NamedTuple):
     plain: str
     tone: Tone = ""
     url: str = ""
+    """Address of a page, or `#` and the id of an element. Documents link only to https and to simple addresses."""
+
+    @property
+    def link(self) -> str:
+        """Return the URL if documents may link to it, or an empty string."""
+        import re  # few reports have links
+
+        return self.url if re.fullmatch(r"(?:https://[\w./#-]+|#[\w-]+)", self.url, re.ASCII) else ""
 
 
 Inline: TypeAlias = "str | Text | tuple[str | Text, ...]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from apflint.output.blocks import (
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 _LONG_CELL = 40
 """Maximum characters of a cell that is not broken into lines."""
-_LINK = re.compile(r"(?:https://[\w./#-]+|#[\w-]+)", re.ASCII)
 
 
 def render(title: str, blocks: Iterable[Block]) -> str:
@@ -150,8 +148,8 @@ def _format(text: Inline) -> str:
     if not isinstance(text, Text):
         return "".join(map(_format, text))
     shown = f"<code>{_escape(text.plain)}</code>" if text.tone == "name" else _format(text.plain)
-    if text.url and _LINK.fullmatch(text.url):
-        shown = f'<a href="{text.url}">{shown}</a>'
+    if text.url and (link := text.link):
+        shown = f'<a href="{link}">{shown}</a>'
     return f'<span class="{text.tone}">{shown}</span>' if text.tone not in ("", "name") else shown
 
 

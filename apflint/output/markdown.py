@@ -54,7 +54,7 @@ def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
             case Group():
                 yield from _render_all(block.blocks)
             case Heading():
-                remark = f" ({block.remark})" if block.remark else ""
+                remark = f" ({_format(block.remark)})" if block.remark else ""
                 yield f"{'#' * (block.level + _TOP_LEVEL)} {_format(block.text)}{remark}"
             case Prose():
                 yield from (_emphasize(sentence, block.tone) for sentence in block.sentences)
@@ -62,7 +62,7 @@ def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
                 if lines := list(_list_items(block)):
                     yield "\n".join(f"- {line}" for line in lines)
             case Command():
-                yield f"`{block.program}` {format_code(block.arguments)}"
+                yield format_code(f"{block.program} {block.arguments}")
             case Table():
                 if block.rows:
                     yield from _table(block)
@@ -131,7 +131,7 @@ def _format(text: Inline) -> str:
     if text.tone == "name":
         return format_code(text.plain)
     shown = f"**{_format(text.plain)}**" if text.tone in _STRONG else _format(text.plain)
-    return f"[{shown}]({text.url})" if text.url else shown
+    return f"[{shown}]({link})" if text.url and (link := text.link) else shown
 
 
 def _format_run(run: str | Text) -> str:

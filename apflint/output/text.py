@@ -89,7 +89,7 @@ def _render_block(block: Block, style: Style) -> str:
             return _join(_heading(block, style))
         case Command():
             arguments = style.paint(sanitize(block.arguments), "info")
-            return f"{' ' * block.indent}{block.program} {arguments}\n"
+            return f"{' ' * block.indent}{sanitize(block.program)} {arguments}\n"
         case Details():
             return "".join((_render_block(Heading(block.title), style), *_render_all(block.blocks, style)))
         case Raw():
@@ -110,10 +110,11 @@ def _paragraph(sentence: Inline, tone: Tone, style: Style) -> list[str]:
     """Return the lines of a sentence. Parts with a tone of their own keep it only on a single line."""
     if isinstance(sentence, Text):
         tone = sentence.tone or tone
-    lines = wrap(sanitize(get_plain(sentence)), style.prose_width)
+    lines = wrap(sanitize_line(get_plain(sentence)), style.prose_width)
     if isinstance(sentence, tuple) and not isinstance(sentence, Text) and len(lines) == 1:
         parts = (part if isinstance(part, Text) else Text(part) for part in sentence)
-        return ["".join(_paint(sanitize(part.plain), part.tone or tone, style) for part in parts)]
+        painted = "".join(_paint(sanitize(part.plain), part.tone or tone, style) for part in parts)
+        return [painted] if style.color else lines
     return [_paint(line, tone, style) for line in lines]
 
 
@@ -121,7 +122,9 @@ def _bullet(item: Inline, bullets: Bullets, style: Style) -> list[str]:
     marker = bullets.marker
     if not marker:
         return _paragraph(item, bullets.tone, style)
-    return hang(marker, get_plain(item), style.prose_width, len(marker) + (2 if marker.isspace() else 0))
+    if marker.isspace():
+        return hang(marker, sanitize_line(get_plain(item)), style.prose_width, len(marker) + 2)
+    return hang(marker, get_plain(item), style.prose_width, len(marker))
 
 
 def _facts(facts: Facts, style: Style) -> Iterator[str]:
@@ -132,15 +135,16 @@ def _facts(facts: Facts, style: Style) -> Iterator[str]:
     indent = facts.indent + cells
     for label, (_, text) in zip(labels, facts.pairs, strict=True):
         head = f"{' ' * facts.indent}{style.paint(label, 'dim')}{' ' * (cells - count_cells(label))}"
-        yield from hang(head, get_plain(text), style.prose_width, indent, indent)
+        plain = get_plain(text)
+        yield from hang(head, plain if label.strip() else sanitize_line(plain), style.prose_width, indent, indent)
     if facts.more:
-        yield f"{' ' * facts.indent}and {facts.more}"
+        yield f"{' ' * facts.indent}and {sanitize(facts.more)}"
 
 
 def _heading(heading: Heading, style: Style) -> Iterator[str]:
     """Yield the lines of a heading. The remark follows after two spaces, or on a line of its own if there is no room."""
     *lines, last = wrap(sanitize_line(get_plain(heading.text)), style.prose_width, 0, 2)
-    remark = f"({heading.remark})" if heading.remark else ""
+    remark = f"({sanitize(heading.remark)})" if heading.remark else ""
     room = (style.prose_width or _PIPE_WIDTH) - 2 * bool(lines)
     if remark and count_cells(last) + 2 + len(remark) > room and style.prose_width is not None:
         lines, last = [*lines, last], ""
@@ -186,10 +190,10 @@ def render_table(table: Table, style: Style) -> str:
     split into two, which both start with the first `keys` columns.
     """
     cells = [[_to_text(cell, is_first=column == 0) for column, cell in enumerate(row)] for row in table.rows]
-    titles = [sanitize(column.title).upper() for column in table.columns]
+    titles = [sanitize_line(column.title.upper()) for column in table.columns]
     layouts: list[_Layout] = [_find_layout(column) for column in table.columns]
     layouts[0] = "number" if all(row[0].plain.isdigit() for row in cells) else "key"
-    optional = [column.title.upper() for column in table.columns if column.is_optional]
+    optional = [title for title, column in zip(titles, table.columns, strict=True) if column.is_optional]
     return _render_cells(_Grid(titles, layouts, cells, table.keys, table.has_header), optional, style)
 
 
@@ -259,7 +263,7 @@ def _render_cells(grid: _Grid, optional: Sequence[str], style: Style) -> str:
 
 
 def _to_rich(cell: Text, rich_text: type[RichText]) -> RichText:
-    return rich_text(cell.plain, f"link {cell.url}" if cell.url else _RICH_STYLES[cell.tone])
+    return rich_text(cell.plain, f"link {cell.link}" if cell.url and cell.link else _RICH_STYLES[cell.tone])
 
 
 def _name_omitted(titles: Sequence[str], columns: Sequence[int], style: Style) -> str:
