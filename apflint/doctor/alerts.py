@@ -9,7 +9,7 @@ from apflint.catalogue import PAGE_URL
 from apflint.doctor import metric_names
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import CATCH_ALL
-from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
 from apflint.requests.request import parse_http
 from apflint.wording import pluralize
 

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PriorityLevelConfiguration
     from apflint.releases import Release
 
+REQUEST_TIMEOUT_SECONDS = 60.0
+"""Default value of kube-apiserver's flag `--request-timeout`, which is the longest deadline of a request."""
+WAIT_FRACTION = 4
+DEFAULT_WAIT_SECONDS = REQUEST_TIMEOUT_SECONDS / WAIT_FRACTION
+"""Maximum time in a queue for a request without `timeout`, if `--request-timeout` has its default value."""
 MIN_TARGET = 0.001
 """Smallest target in seats that `allocate` uses for a level (`MinTarget`)."""
 _TOLERANCE = 1e-7

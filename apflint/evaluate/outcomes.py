@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS, REQUEST_TIMEOUT_SECONDS, WAIT_FRACTION
 from apflint.evaluate.requestinfo import is_long_running, is_seen_by_apf, parse_query
 from apflint.record import NamedTuple
 
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.releases import Release
 
-REQUEST_TIMEOUT_SECONDS = 60.0
-"""Default value of kube-apiserver's flag `--request-timeout`, which is the longest deadline of a request."""
-WAIT_FRACTION = 4
-DEFAULT_WAIT_SECONDS = REQUEST_TIMEOUT_SECONDS / WAIT_FRACTION
-"""Maximum time in a queue for a request without `timeout`, if `--request-timeout` has its default value."""
 _UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 _DURATION = re.compile(rf"[+-]?(?:0|(?:{_PART})+)", re.ASCII)

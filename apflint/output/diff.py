@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.builtin import AUTOUPDATE
 from apflint.diff.requests import has_flows
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
-from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
 from apflint.output.blocks import (
     DOCUMENTS,
     TEXT,

@@ -8,7 +8,8 @@ from apflint import builtin
 from apflint.evaluate.configuration import matching_order
 from apflint.evaluate.explanation import Skipped, Verdict
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
-from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS, list_outcomes
+from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.outcomes import list_outcomes
 from apflint.evaluate.requestinfo import is_long_running
 from apflint.evaluate.resources import get_resource, is_served_by_kubernetes, is_stored
 from apflint.evaluate.seats import MINIMUM_SEATS, ListOptions, bound_seats, is_watch_list

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits

@@ -25,7 +25,6 @@ from apflint.output.blocks import (
 )
 from apflint.output.console import count_cells, hang, render_prose, wrap
 from apflint.output.sanitize import sanitize, sanitize_line
-from apflint.record import NamedTuple
 from apflint.wording import join_words
 
 if TYPE_CHECKING:
@@ -194,22 +193,7 @@ def render_table(table: Table, style: Style) -> str:
     layouts: list[_Layout] = [_find_layout(column) for column in table.columns]
     layouts[0] = "number" if all(row[0].plain.isdigit() for row in cells) else "key"
     optional = [title for title, column in zip(titles, table.columns, strict=True) if column.is_optional]
-    return _render_cells(_Grid(titles, layouts, cells, table.keys, table.has_header), optional, style)
-
-
-class _Grid(NamedTuple):
-    """The sanitized content of a table."""
-
-    titles: Sequence[str]
-    layouts: Sequence[_Layout]
-    rows: Sequence[Sequence[Text]]
-    keys: int
-    has_header: bool
-
-    def select(self, columns: Sequence[int]) -> _Grid:
-        """Return a grid with these columns."""
-        titles, layouts = [self.titles[column] for column in columns], [self.layouts[column] for column in columns]
-        return _Grid(titles, layouts, [[row[column] for column in columns] for row in self.rows], self.keys, True)
+    return _render_cells(titles, layouts, cells, optional, table, style)
 
 
 def _find_layout(column: Column) -> _Layout:
@@ -219,10 +203,18 @@ def _find_layout(column: Column) -> _Layout:
     return "text" if column.title else "key"
 
 
-def _render_cells(grid: _Grid, optional: Sequence[str], style: Style) -> str:
-    if style.width is None and not style.color and not style.hyperlinks and grid.rows:
-        lines = [*([grid.titles] if grid.has_header else ()), *([cell.plain for cell in row] for row in grid.rows)]
-        if (table_for_pipe := _lay_out(lines, grid.layouts)) is not None:
+def _render_cells(
+    titles: Sequence[str],
+    layouts: Sequence[_Layout],
+    rows: Sequence[Sequence[Text]],
+    optional: Sequence[str],
+    table: Table,
+    style: Style,
+) -> str:
+    """Render sanitized titles and cells, which may be those of some columns of the table."""
+    if style.width is None and not style.color and not style.hyperlinks and rows:
+        lines = [*([titles] if table.has_header else ()), *([cell.plain for cell in row] for row in rows)]
+        if (table_for_pipe := _lay_out(lines, layouts)) is not None:
             return table_for_pipe
     from rich.cells import cell_len
     from rich.table import Table as RichTable
@@ -233,33 +225,43 @@ def _render_cells(grid: _Grid, optional: Sequence[str], style: Style) -> str:
         *((False, (), _WIDTHS), (True, (), _WIDTHS)),
         *((True, optional, _WIDTHS), (True, optional, _MIN_WIDTHS)),
     ):
-        table = RichTable(
-            box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold", show_header=grid.has_header
+        drawn = RichTable(
+            box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold", show_header=table.has_header
         )
         needed = -_GAP
-        columns = [index for index, title in enumerate(grid.titles) if title not in without]
+        columns = [index for index, title in enumerate(titles) if title not in without]
         for index in columns:
-            layout, title = grid.layouts[index], grid.titles[index]
+            layout, title = layouts[index], titles[index]
             heading = title.replace(" ", "\n") if break_titles and (index or layout == "number") else title
-            lengths = [cell_len(row[index].plain) for row in grid.rows] + [
-                len(line) * grid.has_header for line in heading.split("\n")
+            lengths = [cell_len(row[index].plain) for row in rows] + [
+                len(line) * table.has_header for line in heading.split("\n")
             ]
             width = min(max(lengths), widths.get(layout, _PIPE_WIDTH))
             justify: JustifyMethod = "right" if layout == "number" else "left"
-            table.add_column(heading, justify=justify, min_width=width, no_wrap=layout not in widths, overflow="fold")
+            drawn.add_column(heading, justify=justify, min_width=width, no_wrap=layout not in widths, overflow="fold")
             needed += width + _GAP
         if needed <= console.width:
             break
     else:
-        if grid.has_header and len(columns) > grid.keys + 1:
-            middle = (len(columns) + grid.keys + 1) // 2
-            halves = columns[:middle], columns[: grid.keys] + columns[middle:]
-            tables = "\n".join(_render_cells(grid.select(half), (), style) for half in halves)
-            return tables + _name_omitted(grid.titles, columns, style)
-    for row in grid.rows:
-        table.add_row(*(_to_rich(row[index], RichText) for index in columns))
+        if table.has_header and len(columns) > table.keys + 1:
+            middle = (len(columns) + table.keys + 1) // 2
+            halves = columns[:middle], columns[: table.keys] + columns[middle:]
+            tables = "\n".join(
+                _render_cells(*_select(half, titles, layouts, rows), (), table, style) for half in halves
+            )
+            return tables + _name_omitted(titles, columns, style)
+    for row in rows:
+        drawn.add_row(*(_to_rich(row[index], RichText) for index in columns))
     console.width = max(console.width, needed)
-    return capture(console, table) + _name_omitted(grid.titles, columns, style)
+    return capture(console, drawn) + _name_omitted(titles, columns, style)
+
+
+def _select(
+    columns: Sequence[int], titles: Sequence[str], layouts: Sequence[_Layout], rows: Sequence[Sequence[Text]]
+) -> tuple[Sequence[str], Sequence[_Layout], Sequence[Sequence[Text]]]:
+    """Return the titles, layouts and rows of some columns."""
+    selected = [titles[column] for column in columns], [layouts[column] for column in columns]
+    return *selected, [[row[column] for column in columns] for row in rows]
 
 
 def _to_rich(cell: Text, rich_text: type[RichText]) -> RichText:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint.evaluate.flows import BY_NAMESPACE
-from apflint.evaluate.outcomes import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.seats import Seats
 from apflint.evaluate.shards import flow_hash
 from apflint.record import NamedTuple
