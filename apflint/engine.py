@@ -25,7 +25,6 @@ from apflint.workspace import build_workspace
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 
-    from apflint.effective import Renaming
     from apflint.finding import Problem
     from apflint.load import Loaded
     from apflint.load.document import Document
@@ -52,8 +51,6 @@ class Options(NamedTuple):
     """Maximum number of findings to report for a rule, file and severity. Further findings are only counted."""
     covered: bool = False
     """Whether to include covered findings. A covered finding repeats another finding of its rule, but has its own fix."""
-    find_renamings: Callable[[], tuple[Renaming, ...]] = tuple
-    """Function that returns `Assumptions.renamings`. It is called after all inputs are read, because these contain the kustomizations."""
 
 
 def check(
@@ -62,12 +59,15 @@ def check(
     context: Iterable[tuple[str, bytes]] = (),
 ) -> Report:
     """Check inputs as one configuration. An input is a pair of name and bytes. Report no findings in the inputs of `context`."""
-    loaded = load_inputs(inputs, helm=options.helm)
+    return check_loaded(load_inputs(inputs, helm=options.helm), load_inputs(context), options)
+
+
+def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: Options) -> Report:
+    """Check loaded files as one configuration. Report no findings in the files of `context`."""
 
     def find() -> Found:  # frees the configuration before the report takes memory for positions
-        workspace = build_workspace(loaded, options.kubernetes, load_inputs(context))
-        renamings = options.find_renamings() or options.assumptions.renamings
-        return find_problems(Effective(workspace, options.assumptions._replace(renamings=renamings)), options)
+        workspace = build_workspace(loaded, options.kubernetes, context)
+        return find_problems(Effective(workspace, options.assumptions), options)
 
     return build_report(loaded, find(), options, options.kubernetes.name)
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 ROOT = Path(apflint.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("__main__", "cli", "lsp"),
-    ("baseline", "diff", "edit", "graph", "output", "policy", "replay", "settings", "simulate", "sources"),
+    ("__main__", "cli", "lsp", "run"),
+    ("baseline", "checking", "diff", "edit", "graph", "output", "policy", "replay", "settings", "simulate", "sources"),
     ("clusters", "doctor", "engine", "explainer"),
     ("checks", "fixes", "rule_selection", "suppressions"),
     ("effective",),

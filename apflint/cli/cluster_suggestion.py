@@ -34,7 +34,9 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
     """
     root = find_git_root(os.getcwd()) or os.getcwd()
     file = settings.path or os.path.join(os.path.relpath(root), "apflint.toml").removeprefix("./")
-    layout = read_layout(root, settings.exclude, lambda found, reason: print_note(f"{found.name}: {reason}"))
+    layout, errors = read_layout(root, settings.exclude)
+    for error in errors:
+        print_note(error.message)
     suggestion = _relate(suggest_clusters(layout), root, os.path.dirname(os.path.abspath(file)))
     if len(suggestion.clusters) > MAX_CLUSTERS:
         raise UserError(

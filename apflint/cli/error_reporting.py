@@ -74,9 +74,14 @@ def print_error(message: str) -> ExitCode:
 
 def print_note(message: str) -> None:
     """Print a sanitized message as one line on standard error, after the prefix `apflint:`."""
+    sys.stderr.write(format_note(message))
+
+
+def format_note(message: str) -> str:
+    """Return the line that `print_note` prints."""
     from apflint.output.sanitize import sanitize
 
-    sys.stderr.write(f"apflint: {sanitize(message)}\n")
+    return f"apflint: {sanitize(message)}\n"
 
 
 def _report_os_error(error: OSError) -> ExitCode:

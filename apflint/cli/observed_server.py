@@ -9,8 +9,8 @@ from apflint.errors import UserError
 if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
     from apflint.explainer import Explanation
-    from apflint.sources.configuration import ConfigurationOptions
     from apflint.sources.kubectl import KubectlOptions
+    from apflint.sources.request import Request
 
 
 class ObservedServers(NamedTuple):
@@ -59,8 +59,8 @@ def read_observed_servers(files: tuple[str, ...], kubectl: KubectlOptions | None
     return ObservedServers(tuple(compute_state(server) for server in group_servers(parts)))
 
 
-def use_seats_of_server(options: ConfigurationOptions, observed: ObservedServers | None) -> ConfigurationOptions:
-    """Return the options with the seats that the servers have, unless --server-concurrency is given."""
-    if observed is None or options.server_concurrency is not None:
-        return options
-    return options._replace(server_concurrency=observed.server_concurrency)
+def use_seats_of_server(request: Request, observed: ObservedServers | None) -> Request:
+    """Return the request with the seats that the servers have, unless --server-concurrency is given."""
+    if observed is None or request.server_concurrency is not None:
+        return request
+    return request.assume(server_concurrency=observed.server_concurrency)

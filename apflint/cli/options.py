@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
     from apflint.cli.definitions import ParameterSettings
     from apflint.rule_selection import RuleSelector
-    from apflint.settings.clusters import ClusterSelection
     from apflint.settings.model import Settings
-    from apflint.sources.configuration import ConfigurationOptions
     from apflint.sources.kubectl import KubectlOptions
+    from apflint.sources.request import Request
 
 CLUSTER = "Cluster"
 FIXES = "Fixes"
@@ -96,27 +95,9 @@ def parse_selectors(values: Iterable[str]) -> tuple[RuleSelector, ...]:
     return tuple(parse_selector(word) for word in words if word)
 
 
-def join_paths(*paths: list[str] | None, clusters: ClusterSelection | None = None) -> tuple[str, ...]:
-    """Return the paths of the arguments and of the options -f.
-
-    If no path is given, return the paths of the selected clusters, or the current directory if no cluster is selected.
-    """
-    return chain_paths(*paths) or (clusters.paths if clusters is not None else ()) or (".",)
-
-
 def chain_paths(*paths: list[str] | None) -> tuple[str, ...]:
     """Return the paths of the arguments and of the options -f."""
     return tuple(chain(*filter(None, paths)))
-
-
-def select_clusters(settings: Settings, names: Iterable[str] | None) -> ClusterSelection | None:
-    """Return the clusters of --cluster, or all clusters. Return None if there are none.
-
-    Raises UserError for an unknown name.
-    """
-    from apflint.settings.clusters import select_clusters
-
-    return select_clusters(settings, names or ())
 
 
 def join_settings(config: str | None, isolated: bool, **options: object) -> Settings:
@@ -290,25 +271,27 @@ class SourceOptions(NamedTuple):
     config: Config = None
     isolated: Isolated = False
 
-    def select(self, paths: list[str] | None = None, compared: str | None = None) -> ConfigurationOptions:
-        """Return what the options and `paths` name. Raises UserError for options that contradict each other.
+    def select(self, paths: list[str] | None = None, compared: str | None = None) -> Request:
+        """Return a request for what the options and `paths` name. Raises UserError for options that contradict each other.
 
         `compared` is the other side of a comparison. --kubeconfig and --kube-context also describe its running cluster.
         """
-        from apflint.sources.configuration import ConfigurationOptions
+        from apflint.sources.request import create_request
         from apflint.sources.words import LIVE
 
         reject_combinations({"--live": self.live, "--kustomize": self.kustomize}, {"--cluster": self.cluster})
         clusters = [self.cluster] if self.cluster is not None else None
         words = list_words(paths, self.filename, kustomize=self.kustomize, clusters=clusters, live=self.live)
-        return ConfigurationOptions(
+        return create_request(
             words,
             self.kubernetes,
             self.server_concurrency,
-            not self.no_defaults,
-            self.config,
-            self.isolated,
-            parse_kubectl(LIVE in (*words, compared), self.kubeconfig, self.kube_context, no_defaults=self.no_defaults),
+            config=self.config,
+            isolated=self.isolated,
+            defaults=not self.no_defaults,
+            kubectl=parse_kubectl(
+                LIVE in (*words, compared), self.kubeconfig, self.kube_context, no_defaults=self.no_defaults
+            ),
             may_render=may_render(self.render),
         )
 
@@ -327,14 +310,14 @@ def list_words(
     )
 
 
-def reject_other_sources(command: str, *paths: list[str] | None) -> None:
-    """Raise UserError if an argument names something other than files, which `command` cannot edit."""
+def reject_other_sources(command: str, words: tuple[str, ...]) -> None:
+    """Raise UserError if a word names something other than files or a cluster, which `command` cannot edit."""
     from apflint.sources.words import BUILT_IN_PREFIX, LIVE, parse_words
 
-    words = parse_words(list_words(*paths))
-    others = (*words.revisions, *words.kustomizations, *([LIVE] if words.is_live else ()))
-    if words.release is not None:
-        others = (*others, BUILT_IN_PREFIX + words.release.name)
+    parsed = parse_words(words)
+    others = (*parsed.revisions, *parsed.built, *([LIVE] if parsed.is_live else ()))
+    if parsed.release is not None:
+        others = (*others, BUILT_IN_PREFIX + parsed.release.name)
     if others:
         raise UserError(f"{others[0]}: {command} edits files. Name the files from which this is read")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import Report
     from apflint.output.console import Style
-    from apflint.sources.files import Selection
+    from apflint.sources.request import Request
 
 JOB_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 MAX_JOB_SUMMARY_BYTES = 1 << 20
@@ -52,16 +52,14 @@ def parse_report_file(text: str) -> ReportFile:
     return ReportFile(name, file)
 
 
-def check_report_files(report_files: Sequence[ReportFile], selection: Selection) -> None:
+def check_report_files(report_files: Sequence[ReportFile], request: Request) -> None:
     """Raise UserError if two reports have the same file, or if a report would replace an input of this run.
 
     A report may replace a file in an input directory if that file is an earlier report in JSON.
     """
     real_paths = [_real_path(report_file.file) for report_file in report_files]
-    inputs = {
-        _real_path(path) for path in (*selection.paths, *selection.context, selection.baseline) if path is not None
-    }
-    excluded = PathMatcher(selection.exclude)
+    inputs = {_real_path(path) for path in (*request.paths, *request.context, request.baseline) if path is not None}
+    excluded = PathMatcher(request.settings.exclude)
     for number, (report_file, real) in enumerate(zip(report_files, real_paths, strict=True)):
         if real in real_paths[:number]:
             raise UserError(f'--report: "{report_file.file}" is named twice. Each report needs its own file.')
@@ -90,7 +88,7 @@ def _is_earlier_report(path: str) -> bool:
     return isinstance(data, bytes) and not load(path, data).documents
 
 
-def write_report_files(report: Report, report_files: Sequence[ReportFile], style: Style) -> list[str]:
+def write_report_files(report: Report, report_files: Sequence[ReportFile], style: Style) -> tuple[str, ...]:
     """Write the report files. Return a message for each file that could not be written."""
     errors = []
     for report_file in report_files:
@@ -99,10 +97,10 @@ def write_report_files(report: Report, report_files: Sequence[ReportFile], style
             write_atomically(report_file.file, text.encode("utf-8", "backslashreplace"))
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             errors.append(_describe("report", report_file.file, error))
-    return errors
+    return tuple(errors)
 
 
-def append_job_summary(report: Report) -> list[str]:
+def append_job_summary(report: Report) -> tuple[str, ...]:
     """Append the report in Markdown to the job summary, if there is a job summary. Return a message if writing fails.
 
     An empty line separates the report from earlier output in the summary. If the summary has too little room left,
@@ -110,7 +108,7 @@ def append_job_summary(report: Report) -> list[str]:
     """
     path = os.environ.get(JOB_SUMMARY_VARIABLE)
     if not path:
-        return []
+        return ()
     from apflint.output.findings.markdown import render_within
 
     try:
@@ -121,10 +119,10 @@ def append_job_summary(report: Report) -> list[str]:
             text = render_within(report, MAX_JOB_SUMMARY_BYTES - size - len(gap))
             file.write(f"{gap}{text}".encode("utf-8", "backslashreplace") if text else b"")
     except (OSError, ValueError) as error:
-        return [_describe("job summary", path, error)]
+        return (_describe("job summary", path, error),)
     if not text:
         print_note("the job summary has no room left, so it does not contain the findings")
-    return []
+    return ()
 
 
 def _describe(what: str, path: str, error: OSError | ValueError) -> str:

@@ -21,16 +21,14 @@ from apflint.load.source import Source
 from apflint.lsp.convert import is_untitled, path_from_uri, uri_from_path
 from apflint.lsp.diagnostics import create_diagnostic
 from apflint.releases import NEWEST
-from apflint.settings.clusters import ClusterSelection
 from apflint.settings.model import Settings
 from apflint.settings.patterns import PathMatcher
 from apflint.settings.resolution import resolve_settings
 from apflint.settings.values import is_below
-from apflint.sources.clusters import read_cluster_inputs
-from apflint.sources.discovery import discover_files
-from apflint.sources.files import Selection, read_files
+from apflint.sources.inputs import read_inputs
 from apflint.sources.patches import Patches
-from apflint.sources.renamings import RenamingFinder
+from apflint.sources.renamings import find_renamings
+from apflint.sources.request import Configuration, Inputs, Request
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import Finding, Report
     from apflint.lsp.convert import Encoding
-    from apflint.sources.discovery import FoundFile, InputFile
+    from apflint.sources.discovery import FoundFile
 
 
 class DirectoryResult(NamedTuple):
@@ -209,12 +207,10 @@ class DirectoryChecker:
         self._only_open = only_open
         self._settings: Settings | None = None
         self._options = Options()
-        self._files: dict[str, tuple[str, bytes]] = {}
-        """Name and content of each file. Keys are real paths, and names are file names as findings show them."""
-        self._context: dict[str, tuple[str, bytes]] = {}
+        self._inputs = Inputs(Request(), ())
+        self._names: dict[str, str] = {}
+        """Name of each file by real path."""
         self._patches = Patches()
-        self._clusters: _ClusterFiles | None = None
-        """The files of the clusters in the settings, or None if there are none."""
         self._loaded: dict[str, tuple[str | bytes, Loaded]] = {}
         """Content and parsed content of each file or document. Keys are file names as findings show them."""
 
@@ -227,46 +223,64 @@ class DirectoryChecker:
         os.chdir(self.directory)
         if reread or self._settings is None:
             self._settings = self._read_directory(texts)
-        if self._clusters is not None:
-            return self._check_clusters(self._clusters, self._settings, texts, untitled)
+        contents: dict[str, str | bytes] = {
+            name: file.data for name, file in self._inputs.files.items() if file.may_hold_apf
+        }
+        configurations = self._inputs.configurations
         exclude = PathMatcher(self._settings.exclude)
-        inputs: dict[str, tuple[str, str | bytes]] = {**self._files}
         for path, text in texts.items():
-            name = self._files[path][0] if path in self._files else os.path.relpath(path)
-            if path not in self._context and not exclude.matches_or_parent(name):
-                inputs[path] = name, "" if path in self._patches else text
-        previous, self._loaded = self._loaded, {}
-        context = [self._load(name, texts.get(path, data), previous) for path, (name, data) in self._context.items()]
-        in_order = sorted(inputs.values(), key=lambda item: item[0].split(os.sep))
-        loaded = [self._load(name, content, previous) for name, content in in_order]
-        results = [_analyze(self.directory, self._options, loaded, context)]
-        for uri, text in untitled.items():
-            part = self._load(uri, text, previous)
-            results.append(_analyze(self.directory, self._options, [part], [*loaded, *context]))
-        return results
-
-    def _check_clusters(
-        self, files: _ClusterFiles, settings: Settings, texts: Mapping[str, str], untitled: Mapping[str, str]
-    ) -> list[DirectoryResult]:
-        """Check the files in each cluster that contains them, and each untitled document, which belongs to no cluster."""
-        exclude = PathMatcher(settings.exclude)
-        contents: dict[str, str | bytes] = {**files.contents}
-        clusters, reported = files.clusters, files.reported
-        for path, text in texts.items():
-            name = files.names.get(path)
+            name = self._names.get(path)
             if name is None and not exclude.matches_or_parent(new := os.path.relpath(path)):
                 name = new
-                clusters = _add_new_file(clusters, settings, path, name)
-                reported = (*reported, name)
+                configurations = _add_new_file(configurations, self._settings, path, name)
             if name is not None:
                 contents[name] = "" if path in self._patches else text
         previous, self._loaded = self._loaded, {}
-        parts = {name: [self._load(name, content, previous)] for name, content in contents.items()}
-        report = check_clusters(parts, clusters, self._options, reported)
+        parts = {name: self._load(name, content, previous) for name, content in contents.items()}
+        if not self._settings.cluster:
+            results = [self._check_one(parts, configurations[0])]
+        else:
+            results = self._check_clusters(parts, configurations)
+        # An untitled document belongs to no cluster.
+        rest = [
+            parts[name]
+            for configuration in configurations
+            if not configuration.name
+            for name in (*sorted(configuration.members, key=_by_directory), *configuration.context)
+            if name in parts
+        ]
+        for uri, text in untitled.items():
+            results.append(_analyze(self.directory, self._options, [self._load(uri, text, previous)], rest))
+        return results or [_analyze(self.directory, self._options, [], [])]
+
+    def _check_one(self, parts: Mapping[str, Loaded], configuration: Configuration) -> DirectoryResult:
+        """Check a directory whose settings define no clusters."""
+        members = [parts[name] for name in sorted(configuration.members, key=_by_directory) if name in parts]
+        context = [parts[name] for name in configuration.context if name in parts]
+        return _analyze(self.directory, self._options, members, context)
+
+    def _check_clusters(
+        self, parts: Mapping[str, Loaded], configurations: Sequence[Configuration]
+    ) -> list[DirectoryResult]:
+        """Check the files in each cluster that contains them."""
+        loaded = {name: [part] for name, part in parts.items()}
+        clusters = [
+            Cluster(
+                configuration.name,
+                tuple(name for name in configuration.members if name in parts),
+                tuple(name for name in configuration.context if name in parts),
+                configuration.kubernetes,
+                configuration.assumptions,
+            )
+            for configuration in configurations
+        ]
+        files = self._inputs.files
+        reported = {name for name in parts if name not in files or name in self._inputs.reported}
+        report = check_clusters(loaded, clusters, self._options, reported)
 
         def check_again(part: Loaded) -> Report:
             name = part.source.name
-            return check_clusters({**parts, name: [part]}, clusters, self._options, [name])
+            return check_clusters({**loaded, name: [part]}, clusters, self._options, [name])
 
         results: list[DirectoryResult] = []
         remaining = set(reported)
@@ -274,46 +288,20 @@ class DirectoryChecker:
             own, remaining = remaining.intersection(cluster.members), remaining.difference(cluster.members)
             if not own:
                 continue
-            members, context = (
-                [part for name in names for part in parts[name]] for names in (cluster.members, cluster.context)
-            )
+            members, context = ([parts[name] for name in names] for names in (cluster.members, cluster.context))
             effective = Effective(build_workspace(members, cluster.kubernetes, context), cluster.assumptions)
             shown = report._replace(
                 findings=tuple(finding for finding in report.findings if finding.file in own),
                 sources={name: source for name, source in report.sources.items() if name in own},
             )
-            all_texts = [part for group in parts.values() for part in group]
-            results.append(DirectoryResult(self.directory, all_texts, effective, shown, check_again))
-        rest = [
-            parts[name][0] for cluster in clusters if not cluster.name for name in (*cluster.members, *cluster.context)
-        ]
-        for uri, text in untitled.items():
-            results.append(_analyze(self.directory, self._options, [self._load(uri, text, previous)], rest))
-        return results or [_analyze(self.directory, self._options, [], [])]
-
-    def _read_clusters(self, settings: Settings, texts: Iterable[str]) -> _ClusterFiles:
-        """Read the files of the directory, or the open files, and the other files of the clusters that contain them."""
-        paths = tuple(filter(os.path.isfile, texts)) if self._only_open else (".",)
-        inputs = read_cluster_inputs(
-            Selection(tuple(map(os.path.relpath, paths)), settings.exclude),
-            ClusterSelection(settings),
-            self.notes,
-            [],
-            self._limit,
-            is_strict=False,
-            renders=False,  # editors start no programs
-        )
-        return _ClusterFiles(
-            inputs.clusters,
-            inputs.reported,
-            {name: file.content[1] for name, file in inputs.files.items()},
-            {os.path.realpath(file.path): name for name, file in inputs.files.items()},
-        )
+            results.append(DirectoryResult(self.directory, [*parts.values()], effective, shown, check_again))
+        return results
 
     def _read_directory(self, texts: Iterable[str]) -> Settings:
         """Read the settings and the files. Invalid settings are reported in `notes`, and the last valid settings are used.
 
-        `texts` are the real paths of open files.
+        `texts` are the real paths of open files. Of a directory with clusters, also the other files of the clusters that
+        contain them are read.
         """
         self.notes = []
         settings = self._settings or Settings()
@@ -324,30 +312,17 @@ class DirectoryChecker:
             problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
             self.notes.append(f"the settings are not used: {problem}")
         self._patches = Patches()
-        self._clusters = self._read_clusters(settings, texts) if settings.cluster else None
-        if self._clusters is not None:
-            return settings
-        self._context = self._read_files(settings.context, settings)
-        renamings = RenamingFinder()
-        files = {} if self._only_open else self._read_files((".",), settings, renamings.track)
-        assumptions = self._options.assumptions._replace(renamings=renamings.find())
+        words: tuple[str, ...] = (".",)
+        if self._only_open:
+            opened = filter(os.path.isfile, texts) if settings.cluster else ()
+            words = tuple(os.path.join(".", os.path.relpath(path)) for path in opened)
+        inputs = read_inputs(Request(words, settings, "edit", uses_project=False), self._limit)
+        self.notes += (*(error.message for error in inputs.errors), *inputs.notes)
+        self._inputs = inputs
+        self._names = {os.path.realpath(file.path): name for name, file in inputs.files.items()}
+        assumptions = self._options.assumptions._replace(renamings=find_renamings(inputs))
         self._options = self._options._replace(assumptions=assumptions)
-        self._files = {path: file for path, file in files.items() if path not in self._context}
         return settings
-
-    def _read_files(
-        self,
-        paths: Iterable[str],
-        settings: Settings,
-        track: Callable[[Iterable[InputFile]], Iterable[InputFile]] = iter,
-    ) -> dict[str, tuple[str, bytes]]:
-        """Read at most `MAX_WORKSPACE_FILES` files in `paths`. Return those that may contain APF objects, by real path.
-
-        `track` iterates over all files that were read.
-        """
-        found = self._limit(discover_files(paths, settings.exclude))
-        files = read_files(found, lambda file, reason: self.notes.append(f"{file.name}: {reason}"), [])
-        return {os.path.realpath(file.path): file.content for file in track(files) if file.may_hold_apf}
 
     def _limit(self, found: Iterable[FoundFile]) -> list[FoundFile]:
         """Return the first `MAX_WORKSPACE_FILES` files, and report in `notes` if there are more."""
@@ -379,26 +354,23 @@ def _analyze(directory: str, options: Options, loaded: Sequence[Loaded], context
     return DirectoryResult(directory, texts, effective, report, check_again)
 
 
-class _ClusterFiles(NamedTuple):
-    """The files of a directory whose settings define clusters. Files of these clusters may be outside the directory."""
-
-    clusters: tuple[Cluster, ...]
-    reported: tuple[str, ...]
-    """Names of the files to report on."""
-    contents: Mapping[str, bytes]
-    """Content of each file by name."""
-    names: Mapping[str, str]
-    """Name of each file by real path."""
+def _by_directory(name: str) -> list[str]:
+    """Return the key of the order in which files of a directory are read."""
+    return name.split(os.sep)
 
 
-def _add_new_file(clusters: tuple[Cluster, ...], settings: Settings, path: str, name: str) -> tuple[Cluster, ...]:
-    """Return the clusters with a document that is not saved yet. It belongs to the clusters whose directories contain it."""
+def _add_new_file(
+    configurations: tuple[Configuration, ...], settings: Settings, path: str, name: str
+) -> tuple[Configuration, ...]:
+    """Return the configurations with a document that is not saved yet. It belongs to the clusters whose directories contain it."""
     containing = {
         cluster.name for cluster in settings.cluster if is_below(path, map(os.path.realpath, cluster.paths))
     } or {""}
-    if "" in containing and all(cluster.name for cluster in clusters):
-        clusters = (*clusters, Cluster("", (), (), settings.kubernetes))
+    if "" in containing and all(configuration.name for configuration in configurations):
+        configurations = (*configurations, Configuration("", settings, ()))
     return tuple(
-        cluster._replace(members=(*cluster.members, name)) if cluster.name in containing else cluster
-        for cluster in clusters
+        configuration._replace(members=(*configuration.members, name))
+        if configuration.name in containing
+        else configuration
+        for configuration in configurations
     )

@@ -10,7 +10,7 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apflint.sources.configuration import Configuration
+    from apflint.sources.configuration import EffectiveConfiguration
 
 
 class Sides(NamedTuple):
@@ -27,7 +27,7 @@ class Sides(NamedTuple):
         return f"{self.old_description} -> {self.new_description}"
 
 
-def name_sides(old: Configuration, new: Configuration) -> Sides:
+def name_sides(old: EffectiveConfiguration, new: EffectiveConfiguration) -> Sides:
     """Return the names and descriptions of two configurations."""
     return Sides(old.name, new.name, old.description, new.description)
 

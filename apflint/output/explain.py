@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from apflint.output.blocks import Block, Tone
     from apflint.output.console import Style
     from apflint.requests.request import Request
-    from apflint.sources.configuration import Configuration
+    from apflint.sources.configuration import EffectiveConfiguration
 
 _LABEL_CELLS = 9
 _LIMITS = ("nominal", "min", "max", "attainable", "shares", "maxSeats", "maxListSeats", "maxMutatingSeats")
@@ -215,7 +215,7 @@ def report_explanation(explanation: Explanation, style: Style, now: str = "") ->
     yield Group(_report_tried(explanation, style))
 
 
-def clusters_json(explanations: Sequence[tuple[Configuration, Explanation]]) -> dict[str, object]:
+def clusters_json(explanations: Sequence[tuple[EffectiveConfiguration, Explanation]]) -> dict[str, object]:
     """Return the object that `explain --format json` prints for several clusters."""
     clusters = [
         {"cluster": configuration.cluster}
@@ -226,7 +226,7 @@ def clusters_json(explanations: Sequence[tuple[Configuration, Explanation]]) -> 
     return {"schema": SCHEMA, "configuration": f"clusters {description}", "clusters": clusters}
 
 
-def report_clusters(explanations: Sequence[tuple[Configuration, Explanation]]) -> Iterator[Block]:
+def report_clusters(explanations: Sequence[tuple[EffectiveConfiguration, Explanation]]) -> Iterator[Block]:
     """Yield the answers of several clusters for one request as a table. There is at least one cluster."""
     rows: list[tuple[str | Text, ...]] = []
     remarks: list[str] = []

@@ -28,7 +28,7 @@ from apflint.proofs.witness import Witness
 from apflint.record import NamedTuple
 from apflint.releases import NEWEST
 from apflint.settings.clusters import MAX_NAMED_CLUSTERS
-from apflint.sources.configuration import list_clusters, read_configuration, read_configurations
+from apflint.sources.configuration import read_configuration
 from apflint.sources.discovery import discover_files
 from apflint.sources.reading import Unreadable, read_file
 from apflint.sources.words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.policy.expectation import Expectation, Reachability, Suite
     from apflint.settings.patterns import Patterns
-    from apflint.sources.configuration import Configuration as ReadConfiguration
-    from apflint.sources.configuration import ConfigurationOptions
+    from apflint.sources.configuration import EffectiveConfiguration
     from apflint.sources.kubectl import KubectlOptions
+    from apflint.sources.request import Request
 
 _MIN_BATCH_VALUES = 128
 """Minimum number of values (see `_count_values`) in a batch. The built-in objects have about as many values."""
@@ -152,14 +152,14 @@ def find_suites(path: str, exclude: Patterns) -> tuple[str, ...]:
     return tuple(name for name, data in files if isinstance(data, bytes) and _TESTS_KEY.search(data)) or (path,)
 
 
-def run_suite_file(path: str, options: ConfigurationOptions, warn: Callable[[str], object]) -> tuple[FileResult, ...]:
+def run_suite_file(path: str, request: Request, warn: Callable[[str], object]) -> tuple[FileResult, ...]:
     """Run the suite in a file. Return a result for each cluster of the settings that the suite names, otherwise one.
 
-    The suite tests the configuration that the words of `options` name. Without words, it tests the clusters or the
+    The suite tests the configuration that the words of `request` name. Without words, it tests the clusters or the
     manifests that it names. If the words name a running cluster, the suite's manifests and release do not matter.
 
     Errors in the file are returned as mistakes, so that the caller can run other suites. Raises UserError if the
-    configuration of `options` cannot be read.
+    configuration of `request` cannot be read.
     """
     if path != "-" and os.path.isdir(path):
         return (_untested(path, None, f"{path}: no YAML or JSON file in this directory has the key `tests`"),)
@@ -171,22 +171,19 @@ def run_suite_file(path: str, options: ConfigurationOptions, warn: Callable[[str
     suite = reading.suite
     if suite is None:
         return (FileResult(file.name, reading.source, mistakes=reading.mistakes),)
-    is_live = LIVE in options.words
-    if options.kubernetes is None and suite.release is not None and not is_live:
-        options = options._replace(kubernetes=suite.release)
-    if options.server_concurrency is None:
-        options = options._replace(server_concurrency=suite.server_concurrency)
-    if suite.clusters and all(word.startswith(CLUSTER_PREFIX) for word in options.words):
-        return tuple(_run_in_clusters(suite, options, warn))
-    return (_run_suite(suite, options, warn),)
+    if request.kubernetes is None and LIVE not in request.words:
+        request = request.assume(suite.release)
+    if request.server_concurrency is None:
+        request = request.assume(server_concurrency=suite.server_concurrency)
+    if suite.clusters and all(word.startswith(CLUSTER_PREFIX) for word in request.words):
+        return tuple(_run_in_clusters(suite, request, warn))
+    return (_run_suite(suite, request, warn),)
 
 
-def _run_in_clusters(
-    suite: Suite, options: ConfigurationOptions, warn: Callable[[str], object]
-) -> Iterator[FileResult]:
-    """Run a suite in each cluster that it names. The words of `options` select one of them."""
+def _run_in_clusters(suite: Suite, request: Request, warn: Callable[[str], object]) -> Iterator[FileResult]:
+    """Run a suite in each cluster that it names. The words of `request` select one of them."""
     source = suite.document.source
-    known_names = list_clusters(options)
+    known_names = request.cluster_names
     unknown = {path: name for path, name in suite.clusters.items() if name not in known_names}
     if unknown:
         hint = join_some(known_names, MAX_NAMED_CLUSTERS)
@@ -201,24 +198,25 @@ def _run_in_clusters(
         yield FileResult(source.name, source, mistakes=mistakes)
         return
     names = tuple(dict.fromkeys(suite.clusters.values()))
-    selected = tuple(word.removeprefix(CLUSTER_PREFIX) for word in options.words)
+    selected = tuple(word.removeprefix(CLUSTER_PREFIX) for word in request.words)
     if selected and not set(selected) & set(names):
         warn(f'{source.name}: not run, because it does not name the cluster "{selected[0]}"')
         return
-    words = tuple(CLUSTER_PREFIX + name for name in names if not selected or name in selected)
+    words = (CLUSTER_PREFIX + name for name in names if not selected or name in selected)
     try:
-        for configuration in read_configurations(options._replace(words=words)):
+        for word in words:
+            configuration = read_configuration(request._replace(words=(word,)))
             yield _run(suite, configuration, FileResult(source.name, source, cluster=configuration.cluster), warn)
     except UserError as error:
         yield _untested(source.name, source, str(error), suite.document.span(("clusters",)))
 
 
-def _run_suite(suite: Suite, options: ConfigurationOptions, warn: Callable[[str], object]) -> FileResult:
-    """Run a suite on the configuration of `options`, or on the manifests that the suite names."""
+def _run_suite(suite: Suite, request: Request, warn: Callable[[str], object]) -> FileResult:
+    """Run a suite on the configuration of `request`, or on the manifests that the suite names."""
     document, source, name = suite.document, suite.document.source, suite.document.source.name
-    is_given = bool(options.words)
+    is_given = bool(request.words)
     if not is_given and suite.manifests is None:
-        names = list_clusters(options)
+        names = request.cluster_names
         if len(names) != 1:
             message = (
                 f"the settings define the clusters {join_some(names, MAX_NAMED_CLUSTERS)}: name them with"
@@ -228,7 +226,7 @@ def _run_suite(suite: Suite, options: ConfigurationOptions, warn: Callable[[str]
                 " cluster"
             )
             return _untested(name, source, message, document.span(()))
-        options = options._replace(words=(CLUSTER_PREFIX + names[0],))
+        request = request._replace(words=(CLUSTER_PREFIX + names[0],))
     elif not is_given:
         directory = "" if name == STDIN else os.path.dirname(name)
         words = tuple(_resolve_word(word, directory) for word in suite.manifests or ())
@@ -240,17 +238,17 @@ def _run_suite(suite: Suite, options: ConfigurationOptions, warn: Callable[[str]
         if word := next((word for word in words if word == LIVE or word.startswith(CLUSTER_PREFIX)), None):
             message = f'"{word}" does not name manifests: use --live, or `clusters: [NAME]`'
             return _untested(name, source, message, document.span(("manifests",)))
-        options = options._replace(words=words, uses_project=False, is_trusted=False)
+        request = request._replace(words=words, uses_project=False, is_trusted=False)
     try:
-        configuration = read_configuration(options)
+        configuration = read_configuration(request)
     except UserError as error:
         if is_given:
             raise  # the error is in the command line
         return _untested(name, source, str(error), document.span(("manifests",)))
     others = tuple(
-        word for word in options.words if word != LIVE and not word.startswith((CLUSTER_PREFIX, "defaults:"))
+        word for word in request.words if word != LIVE and not word.startswith((CLUSTER_PREFIX, "defaults:"))
     )
-    live = options.kubectl if LIVE in options.words else None
+    live = request.kubectl if LIVE in request.words else None
     tested = FileResult(name, source, manifests=others, cluster=configuration.cluster or None, live=live)
     return _run(suite, configuration, tested, warn)
 
@@ -263,7 +261,9 @@ def _resolve_word(word: str, directory: str) -> str:
     return prefix + os.path.normpath(os.path.join(directory, word.removeprefix(prefix)))
 
 
-def _run(suite: Suite, configuration: ReadConfiguration, file: FileResult, warn: Callable[[str], object]) -> FileResult:
+def _run(
+    suite: Suite, configuration: EffectiveConfiguration, file: FileResult, warn: Callable[[str], object]
+) -> FileResult:
     """Return `file` with the results of a suite in a configuration."""
     for note in configuration.notes:
         warn(note)

@@ -25,8 +25,6 @@ from apflint.spelling import suggest
 from apflint.wording import join_some, join_words, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from apflint.releases import Release
     from apflint.settings.model import Settings
     from apflint.settings.patterns import Patterns
@@ -73,31 +71,6 @@ class ClusterSettings(NamedTuple):
         if not paths:
             raise UserError(f"cluster {quote(self.name)}: `exclude` matches all paths of the cluster.")
         return paths
-
-
-class ClusterSelection(NamedTuple):
-    """The clusters of a project, and those that a run selects."""
-
-    settings: Settings
-    names: tuple[str, ...] = ()
-    """Names of the selected clusters, or () to select all clusters, and the manifests that belong to no cluster."""
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths of the clusters with these names, except excluded paths."""
-        clusters = (find_cluster(self.settings, name) for name in self.names)
-        return tuple(
-            dict.fromkeys(path for cluster in clusters for path in cluster.included_paths(self.settings.exclude))
-        )
-
-
-def select_clusters(settings: Settings, names: Iterable[str] = ()) -> ClusterSelection | None:
-    """Return the clusters with these names. Return None if the settings define no clusters, and `names` is empty.
-
-    Raises UserError, with the names of the clusters, for an unknown name.
-    """
-    found = tuple(find_cluster(settings, name).name for name in names)
-    return ClusterSelection(settings, found) if settings.cluster else None
 
 
 def find_cluster(settings: Settings, name: str) -> ClusterSettings:

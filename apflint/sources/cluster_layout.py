@@ -12,11 +12,9 @@ from apflint.sources.files import read_files
 from apflint.sources.kustomizations import read_kustomization
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from apflint.finding import ObjectKey
     from apflint.settings.patterns import Patterns
-    from apflint.sources.discovery import FoundFile
+    from apflint.sources.files import ReadError
     from apflint.sources.kustomizations import Kustomization
 
 _CHANGES = (
@@ -33,14 +31,12 @@ _CHANGES = (
 """Fields that add APF objects, or change their names or specs. Labels and annotations do not matter."""
 
 
-def read_layout(root: str, exclude: Patterns, report_error: Callable[[FoundFile, str], object]) -> Layout:
-    """Return the layout of the repository in the directory `root`, with paths relative to `root`.
-
-    Passes each file that cannot be read, and the reason, to `report_error`.
-    """
+def read_layout(root: str, exclude: Patterns) -> tuple[Layout, tuple[ReadError, ...]]:
+    """Return the layout of the repository in the directory `root`, with paths relative to `root`, and unreadable files."""
     found = list(discover_files((os.path.relpath(root),), exclude))
     objects: dict[str, frozenset[ObjectKey]] = {}
-    for file in read_files(found, report_error, []):
+    read = read_files(found)
+    for file in read.files:
         documents = load(*file.content).documents if file.may_hold_apf else ()
         if keys := frozenset((document.kind, document.name) for document in documents if document.name):
             objects[_relate(file.path, root)] = keys
@@ -48,7 +44,7 @@ def read_layout(root: str, exclude: Patterns, report_error: Callable[[FoundFile,
     for directory in {os.path.dirname(file.path) for file in found}:
         if (kustomization := read_kustomization(directory)) is not None:
             kustomizations[_relate(directory, root)] = _summarize(kustomization, root)
-    return Layout(objects, kustomizations)
+    return Layout(objects, kustomizations), read.errors
 
 
 def _relate(path: str, root: str) -> str:

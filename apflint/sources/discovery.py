@@ -79,8 +79,16 @@ def discover_files(
     paths: Iterable[str],
     exclude: Patterns = Patterns(),  # noqa: B008  # a frozen value
     force_exclude: bool = False,
-    skipped: list[Skipped] | None = None,
 ) -> Iterator[FoundFile]:
+    """Yield the input files that `discover_entries` finds, without what it skips."""
+    return (entry for entry in discover_entries(paths, exclude, force_exclude) if isinstance(entry, FoundFile))
+
+
+def discover_entries(
+    paths: Iterable[str],
+    exclude: Patterns = Patterns(),  # noqa: B008  # a frozen value
+    force_exclude: bool = False,
+) -> Iterator[FoundFile | Skipped]:
     """Yield each input file once, in the order of `paths`. Files in a directory are sorted by name.
 
     For a directory, yield the files with one of the `SUFFIXES` in the directory and below. Hidden directories and
@@ -91,7 +99,7 @@ def discover_files(
     `exclude` always applies to the current directory, because it is the default path.
 
     A path that does not exist or cannot be listed is yielded as a file with a `problem`. Directories and files that are
-    skipped because of their names are appended to `skipped`.
+    skipped because of their names are yielded as `Skipped`.
     """
     excluded = PathMatcher(exclude) if exclude.globs else None
     real_directory = cache(os.path.realpath)  # pre-commit names thousands of files
@@ -120,7 +128,7 @@ def discover_files(
             continue
         prefix = "" if name == "." else name.rstrip("/") + "/"
         start = _Directory(path, prefix, real.rstrip("/") + "/", "" if relative == "." else relative + "/")
-        yield from _walk(start, excluded, seen, skipped)
+        yield from _walk(start, excluded, seen)
 
 
 def is_dangling(path: str) -> bool:
@@ -135,9 +143,7 @@ def _without_dots(path: str) -> str:
     return path
 
 
-def _walk(
-    start: _Directory, excluded: PathMatcher | None, seen: set[str], skipped: list[Skipped] | None
-) -> Iterator[FoundFile]:
+def _walk(start: _Directory, excluded: PathMatcher | None, seen: set[str]) -> Iterator[FoundFile | Skipped]:
     """Yield the files below a directory. Does not recurse, because directories may be nested deeper than Python's stack."""
     stack: list[_Entry] = [start]
     while stack:
@@ -150,14 +156,18 @@ def _walk(
             yield entry[1]
             continue
         try:
-            stack += reversed(_list_entries(entry, excluded, skipped))
+            entries, skipped = _list_entries(entry, excluded)
         except OSError as error:
             yield FoundFile(entry.prefix or ".", entry.path, describe_failure(entry.path, error))
+        else:
+            yield from skipped
+            stack += reversed(entries)
 
 
-def _list_entries(directory: _Directory, excluded: PathMatcher | None, skipped: list[Skipped] | None) -> list[_Entry]:
-    """Return the manifests and directories in a directory, sorted by name."""
+def _list_entries(directory: _Directory, excluded: PathMatcher | None) -> tuple[list[_Entry], list[Skipped]]:
+    """Return the manifests and directories in a directory, sorted by name, and what is skipped there."""
     entries: list[_Entry] = []
+    skipped: list[Skipped] = []
     with os.scandir(directory.path) as listing:
         found = sorted(listing, key=lambda entry: entry.name)
     for entry in found:
@@ -178,6 +188,6 @@ def _list_entries(directory: _Directory, excluded: PathMatcher | None, skipped: 
             entries.append((directory.real + name, FoundFile(path, path)))
         elif not (os.path.isdir(path) or name.startswith(".#")):  # Emacs locks a file with a dangling link `.#FILE`
             entries.append((os.path.realpath(path), FoundFile(path, path)))
-        if reason and skipped is not None and name != ".git":
+        if reason and name != ".git":
             skipped.append(Skipped(path, reason))
-    return entries
+    return entries, skipped

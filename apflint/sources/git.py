@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.budgets import MAX_FILE_BYTES, MAX_GIT_SECONDS, MAX_KUSTOMIZATION_DEPTH, MAX_REVISION_FILES
 from apflint.errors import UserError
+from apflint.finding import Skipped
 from apflint.load.source import GIT_PREFIX
 from apflint.settings.patterns import PathMatcher
 from apflint.sources.discovery import INSTALLED_DIRECTORY, SUFFIXES, InputFile
+from apflint.sources.files import PATCH_REASON, SourceFiles
 from apflint.sources.patches import KUSTOMIZATIONS, list_patch_files
 from apflint.sources.programs import run_program
 from apflint.sources.reading import may_hold_apf
@@ -39,17 +41,6 @@ _MAX_TARGET_BYTES = 4096  # PATH_MAX of Linux
 _MAX_LINKS = 40  # in one path, as in path_resolution(7)
 
 
-class RevisionFiles(NamedTuple):
-    """The manifests of a git revision."""
-
-    files: tuple[InputFile, ...]
-    """Files with names such as `git:main:manifests/apf.yaml`. The paths of the names are relative to the current directory."""
-    patches: tuple[str, ...]
-    """Names of Kustomize patches. Patches are not in `files`."""
-    notes: tuple[str, ...]
-    """Clauses about entries that are not read."""
-
-
 class _Header(NamedTuple):
     """What git knows about an object. `type` is `tree` or `blob`."""
 
@@ -66,8 +57,11 @@ class _Entry(NamedTuple):
     is_link: bool = False
 
 
-def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> RevisionFiles:
+def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> SourceFiles:
     """Return the manifests of `git:REVISION` or `git:REVISION:PATH`, as `discover_files` selects them in directories.
+
+    The names are such as `git:main:manifests/apf.yaml`, with a path relative to the current directory. Kustomize patches
+    are skipped.
 
     PATH is relative to the current directory, which is also its default. Instead of PATH, `paths` may have several files
     and directories, which need not exist. Symbolic links lead only to files of the revision. Submodules are not read.
@@ -142,7 +136,7 @@ def write_revision(name: str, directory: str) -> str:
     return os.path.normpath(os.path.join(directory, prefix))
 
 
-def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, is_optional: bool) -> RevisionFiles:
+def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, is_optional: bool) -> SourceFiles:
     git = _Git(name)
     prefix, is_shallow = os.fsdecode(git.run("rev-parse", "--show-prefix", "--is-shallow-repository")).split("\n")[:2]
     full_paths = [_normalize(name, prefix, path) for path in paths]
@@ -182,10 +176,11 @@ def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, 
         )
     held = [posixpath.join(prefix, path) for path, file in files.items() if file.may_hold_apf]
     patches = {posixpath.relpath(patch, prefix or ".") for patch in git.list_patches(root.object_id, held)}
-    return RevisionFiles(
+    skipped = (file for path, file in files.items() if path in patches and file.may_hold_apf)
+    return SourceFiles(
         tuple(file for path, file in files.items() if path not in patches),
-        tuple(file.name for path, file in files.items() if path in patches and file.may_hold_apf),
-        tuple(notes),
+        tuple(Skipped(file.name, PATCH_REASON) for file in skipped),
+        notes=tuple(notes),
     )
 
 

@@ -19,10 +19,12 @@ from apflint.load import load
 from apflint.load.source import RENDERED_SUFFIX
 from apflint.location import field_path
 from apflint.settings.values import find_projects, is_below
-from apflint.sources.discovery import FoundFile
+from apflint.sources.discovery import FoundFile, InputFile
+from apflint.sources.files import SourceFiles
 from apflint.sources.kustomizations import find_outside_reference, list_objects_files, read_kustomization
 from apflint.sources.programs import run_program
 from apflint.sources.reading import Unreadable, may_hold_apf, read_file
+from apflint.sources.words import KUSTOMIZE_PREFIX
 from apflint.wording import quote
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Report
     from apflint.load.document import Document
     from apflint.location import Path
+    from apflint.sources.request import Request
 
 _ORIGIN = "config.kubernetes.io/origin"
 _SEPARATOR = re.compile(rb"^(?:---|\.\.\.)(?=\s|$)", re.MULTILINE)
@@ -55,6 +58,13 @@ class Origin(NamedTuple):
 def name_rendered(directory: str) -> str:
     """Return the name that findings show for the objects that a kustomization builds."""
     return f"{directory}{RENDERED_SUFFIX}"
+
+
+def read_source(request: Request, word: str) -> SourceFiles:
+    """Return the objects of `kustomize:DIR`. Raises UserError as `build_kustomization` does."""
+    directory = word.removeprefix(KUSTOMIZE_PREFIX)
+    name, data = build_kustomization(directory, may_render=request.may_render, is_trusted=request.is_trusted)
+    return SourceFiles((InputFile(name, name, data, may_hold_apf(data)),))
 
 
 def build_kustomization(directory: str, *, may_render: bool = False, is_trusted: bool = True) -> tuple[str, bytes]:

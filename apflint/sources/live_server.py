@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.effective import Effective
-    from apflint.sources.configuration import ConfigurationOptions
     from apflint.sources.kubectl import KubectlOptions
+    from apflint.sources.request import Request
 
 _METRICS = "metrics"
 _PATHS = {
@@ -42,9 +42,7 @@ class LiveServer(NamedTuple):
     """Sentences about answers that are missing."""
 
 
-def read_live_server(
-    kubectl: KubectlOptions, options: ConfigurationOptions, seconds: float | None = None
-) -> LiveServer:
+def read_live_server(kubectl: KubectlOptions, request: Request, seconds: float | None = None) -> LiveServer:
     """Return the metrics, the dumps and the objects of the API server that kubectl reaches.
 
     If `seconds` is set, read the metrics, wait for this time, and read everything else. The metrics of both moments are
@@ -59,7 +57,7 @@ def read_live_server(
     if first is not None:
         parts = _add_earlier(first, parts, notes)
     try:
-        configuration = read_configuration(options._replace(words=(LIVE,), kubectl=kubectl))
+        configuration = read_configuration(request._replace(words=(LIVE,), kubectl=kubectl))
         objects = configuration.effective
         notes += configuration.notes
     except UserError as error:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """File names that kustomize recognizes (`RecognizedKustomizationFileNames` in its api/konfig/general.go)."""
 
-REASON = "patch or other input of a kustomization"
-"""Reason for skipping a patch file."""
 _FIELDS = (
     *("patches", "patchesStrategicMerge", "patchesJson6902"),  # incomplete objects, and operations
     "replacements",  # copy values from one object to others

@@ -10,19 +10,14 @@ from apflint.budgets import MAX_PROJECT_FILES
 from apflint.settings.discovery import find_git_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from apflint.finding import Finding, Report
-    from apflint.sources.discovery import InputFile
-    from apflint.sources.files import Selection
+    from apflint.sources.request import Inputs
 
 
 def confirm_findings(
-    report: Report,
-    checked: Sequence[InputFile],
-    check_again: Callable[[Iterable[tuple[str, bytes]]], Report],
-    selection: Selection,
-    excluded: frozenset[str] = frozenset(),
+    report: Report, inputs: Inputs, check_again: Callable[[Iterable[tuple[str, bytes]]], Report]
 ) -> Report:
     """Return the report without the findings that other files of the project refute.
 
@@ -30,8 +25,8 @@ def confirm_findings(
     other objects is kept only if `check_again` also reports it. `check_again` checks the same files with the other
     files of the git repository as context. The other files are read only if the report has such findings.
 
-    Findings in manifests of a cluster of the settings are kept, because the run reads all files of the cluster. `excluded`
-    are the real paths of the files of clusters, which no other file meets.
+    Findings in manifests of a cluster of the settings are kept, because the run reads all files of the cluster, which no
+    other file meets.
 
     Without a git repository, the report is returned unchanged. If the repository has more than `MAX_PROJECT_FILES`
     files, all findings that depend on other objects are removed.
@@ -39,7 +34,7 @@ def confirm_findings(
     root = find_git_root(os.getcwd())
     if root is None or not any(map(depends_on_others, report.findings)):
         return report
-    others = _other_files(root, checked, selection, excluded)
+    others = _other_files(root, inputs)
     confirming = {} if others is None else {_key(finding): finding for finding in check_again(others).findings}
     kept = (confirming.get(_key(finding)) if depends_on_others(finding) else finding for finding in report.findings)
     return report._replace(findings=tuple(finding for finding in kept if finding is not None))
@@ -58,16 +53,16 @@ def _key(finding: Finding) -> tuple[object, ...]:
     return finding.rule, finding.file, finding.object, finding.field, finding.span
 
 
-def _other_files(
-    root: str, checked: Sequence[InputFile], selection: Selection, excluded: frozenset[str]
-) -> list[tuple[str, bytes]] | None:
+def _other_files(root: str, inputs: Inputs) -> list[tuple[str, bytes]] | None:
     """Return the manifests of the project that were not checked, or None if the project has too many files."""
     from apflint.sources.discovery import discover_files  # most runs of a hook have no such finding
     from apflint.sources.files import read_files
 
-    found = list(islice(discover_files((os.path.relpath(root),), selection.exclude), MAX_PROJECT_FILES + 1))
+    exclude = inputs.request.settings.exclude
+    found = list(islice(discover_files((os.path.relpath(root),), exclude), MAX_PROJECT_FILES + 1))
     if len(found) > MAX_PROJECT_FILES:
         return None
-    named = excluded.union(os.path.realpath(file.path) for file in checked)
-    others = (file for file in found if not file.problem and os.path.realpath(file.path) not in named)
-    return [file.content for file in read_files(others, lambda _file, _reason: None, []) if file.may_hold_apf]
+    members = (name for configuration in inputs.configurations for name in configuration.members)
+    checked = inputs.owned.union(os.path.realpath(inputs.files[name].path) for name in members)
+    others = (file for file in found if not file.problem and os.path.realpath(file.path) not in checked)
+    return [file.content for file in read_files(others).files if file.may_hold_apf]

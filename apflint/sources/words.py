@@ -30,7 +30,9 @@ BUILT_IN_PREFIX = "defaults:"
 CLUSTER_PREFIX = "cluster:"
 KUSTOMIZE_PREFIX = "kustomize:"
 LIVE = "live"
-PREFIXES = (GIT_PREFIX, KUSTOMIZE_PREFIX, CLUSTER_PREFIX, BUILT_IN_PREFIX)
+BUILDERS = {KUSTOMIZE_PREFIX: "apflint.sources.kustomize"}
+"""Sources whose objects a program builds: the prefix of the word, and the module, whose function `read_source` reads it."""
+PREFIXES = (GIT_PREFIX, *BUILDERS, CLUSTER_PREFIX, BUILT_IN_PREFIX)
 _RELEASE = re.compile(r"v?(1\.\d{1,3})")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/~^@-]{0,99}")
 
@@ -42,8 +44,8 @@ class Words(NamedTuple):
     """Files, directories and `-`."""
     revisions: tuple[str, ...] = ()
     """Git revisions, with the prefix `git:`."""
-    kustomizations: tuple[str, ...] = ()
-    """Directories of kustomizations."""
+    built: tuple[str, ...] = ()
+    """Sources that a program builds, such as `kustomize:overlays/prod`. Each of them is a cluster."""
     clusters: tuple[str, ...] = ()
     """Names of clusters of the settings."""
     is_live: bool = False
@@ -52,14 +54,24 @@ class Words(NamedTuple):
     """The release of `defaults:X.Y`, or None."""
 
     @property
+    def kustomizations(self) -> tuple[str, ...]:
+        """Directories of kustomizations."""
+        return tuple(word.removeprefix(KUSTOMIZE_PREFIX) for word in self.built if word.startswith(KUSTOMIZE_PREFIX))
+
+    @property
     def has_manifests(self) -> bool:
         """Return whether the words name manifests, and not only a running cluster or built-in objects."""
-        return bool(self.paths or self.revisions or self.kustomizations or self.clusters)
+        return bool(self.paths or self.revisions or self.built or self.clusters)
+
+    @property
+    def is_cluster(self) -> bool:
+        """Return whether the words name a cluster on its own, which is not one of the settings."""
+        return bool(self.is_live or self.built or self.revisions or self.release)
 
     @property
     def is_project(self) -> bool:
         """Return whether the words name the current directory, now or in git revisions, and nothing else."""
-        others = self.kustomizations or self.clusters or self.is_live or self.release
+        others = self.built or self.clusters or self.is_live or self.release
         revisions = (revision.removeprefix(GIT_PREFIX) for revision in self.revisions)
         return not others and all(path == "." for path in self.paths) and not any(":" in name for name in revisions)
 
@@ -78,7 +90,7 @@ def parse_words(words: Iterable[str]) -> Words:
     parsed = Words(
         tuple(word for word in words if word != LIVE and not word.startswith(PREFIXES)),
         tuple(GIT_PREFIX + name for name in named[GIT_PREFIX]),
-        named[KUSTOMIZE_PREFIX],
+        tuple(prefix + name for prefix in BUILDERS for name in named[prefix]),
         named[CLUSTER_PREFIX],
         LIVE in words,
         next(iter(releases), None),
@@ -91,38 +103,25 @@ def _list_names(words: Iterable[str], prefix: str) -> tuple[str, ...]:
     """Return the names after a prefix, each once. Raises UserError if there is nothing after the prefix."""
     names = tuple(dict.fromkeys(word.removeprefix(prefix) for word in words if word.startswith(prefix)))
     if "" in names:
-        wanted = {GIT_PREFIX: "git:main", KUSTOMIZE_PREFIX: "kustomize:overlays/prod", CLUSTER_PREFIX: "cluster:prod"}
-        raise UserError(f"{prefix} needs a name, as in {wanted.get(prefix, 'defaults:1.36')}")
+        names_by_prefix = {GIT_PREFIX: "main", KUSTOMIZE_PREFIX: "overlays/prod", BUILT_IN_PREFIX: "1.36"}
+        raise UserError(f"{prefix} needs a name, as in {prefix}{names_by_prefix.get(prefix, 'prod')}")
     return names
 
 
 def _reject_contradictions(words: Words) -> None:
-    kinds = {
-        f"{CLUSTER_PREFIX}NAME": words.clusters,
-        f"{KUSTOMIZE_PREFIX}DIR": words.kustomizations,
-        f"{BUILT_IN_PREFIX}X.Y": words.release,
-    }
     if words.is_live and words.release is not None:
         raise UserError(
             f"{LIVE} and {BUILT_IN_PREFIX}{words.release.name} cannot be combined: a running cluster has its own built-in objects"
         )
-    for first, second, reason in (
-        (f"{CLUSTER_PREFIX}NAME", f"{KUSTOMIZE_PREFIX}DIR", "each names a cluster"),
-        (f"{GIT_PREFIX}REVISION", f"{KUSTOMIZE_PREFIX}DIR", "kustomize builds the files of the work tree"),
+    if not words.built:
+        return
+    built = words.built[0]
+    for others, reason in (
+        ([CLUSTER_PREFIX + name for name in words.clusters], "each names a cluster"),
+        (words.revisions, f"{built.partition(':')[0]} builds the files of the work tree"),
     ):
-        values = {LIVE: words.is_live, f"{GIT_PREFIX}REVISION": words.revisions, **kinds}
-        if values[first] and values[second]:
-            raise UserError(
-                f"{_show(first, values[first])} and {_show(second, values[second])} cannot be combined: {reason}"
-            )
-
-
-def _show(kind: str, value: object) -> str:
-    """Return a word of a kind as the user wrote it."""
-    if not isinstance(value, tuple):
-        return kind
-    prefix = kind.partition(":")[0] + ":"
-    return f"{prefix}{str(value[0]).removeprefix(prefix)}"
+        if others:
+            raise UserError(f"{others[0]} and {built} cannot be combined: {reason}")
 
 
 def suggest_word(path: str, clusters: Iterable[str] = ()) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.flows import find_flow
 from apflint.releases import parse_release
 from apflint.requests.words import parse_words
-from apflint.sources.configuration import ConfigurationOptions, read_configuration
+from apflint.sources.configuration import read_configuration
+from apflint.sources.request import create_request
 
 if TYPE_CHECKING:
     from apflint.effective import Effective
@@ -24,8 +25,8 @@ SERVICE_ACCOUNT = "system:serviceaccount:ci:"
 
 
 def _read(*words: str) -> Effective:
-    options = ConfigurationOptions(words, parse_release(RELEASE), isolated=True, uses_project=False)
-    configuration = read_configuration(options)
+    request = create_request(words, parse_release(RELEASE), isolated=True, uses_project=False)
+    configuration = read_configuration(request)
     if configuration.notes:
         raise ValueError(configuration.notes)
     return configuration.effective

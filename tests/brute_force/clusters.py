@@ -6,7 +6,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from apflint.sources.configuration import ConfigurationOptions, read_configuration
+from apflint.sources.configuration import read_configuration
+from apflint.sources.request import create_request
 
 from . import server
 from .configurations import built_in
@@ -45,7 +46,7 @@ def compare_cluster(
     before = os.getcwd()
     os.chdir(directory)
     try:
-        configuration = read_configuration(ConfigurationOptions(("cluster:prod",)))
+        configuration = read_configuration(create_request(("cluster:prod",)))
     finally:
         os.chdir(before)
     stored = built_in(config.kubernetes)

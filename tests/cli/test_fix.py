@@ -372,7 +372,7 @@ def test_permissions_and_links_stay(directory: Path) -> None:
 
 def changed_meanwhile(directory: Path, monkeypatch: pytest.MonkeyPatch, then: str | None) -> None:
     """Replace or remove `a.yaml` while it is checked."""
-    check = engine.check
+    check = engine.check_loaded
 
     def slow(*arguments: object, **named: object) -> object:
         path = directory / "a.yaml"
@@ -382,7 +382,7 @@ def changed_meanwhile(directory: Path, monkeypatch: pytest.MonkeyPatch, then: st
             path.write_text(then)
         return check(*arguments, **named)  # type: ignore[arg-type]  # the unchanged function
 
-    monkeypatch.setattr(engine, "check", slow)
+    monkeypatch.setattr(engine, "check_loaded", slow)
 
 
 @pytest.mark.parametrize(
@@ -454,14 +454,14 @@ def test_failing_write_leaves_no_other_file(
 
 
 def test_number_of_checks_does_not_grow_with_files(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check, calls = engine.check, 0
+    check, calls = engine.check_loaded, 0
 
     def counted(*arguments: object, **named: object) -> object:
         nonlocal calls
         calls += 1
         return check(*arguments, **named)  # type: ignore[arg-type]  # the unchanged function
 
-    monkeypatch.setattr(engine, "check", counted)
+    monkeypatch.setattr(engine, "check_loaded", counted)
     for count in (1, 60):
         calls = 0
         write(directory, **{f"a{n}": (REFUSED if n % 3 else BROKEN).replace("nightly", f"n{n}") for n in range(count)})
@@ -562,13 +562,13 @@ def test_more_findings_than_check_reports_are_fixed_at_once(
     bad = "---\n".join(FIXED.replace(": nightly", f": n{at}\n  namespace: x") for at in range(number))
     write(directory, a=bad)
     reports = []
-    check = engine.check
+    check = engine.check_loaded
 
     def counted(*arguments: Any, **options: Any) -> Report:
         reports.append(check(*arguments, **options))
         return reports[-1]
 
-    monkeypatch.setattr(engine, "check", counted)
+    monkeypatch.setattr(engine, "check_loaded", counted)
     assert run(["fix", "--select", "APF104"]) == 0
     assert f"apflint: fixed {number} findings in 1 file\n" in capsys.readouterr().err
     assert content(directory) == {"a.yaml": bad.replace("  namespace: x\n", "")}

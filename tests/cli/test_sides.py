@@ -9,7 +9,7 @@ from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.sides import has_own_objects, is_project, read_live, read_other_side, read_side
 from apflint.errors import UserError
-from apflint.sources.configuration import ConfigurationOptions
+from apflint.sources.request import create_request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,12 +62,12 @@ def test_kinds_of_sides(word: str, own: bool, project: bool) -> None:
     ],
 )
 def test_names_of_sides(word: str, more: tuple[str, ...], name: str, description: str) -> None:
-    side = read_side(word, ConfigurationOptions(more))
+    side = read_side(word, create_request(more))
     assert (side.name, side.description) == (name, description)
 
 
 def test_no_defaults_leaves_out_the_built_in_objects_of_manifests_only() -> None:
-    options = ConfigurationOptions(defaults=False)
+    options = create_request(defaults=False)
     assert read_side("prod", options).description == "prod (2 objects), without the other built-in objects of 1.37"
     assert read_side("defaults:1.36", options).description == "built-in objects of 1.36"
 
@@ -77,20 +77,20 @@ def test_project_with_several_clusters_needs_a_choice(project: Path) -> None:
     with pytest.raises(
         UserError, match="the settings define the clusters prod and dev: select one with --cluster NAME"
     ):
-        read_side(".", ConfigurationOptions())
-    assert read_side(".", ConfigurationOptions(), "dev").name == ". (cluster dev)"
-    assert read_side("prod", ConfigurationOptions(), "dev").name == "prod"
+        read_side(".", create_request())
+    assert read_side(".", create_request(), "dev").name == ". (cluster dev)"
+    assert read_side("prod", create_request(), "dev").name == "prod"
 
 
 def test_other_side_is_the_named_cluster_without_the_named_files(project: Path) -> None:
     (project / "apflint.toml").write_text(SETTINGS + SETTINGS.replace('"prod"\np', '"dev"\np'), encoding="utf-8")
-    options = ConfigurationOptions(("cluster:dev", "extra.yaml"))
+    options = create_request(("cluster:dev", "extra.yaml"))
     assert read_other_side(".", options).description == f"cluster:dev (2 objects) and {BUILT_IN}"
     assert read_other_side("extra.yaml", options).description == f"extra.yaml (1 object) and {BUILT_IN}"
     with pytest.raises(UserError, match="select one with --cluster NAME"):
-        read_other_side(".", ConfigurationOptions(("extra.yaml",)))
+        read_other_side(".", create_request(("extra.yaml",)))
 
 
 def test_running_cluster_has_its_own_built_in_objects() -> None:
     with pytest.raises(UserError, match="live and --no-defaults cannot be combined"):
-        read_live(ConfigurationOptions(defaults=False))
+        read_live(create_request(defaults=False))

@@ -14,8 +14,9 @@ from apflint.budgets import MAX_CLUSTERS, MAX_PATTERNS
 from apflint.cli.app import run
 from apflint.errors import UserError
 from apflint.releases import parse_release
-from apflint.settings.clusters import ClusterSelection, ClusterSettings, apply_cluster, find_cluster
+from apflint.settings.clusters import ClusterSettings, apply_cluster, find_cluster
 from apflint.settings.resolution import resolve_settings
+from apflint.sources.request import create_request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,7 +138,7 @@ def test_clusters_that_programs_render(project: Path, monkeypatch: pytest.Monkey
     )
     assert edge == ClusterSettings("edge", context=(), render=("helm", "template", "charts/apf", "--set", "note="))
     assert (prod.is_rendered, edge.is_rendered) == (True, True)
-    assert ClusterSelection(resolve_settings(), ("prod", "edge")).paths == ()
+    assert create_request(("cluster:prod", "cluster:edge"), purpose="check").paths == (".",)
     assert not ClusterSettings("a", ("a",)).is_rendered
     jsonschema.validate(tomllib.loads(RENDERED), json.loads((root / "schemas/apflint-config.json").read_text("utf-8")))
     (project / "overlays").mkdir()

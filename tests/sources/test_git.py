@@ -174,10 +174,12 @@ def test_patches_of_kustomizations_are_left_out(repository: Path, monkeypatch: p
     }
     commit(repository, files)
     read = read_revision("git:main", (), Patterns())
-    assert read.patches == ("git:main:clusters/prod/apf.yaml", "git:main:clusters/staging/apf.yaml")
-    assert not {file.name for file in read.files} & set(read.patches)
+    patches = [skipped.file for skipped in read.skipped]
+    assert patches == ["git:main:clusters/prod/apf.yaml", "git:main:clusters/staging/apf.yaml"]
+    assert not {file.name for file in read.files} & set(patches)
     monkeypatch.chdir(repository / "clusters")
-    assert read_revision("git:main:prod", (), Patterns()).patches == ("git:main:prod/apf.yaml",)
+    (skipped,) = read_revision("git:main:prod", (), Patterns()).skipped
+    assert skipped.file == "git:main:prod/apf.yaml"
 
 
 def test_files_are_read_in_several_batches(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ import pytest
 from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
-from apflint.sources.patches import REASON, Patches, list_patch_files
+from apflint.sources.files import PATCH_REASON
+from apflint.sources.patches import Patches, list_patch_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +66,7 @@ def checked(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
 
 
 def patches_in(report: dict[str, Any]) -> set[str]:
-    return {entry["file"] for entry in report["summary"]["skipped"] if entry["reason"] == REASON}
+    return {entry["file"] for entry in report["summary"]["skipped"] if entry["reason"] == PATCH_REASON}
 
 
 @pytest.mark.usefixtures("project")
@@ -97,7 +98,7 @@ def test_patches_are_not_fixed_and_not_migrated(project: Path, capsys: pytest.Ca
     before = file.read_bytes()
     assert run(["fix", "--unsafe-fixes", "overlay"]) == 0
     assert run(["migrate", "--kubernetes", "1.36", "overlay"]) == 0
-    assert f"overlay/old.yaml: not migrated: {REASON}\n" in capsys.readouterr().err
+    assert f"overlay/old.yaml: not migrated: {PATCH_REASON}\n" in capsys.readouterr().err
     assert file.read_bytes() == before
 
 

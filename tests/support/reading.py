@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apflint.sources.configuration import ConfigurationOptions, read_configuration
+from apflint.sources.configuration import read_configuration
+from apflint.sources.request import create_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,7 @@ def read_effective(
     **more: Any,
 ) -> Effective:
     """Return the objects of a cluster with the manifests that `words` name. Without words, these are the built-in objects."""
-    options = ConfigurationOptions(
+    request = create_request(
         tuple(words), kubernetes, server_concurrency, isolated=isolated, uses_project=False, **more
     )
-    return read_configuration(options).effective
+    return read_configuration(request).effective

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
 from apflint.cli.definitions import command, examples
 from apflint.cli.options import OUTPUT, option
-from apflint.cli.sides import read
 from apflint.doctor.alerts import build_alerts
 from apflint.output.alerts import render_alerts
+from apflint.run import Answer, analyze
+
+if TYPE_CHECKING:
+    from apflint.sources.configuration import EffectiveConfiguration
 
 
 @command(
@@ -28,14 +30,17 @@ def alerts(
         Literal["prometheusrule", "rules"],
         option(OUTPUT, "A PrometheusRule object, or a rule file of Prometheus.", "--format"),
     ] = "prometheusrule",
-) -> None:
+) -> int:
     """Print Prometheus alerts for the priority levels of a configuration.
 
     Alerts are about rejections, waits, saturation, and servers whose seats
     or levels differ from the manifests. Thresholds follow from the manifests.
     """
-    configuration = read(sources.select(paths))
-    # The notes are part of the output, too: whoever reads the file later does not see standard error.
-    comments = (f"Configuration: {configuration.description}", *configuration.notes)
-    alerts = build_alerts(configuration.effective)
-    sys.stdout.write(render_alerts(alerts, comments, is_object=output_format == "prometheusrule"))
+
+    def find_answer(configuration: EffectiveConfiguration) -> Answer:
+        # The notes are part of the output, too: whoever reads the file later does not see standard error.
+        comments = (f"Configuration: {configuration.description}", *configuration.notes)
+        alerts = build_alerts(configuration.effective)
+        return Answer(render_alerts(alerts, comments, is_object=output_format == "prometheusrule"))
+
+    return analyze(sources.select(paths), find_answer)

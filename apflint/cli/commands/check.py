@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
+from apflint.checking import check_inputs
 from apflint.cli import completers, options
-from apflint.cli.check_run import CheckRun, Output, check_selection, run_check, suggest_live
 from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
-from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, FIXES, INPUT, OUTPUT, RULES, option
 from apflint.cli.progress import show_progress
 from apflint.cli.report_files import check_report_files, parse_format, parse_report_file
+from apflint.cli.reporting import Output, answer_with_report, note_files_without_objects
+from apflint.cli.terminal import is_kubectl_plugin
 from apflint.errors import UserError
 from apflint.output.findings import FORMATS
-from apflint.sources.files import Selection
+from apflint.run import Answer, run
+from apflint.sources.request import Request
 from apflint.sources.words import Words, parse_words
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from apflint.releases import Release
-    from apflint.sources.kubectl import KubectlOptions
+    from collections.abc import Callable
+
+    from apflint.engine import Options
+    from apflint.finding import Report
+    from apflint.sources.request import Inputs
+
+MAX_STALE_ENTRIES = 5
+"""Maximum number of stale entries that a message names. The finding of a stale baseline entry no longer exists."""
 
 
 @command(
@@ -128,25 +137,18 @@ def check(
         server_concurrency=server_concurrency,
         format=output_format,
     )
-    words = parse_words(options.list_words(paths, filename, kustomize=kustomize, clusters=cluster, live=live))
+    listed = options.list_words(paths, filename, kustomize=kustomize, clusters=cluster, live=live)
+    words = parse_words(listed)
     kubectl = options.parse_kubectl(words.is_live, kubeconfig, kube_context)
-    if words.release is not None:
-        settings = settings._replace(kubernetes=words.release)
-    # These are clusters on their own, so they do not use the clusters of the settings.
-    is_own_cluster = words.is_live or words.kustomizations or words.revisions or words.release
-    clusters = None if is_own_cluster and not words.clusters else options.select_clusters(settings, words.clusters)
-    named = words.paths or (clusters.paths if clusters is not None else ())
-    selection = Selection(
-        named or (() if is_own_cluster else (".",)),
-        settings.exclude,
-        force_exclude,
-        stdin_filename,
-        settings.context if context or words.has_manifests or not words.is_live else (),
-        baseline,
-        clusters=clusters,
-        kustomizations=words.kustomizations,
-        revisions=words.revisions,
+    request = Request(
+        listed,
+        settings,
+        "check",
+        kubectl=kubectl,
         may_render=options.may_render(render),
+        force_exclude=force_exclude,
+        stdin_filename=stdin_filename,
+        baseline=baseline,
     )
     output = Output(
         settings.format,
@@ -157,7 +159,8 @@ def check(
         statistics,
         tuple(map(parse_report_file, report or ())),
         exit_zero,
-        "apflint fix -" if selection.paths == ("-",) else "apflint fix",
+        "apflint fix -" if request.paths == ("-",) else "apflint fix",
+        require_objects,
     )
     if statistics and output.format not in ("text", "concise"):
         raise UserError(f"--statistics requires --format text or concise, and the format is {output.format}")
@@ -172,36 +175,26 @@ def check(
         raise UserError("--write-baseline requires --baseline FILE, the file to write")
     if unsafe_fixes and not (fix or diff):
         raise UserError("--unsafe-fixes requires --fix or --diff")
-    check_report_files(output.report_files, selection)
+    check_report_files(output.report_files, request)
     get_options = settings.prepare_options(suppressions=not no_ignores)
-    run = CheckRun(selection, get_options, settings.kubernetes, require_objects)
-    if kubectl is not None:
-        run = _read_cluster(run, kubectl, kubernetes)
     if fix or diff:
         from apflint.cli.commands.fix import fix_and_check
 
-        return fix_and_check(run, output, diff=diff, unsafe=unsafe_fixes)
+        return fix_and_check(request, get_options(), output, diff=diff, unsafe=unsafe_fixes)
     if write_baseline:
-        return _write_baseline(run)
-    exit_code = run_check(run, output)
+        return _write_baseline(request, get_options())
+
+    def find_answer(inputs: Inputs) -> Answer:
+        with show_progress("Analyzing"):
+            found, notes = _check(inputs, get_options)
+        if not (quiet or force_exclude):
+            notes += note_files_without_objects(inputs, found)
+        return answer_with_report(found, inputs, output)._replace(notes=notes)
+
+    exit_code = run(request, find_answer)
     if words == Words() and not quiet:
-        suggest_live()
+        _suggest_live()
     return exit_code
-
-
-def _read_cluster(run: CheckRun, kubectl: KubectlOptions, kubernetes: Release | None) -> CheckRun:
-    """Return the run with the objects of a running cluster, which has its own release and its own built-in objects."""
-    from apflint.sources.kubectl import read_live_configuration
-
-    with show_progress("Reading the cluster"):
-        cluster = read_live_configuration(kubectl, kubernetes)
-    assumptions = run.options.assumptions._replace(complete=True, defaults=False)
-    options = run.options._replace(kubernetes=cluster.kubernetes, assumptions=assumptions)
-    return run._replace(
-        selection=run.selection._replace(live=cluster),
-        get_options=lambda: options,
-        kubernetes=options.kubernetes,
-    )
 
 
 def _reject_conflicts(given: dict[str, bool]) -> None:
@@ -211,21 +204,50 @@ def _reject_conflicts(given: dict[str, bool]) -> None:
         raise UserError(f"{names[0]} and {names[1]} cannot be combined")
 
 
-def _write_baseline(run: CheckRun) -> int:
+def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, tuple[str, ...]]:
+    """Return the report without the findings in the baseline, and notes on stale entries of the baseline."""
+    report, baseline = check_inputs(inputs, get_options), inputs.request.baseline
+    if baseline is None:
+        return report, ()
+    from apflint.sources.baseline_file import hide_known_findings
+
+    compared = hide_known_findings(report, baseline, inputs.request.paths, get_options())
+    # Other clusters may have the findings of the entries.
+    if not compared.stale or (inputs.request.cluster_names and inputs.request.parsed.clusters):
+        return compared.report, ()
+    stale = compared.stale
+    what = "1 entry of the baseline was" if len(stale) == 1 else f"{len(stale)} entries of the baseline were"
+    names = ", ".join(f"{entry.rule} {entry.object} {entry.field}".strip() for entry in stale[:MAX_STALE_ENTRIES])
+    more = f" and {len(stale) - MAX_STALE_ENTRIES} more" if len(stale) > MAX_STALE_ENTRIES else ""
+    note = (
+        f"{baseline}: {what} not found in this run: {names}{more}. If all files were read, write it again with"
+        " --write-baseline"
+    )
+    return compared.report, (note,)
+
+
+def _write_baseline(request: Request, chosen: Options) -> int:
     """Write all findings to the baseline file. If an input is unreadable, write nothing, because its entries would be lost."""
     from apflint.sources.baseline_file import read_previous_baseline, write_baseline
 
-    path = run.selection.baseline
+    path = request.baseline
     assert path is not None, "checked with the options"
     previous = read_previous_baseline(path)
-    errors: list[str] = []
-    report = check_selection(run, errors)
-    if errors:
-        for message in (*errors, f"{path} is not written, because some inputs are unreadable"):
-            print_note(message)
-        return ExitCode.ERROR
-    kept = write_baseline(report, path, run.selection.paths, run.options, previous)
-    entries = "1 entry" if kept == 1 else f"{kept} entries"
-    more = f"; kept {entries} about files and rules outside this run" if kept else ""
-    print_note(f"{pluralize(len(report.findings), 'finding')} written to {path}{more}")
-    return ExitCode.OK
+
+    def find_answer(inputs: Inputs) -> Answer:
+        if inputs.errors:
+            return Answer(errors=(f"{path} is not written, because some inputs are unreadable",))
+        with show_progress("Analyzing"):
+            report = check_inputs(inputs, lambda: chosen)
+        kept = write_baseline(report, path, request.paths, chosen, previous)
+        entries = "1 entry" if kept == 1 else f"{kept} entries"
+        more = f"; kept {entries} about files and rules outside this run" if kept else ""
+        return Answer(notes=(f"{pluralize(len(report.findings), 'finding')} written to {path}{more}",))
+
+    return run(request, find_answer)
+
+
+def _suggest_live() -> None:
+    """On a terminal, tell users of `kubectl apflint check` without a path how to check the cluster instead of files."""
+    if is_kubectl_plugin() and sys.stderr.isatty():
+        print_note("to check the objects of the running cluster instead of files: kubectl apflint check --live")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
@@ -20,11 +19,13 @@ from apflint.output.configuration import name_sides
 from apflint.output.diff import diff_json, report_difference
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
-from apflint.sources.configuration import ConfigurationOptions
+from apflint.run import Answer, show
+from apflint.sources.request import create_request
 from apflint.sources.words import LIVE
 
 if TYPE_CHECKING:
-    from apflint.sources.configuration import Configuration
+    from apflint.sources.configuration import EffectiveConfiguration
+    from apflint.sources.request import Request
 
 
 @command(
@@ -99,14 +100,14 @@ def diff(
     names = (old, new)
     if LIVE not in names and (kubeconfig is not None or kube_context is not None):
         raise UserError("--kubeconfig and --kube-context require live as OLD or NEW")
-    selected = ConfigurationOptions(
+    selected = create_request(
         common,
         kubernetes,
         server_concurrency,
-        not no_defaults,
-        config,
-        isolated,
-        options.parse_kubectl(LIVE in names, kubeconfig, kube_context, no_defaults=no_defaults),
+        config=config,
+        isolated=isolated,
+        defaults=not no_defaults,
+        kubectl=options.parse_kubectl(LIVE in names, kubeconfig, kube_context, no_defaults=no_defaults),
         may_render=options.may_render(render),
     )
     if cluster is not None and not any(map(is_project, names)):
@@ -127,20 +128,19 @@ def diff(
         text = to_json(diff_json(found, sides), 2)
     else:
         text = render_report("", report_difference(found, sides), output_format, style(color))
-    sys.stdout.write(text)
-    return ExitCode.FINDINGS if found.changed and not exit_zero else ExitCode.OK
+    return show(Answer(text, status=ExitCode.FINDINGS if found.changed and not exit_zero else ExitCode.OK))
 
 
 def _read_sides(
-    names: tuple[str, str], options: ConfigurationOptions, cluster: str | None
-) -> tuple[Configuration, Configuration]:
+    names: tuple[str, str], request: Request, cluster: str | None
+) -> tuple[EffectiveConfiguration, EffectiveConfiguration]:
     """Read OLD and NEW. A running cluster has the seats of the other side."""
     old, new = names
     if old == LIVE:
-        after = read_side(new, options, cluster)
+        after = read_side(new, request, cluster)
         seats = after.effective.limits.server_concurrency
-        return read_side(old, options._replace(server_concurrency=seats), cluster), after
-    before = read_side(old, options, cluster)
+        return read_side(old, request.assume(server_concurrency=seats), cluster), after
+    before = read_side(old, request, cluster)
     if new == LIVE:
-        options = options._replace(server_concurrency=before.effective.limits.server_concurrency)
-    return before, read_side(new, options, cluster)
+        request = request.assume(server_concurrency=before.effective.limits.server_concurrency)
+    return before, read_side(new, request, cluster)

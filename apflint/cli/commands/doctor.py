@@ -7,13 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import options
-from apflint.cli.check_run import Output, exit_code_of
 from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.report_files import parse_format
-from apflint.cli.sides import read
+from apflint.cli.reporting import Output, exit_code_of
 from apflint.cli.terminal import style
 from apflint.doctor.diagnoses import DIAGNOSES
 from apflint.doctor.diagnosis import diagnose
@@ -27,9 +26,10 @@ from apflint.output.doctor import describe_gaps, report_doctor, state_json
 from apflint.output.findings import FORMATS, render
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
+from apflint.run import read
 from apflint.settings.clusters import apply_cluster, find_cluster
-from apflint.sources.configuration import ConfigurationOptions
 from apflint.sources.metrics_files import read_parts
+from apflint.sources.request import Request
 
 if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
@@ -132,16 +132,13 @@ def doctor(
         kubernetes=kubernetes,
         server_concurrency=server_concurrency,
     )
-    if cluster is not None:
-        settings = _apply_cluster(settings, cluster)
-    named = ConfigurationOptions(
+    named = Request(
         options.list_words(filename, kustomize=kustomize, clusters=[cluster] if cluster is not None else None),
-        kubernetes,
-        server_concurrency,
-        config=config,
-        isolated=isolated,
+        settings,
         may_render=options.may_render(render),
     )
+    if cluster is not None:
+        settings = _apply_cluster(settings, cluster)
     parts, current = (read_parts(paths), None) if kubectl is None else _read_live(kubectl, named, watch)
     servers = group_servers(parts)
     release = settings.kubernetes if "kubernetes" in settings.origins else current.release if current else None
@@ -150,7 +147,7 @@ def doctor(
     description = None
     if named.words:
         shown = next((state.release for state in states if state.release is not None), None)
-        configuration = read(named._replace(kubernetes=shown))
+        configuration = read(named.assume(shown))
         effective, description = configuration.effective, configuration.description
     expected = settings.server_concurrency if "server_concurrency" in settings.origins else None
     evidence = [Evidence(state, effective, expected, current) for state in states]
@@ -177,13 +174,13 @@ def _apply_cluster(settings: Settings, name: str) -> Settings:
 
 
 def _read_live(
-    kubectl: KubectlOptions, options: ConfigurationOptions, watch: float | None
+    kubectl: KubectlOptions, request: Request, watch: float | None
 ) -> tuple[tuple[Part, ...], Effective | None]:
     """Return the metrics and dumps of the API server that answers, and the objects of the cluster, or None if unknown."""
     from apflint.sources.live_server import read_live_server
 
     with show_progress("Reading the cluster"):
-        answer = read_live_server(kubectl, options, watch)
+        answer = read_live_server(kubectl, request, watch)
     for note in (*answer.notes, "these are the numbers of one API server: the one that answered"):
         print_note(note)
     return answer.parts, answer.objects

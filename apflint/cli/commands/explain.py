@@ -16,7 +16,6 @@ from apflint.cli.exit_codes import ExitCode
 from apflint.cli.observed_server import read_observed_servers, use_seats_of_server
 from apflint.cli.options import OUTPUT, argument, option
 from apflint.cli.progress import Progress, show_progress
-from apflint.cli.sides import read
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.explainer import Explainer, find_name_by_uid
@@ -27,9 +26,11 @@ from apflint.output.text import render as render_text
 from apflint.requests.json_lines import NO_EVENTS, NOT_EVENT, NOT_JSON
 from apflint.requests.request import COLLECTION_VERBS, Request
 from apflint.requests.words import RequestArguments
+from apflint.run import read
 from apflint.sources.audit_logs import read_log_pieces
-from apflint.sources.configuration import list_clusters, read_configurations
+from apflint.sources.configuration import build_configurations
 from apflint.sources.discovery import SUFFIXES
+from apflint.sources.inputs import read_inputs
 from apflint.sources.reading import split_lines
 from apflint.string_formats import check_dns_label
 from apflint.wording import pluralize
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from apflint.explainer import Explanation
     from apflint.output.console import Style
     from apflint.output.explain_lines import ExplainLogged
-    from apflint.sources.configuration import Configuration, ConfigurationOptions
+    from apflint.sources.configuration import EffectiveConfiguration
+    from apflint.sources.request import Request as SourceRequest
 
 REQUEST = "Request"
 HttpMethod = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
@@ -185,7 +187,7 @@ def explain(
         request = _note_path(_parse_request(arguments), arguments.words)
     is_json = output_format == "json"
     observed_files = options.chain_paths(metrics, dump)
-    if request is not None and not selected.words and len(list_clusters(selected)) > 1:
+    if request is not None and not selected.words and len(selected.cluster_names) > 1:
         if observed_files:
             raise UserError("the settings define several clusters: select the one of the server with --cluster NAME")
         return _explain_in_clusters(request, selected, style(color), is_json=is_json)
@@ -236,10 +238,10 @@ def _print_answer(
     return ExitCode.OK
 
 
-def _explain_in_clusters(request: Request, selected: ConfigurationOptions, how: Style, *, is_json: bool) -> int:
+def _explain_in_clusters(request: Request, selected: SourceRequest, how: Style, *, is_json: bool) -> int:
     """Print the answer of each cluster for a request."""
     with show_progress("Explaining"):
-        configurations = list(read_configurations(selected))
+        configurations = build_configurations(read_inputs(selected._replace(is_single=False)))
         explanations = [
             (configuration, Explainer(configuration.effective).explain(request, reasons=is_json))
             for configuration in configurations
@@ -283,7 +285,7 @@ def _note_path(request: Request, words: tuple[str, ...]) -> Request:
 
 
 def _print_names(
-    configuration: Configuration, flow_schema_uid: str | None, priority_level_uid: str | None, *, is_json: bool
+    configuration: EffectiveConfiguration, flow_schema_uid: str | None, priority_level_uid: str | None, *, is_json: bool
 ) -> int:
     known = configuration.effective
     schema = flow_schema_uid and find_name_by_uid(known, "FlowSchema", flow_schema_uid)

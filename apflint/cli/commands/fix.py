@@ -6,34 +6,31 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from apflint import engine
 from apflint.budgets import MAX_FIXED_FINDINGS
+from apflint.checking import Checker, describe_inputs
 from apflint.cli import options
-from apflint.cli.check_run import (
-    CheckRun,
-    Output,
-    describe_selection,
-    exit_code_of,
-    note_files_without_objects,
-    print_report,
-)
 from apflint.cli.definitions import command, examples
 from apflint.cli.edited_files import print_edited, print_remark
-from apflint.cli.error_reporting import print_note
+from apflint.cli.error_reporting import format_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import OUTPUT, option
 from apflint.cli.progress import show_progress
+from apflint.cli.reporting import Output, answer_with_report, exit_code_of, note_files_without_objects
 from apflint.edit.fix_edits import identity
 from apflint.edit.fixing import apply_fixes
 from apflint.errors import UserError
-from apflint.sources.files import Selection, read_context, read_selection
+from apflint.output.sanitize import sanitize_path
+from apflint.run import Answer, run
 from apflint.sources.project_context import depends_on_others
+from apflint.sources.request import Request
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from apflint.edit.fixing import Check, Refusal
-    from apflint.finding import Finding, Report, Skipped
-    from apflint.sources.discovery import FoundFile, InputFile
+    from apflint.engine import Options
+    from apflint.finding import Finding, Report
+    from apflint.sources.request import Inputs
 
 
 @command(
@@ -75,7 +72,8 @@ def fix(
 
     Exits with 1 if a fix is refused, or if --diff shows edits.
     """
-    options.reject_other_sources("apflint fix", paths, filename)
+    words = options.list_words(paths, filename, clusters=cluster)
+    options.reject_other_sources("apflint fix", words)
     options.reject_kube_context(context, "apflint fix edits files, and does not read a cluster")
     settings = options.join_settings(
         config,
@@ -87,53 +85,50 @@ def fix(
         exclude=exclude,
         context=context,
     )
-    clusters = options.select_clusters(settings, cluster)
-    selection = Selection(
-        options.join_paths(paths, filename, clusters=clusters),
-        settings.exclude,
-        force_exclude,
-        stdin_filename,
-        settings.context,
-        baseline,
-        clusters=clusters,
+    request = Request(
+        words, settings, "fix", force_exclude=force_exclude, stdin_filename=stdin_filename, baseline=baseline
     )
-    outcome = _fix_files(CheckRun(selection, settings.prepare_options()), color, diff=diff, unsafe=unsafe_fixes)
-    if not quiet:
-        for finding in sorted(outcome.fixed, key=_order):
-            print_remark(f"{_at(finding)}: {'would fix' if diff else 'fixed'} {finding.rule}: {_title(finding)}")
-        if not force_exclude:
-            note_files_without_objects(outcome.named, outcome.before)
-    for error in outcome.errors:
-        print_note(error)
-    _print_refusals(outcome, diff=diff)
-    if not quiet:
-        _print_summary(outcome, diff=diff, unsafe=unsafe_fixes, findings_shown=False)
-    if outcome.errors:
-        return ExitCode.ERROR
-    is_unfixed = outcome.refused or (diff and outcome.fixed)
-    return ExitCode.FINDINGS if is_unfixed and not exit_zero else ExitCode.OK
+    chosen = settings.prepare_options()()
+
+    def find_answer(inputs: Inputs) -> Answer:
+        outcome = _fix_files(inputs, chosen, color, diff=diff, unsafe=unsafe_fixes)
+        notes: tuple[str, ...] = ()
+        if not quiet:
+            for finding in sorted(outcome.fixed, key=_order):
+                print_remark(f"{_at(finding)}: {'would fix' if diff else 'fixed'} {finding.rule}: {_title(finding)}")
+            if not force_exclude:
+                notes = note_files_without_objects(inputs, outcome.before)
+        is_unfixed = outcome.refused or (diff and outcome.fixed)
+        status = ExitCode.FINDINGS if is_unfixed and not exit_zero else ExitCode.OK
+        summary = _render_refusals(outcome, diff=diff)
+        if not quiet:
+            summary += _render_summary(outcome, diff=diff, unsafe=unsafe_fixes, findings_shown=False)
+        return Answer(notes=notes, errors=outcome.errors, summary=summary, status=status)
+
+    return run(request, find_answer)
 
 
-def fix_and_check(run: CheckRun, output: Output, *, diff: bool, unsafe: bool) -> int:
+def fix_and_check(request: Request, chosen: Options, output: Output, *, diff: bool, unsafe: bool) -> int:
     """Run `check --fix` or `check --diff`. Return the exit code for the findings in the files at the end of the run."""
-    if not diff and not {"-", "/dev/stdin"}.isdisjoint(run.selection.paths):
+    if not diff and not {"-", "/dev/stdin"}.isdisjoint(request.paths):
         raise UserError("--fix edits files. For standard input use `apflint fix -`, which prints the result")
-    outcome = _fix_files(run, output.color, diff=diff, unsafe=unsafe)
-    if diff:
-        for error in outcome.errors:
-            print_note(error)
-        is_failed = outcome.errors or (run.require_objects and not outcome.before.objects)
-        exit_code = ExitCode.ERROR if is_failed else exit_code_of(outcome.before, output)
-    else:
-        report = engine.limit_findings(outcome.after)
-        report = report._replace(configuration=describe_selection(run.selection, report))
-        exit_code = print_report(
-            report, output._replace(fix_command=""), outcome.errors, require_objects=run.require_objects
-        )
-    _print_refusals(outcome, diff=diff)
-    if not output.quiet:
-        _print_summary(outcome, diff=diff, unsafe=unsafe, findings_shown=not diff)
-    return exit_code
+
+    def find_answer(inputs: Inputs) -> Answer:
+        outcome = _fix_files(inputs, chosen, output.color, diff=diff, unsafe=unsafe)
+        if diff:
+            is_empty = output.require_objects and not outcome.before.objects
+            status = ExitCode.ERROR if is_empty else exit_code_of(outcome.before, output)
+            answer = Answer(errors=outcome.errors, status=status)
+        else:
+            report = engine.limit_findings(outcome.after)
+            report = report._replace(configuration=describe_inputs(inputs, report))
+            answer = answer_with_report(report, inputs, output._replace(fix_command=""), outcome.errors)
+        summary = answer.summary + _render_refusals(outcome, diff=diff)
+        if not output.quiet:
+            summary += _render_summary(outcome, diff=diff, unsafe=unsafe, findings_shown=not diff)
+        return answer._replace(summary=summary)
+
+    return run(request._replace(purpose="fix"), find_answer)
 
 
 class _Outcome(NamedTuple):
@@ -144,109 +139,84 @@ class _Outcome(NamedTuple):
     refused: tuple[Refusal, ...]
     after: Report
     """The findings in the files after fixing."""
-    errors: list[str]
-    """Messages about files that cannot be read or written."""
-    named: list[str]
-    """Names of the files that the command line names."""
+    errors: tuple[str, ...]
+    """Messages about files that cannot be written."""
+    has_errors: bool
+    """Whether files cannot be read or written."""
 
 
-def _fix_files(run: CheckRun, color: str, *, diff: bool, unsafe: bool) -> _Outcome:
+def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsafe: bool) -> _Outcome:
     """Fix findings in memory, then print the edits or write the files."""
-    selection = run.selection
-    errors: list[str] = []
-    skipped: list[Skipped] = []
-    with show_progress("Fixing") as progress:
-        files, check_files, verify_files = _read_files(run, errors, skipped, progress.track)
-        check = _checker(run, check_files, skipped)
+    # Findings must refer to the text of standard input, not to the templates of a rendered chart.
+    chosen = chosen._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
+    checker = Checker(inputs, chosen)
+    files = {name: inputs.files[name] for name in inputs.reported}
+    with show_progress("Fixing"):
+        check = _checker(inputs, chosen, checker.check)
         before = dict(file.content for file in files.values())
         first = check(before)
-        if verify_files is None:
-            result = apply_fixes(before, check, unsafe=unsafe, first=first)
+        if inputs.left_out:
+            result = apply_fixes(before, _checker(inputs, chosen, checker.check_in_all_clusters), unsafe=unsafe)
         else:
-            result = apply_fixes(before, _checker(run, verify_files, skipped), unsafe=unsafe)
+            result = apply_fixes(before, check, unsafe=unsafe, first=first)
     contents = dict(result.inputs)
+    errors: list[str] = []
     for name, file in files.items():
         after = contents[name] if file.may_hold_apf else file.data
-        if error := print_edited(name, file.path, file.data, after, selection.paths, diff=diff, color=color):
+        paths = inputs.request.paths
+        if error := print_edited(name, file.path, file.data, after, paths, diff=diff, color=color):
             errors.append(error)
             contents[name] = before[name]
-    all_written = contents == result.inputs
     fixed = [finding for finding in result.fixed if contents[finding.file] == result.inputs[finding.file]]
-    named = [file.name for file in files.values() if file.path in selection.paths and file.path != "-"]
-    report = result.report if all_written and verify_files is None else check(contents)
-    return _Outcome(first, fixed, result.refused, report, errors, named)
+    is_final = contents == result.inputs and not inputs.left_out
+    after_fixing = result.report if is_final else check(contents)
+    return _Outcome(first, fixed, result.refused, after_fixing, tuple(errors), bool(errors or inputs.errors))
 
 
-def _read_files(
-    run: CheckRun,
-    errors: list[str],
-    skipped: list[Skipped],
-    track: Callable[[Sequence[FoundFile]], Iterable[FoundFile]],
-) -> tuple[dict[str, InputFile], Check, Check | None]:
-    """Read the selected files. Return them by name, and the function that checks them in memory.
-
-    The last item is the function that verifies fixes, if other clusters than those of --cluster contain the files.
-    """
-    selection = run.selection
-    # Findings must refer to the text of standard input, not to the templates of a rendered chart.
-    options = run.options._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
-    if selection.clusters is not None:
-        from apflint.cli.cluster_run import ClusterChecker
-        from apflint.sources.clusters import read_cluster_inputs
-
-        inputs = read_cluster_inputs(
-            selection, selection.clusters, errors, skipped, track, reads_left_out=True, renders=False
-        )
-        checker = ClusterChecker(inputs, options)
-        verify = checker.check_in_all_clusters if inputs.left_out else None
-        return {name: inputs.files[name] for name in inputs.reported}, checker.check, verify
-    context = [file.content for file in read_context(selection, errors)]
-    files: dict[str, InputFile] = {}
-    for file in read_selection(selection, errors, skipped, track):
-        if files.setdefault(file.name, file) is not file:
-            raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
-    return files, lambda contents: engine.check(contents.items(), options, context), None
-
-
-def _checker(run: CheckRun, check_files: Check, skipped: list[Skipped]) -> Check:
+def _checker(inputs: Inputs, chosen: Options, check_files: Check) -> Check:
     """Return a function that checks files in memory. Its reports contain all findings that are not in the baseline."""
+    skipped, is_partial = inputs.skipped, inputs.request.is_partial
 
-    def check(inputs: Mapping[str, bytes]) -> Report:
-        report = check_files(inputs)
-        if run.selection.is_partial:  # other files may refute a finding, such as an unused suppression
+    def check(contents: Mapping[str, bytes]) -> Report:
+        report = check_files(contents)
+        if is_partial:  # other files may refute a finding, such as an unused suppression
             findings = (
                 finding._replace(fix=None) if depends_on_others(finding) else finding for finding in report.findings
             )
             report = report._replace(findings=tuple(findings))
         return report._replace(skipped=(*report.skipped, *skipped)) if skipped else report
 
-    if run.selection.baseline is None:
+    baseline = inputs.request.baseline
+    if baseline is None:
         return check
     from apflint.baseline import hide_known_findings
     from apflint.sources.baseline_file import read_baseline
 
-    entries, rules = read_baseline(run.selection.baseline), run.options.rules
-    return lambda inputs: hide_known_findings(check(inputs), entries, rules).report
+    entries, rules = read_baseline(baseline), chosen.rules
+    return lambda contents: hide_known_findings(check(contents), entries, rules).report
 
 
-def _print_refusals(outcome: _Outcome, *, diff: bool) -> None:
+def _render_refusals(outcome: _Outcome, *, diff: bool) -> str:
     current = {} if diff else {identity(finding): finding for finding in outcome.after.findings}
+    lines = []
     for finding, reason in sorted(outcome.refused, key=lambda refusal: _order(refusal.finding)):
         moved = current.get(identity(finding), finding)  # with its line after fixing
-        print_remark(f"{_at(moved)}: not fixed: {finding.rule} ({_title(moved)}): {reason}")
+        remark = f"{_at(moved)}: not fixed: {finding.rule} ({_title(moved)}): {reason}"
+        lines.append(f"{sanitize_path(remark)}\n")
+    return "".join(lines)
 
 
-def _print_summary(outcome: _Outcome, *, diff: bool, unsafe: bool, findings_shown: bool) -> None:
+def _render_summary(outcome: _Outcome, *, diff: bool, unsafe: bool, findings_shown: bool) -> str:
     parts = []
     if outcome.fixed:
         files = pluralize(len({finding.file for finding in outcome.fixed}), "file")
         parts.append(f"{'would fix' if diff else 'fixed'} {pluralize(len(outcome.fixed), 'finding')} in {files}")
     if outcome.refused:
         parts.append(f"{pluralize(len(outcome.refused), 'finding')} not fixed")
-    if not parts and outcome.errors and not outcome.before.files:
-        return  # no input was readable
+    if not parts and outcome.has_errors and not outcome.before.files:
+        return ""  # no input was readable
     if not parts:
-        parts.append("nothing was fixed" if outcome.errors else "nothing to fix")
+        parts.append("nothing was fixed" if outcome.has_errors else "nothing to fix")
     remaining = outcome.after.findings
     unsafe_count = sum(finding.fix is not None and not finding.fix.safe for finding in remaining)
     if unsafe_count and not unsafe:
@@ -255,7 +225,7 @@ def _print_summary(outcome: _Outcome, *, diff: bool, unsafe: bool, findings_show
     others = sum(finding.fix is None and finding.severity != "info" for finding in remaining)
     if others and not findings_shown:
         parts.append(f"{pluralize(others, 'finding')} without a fix: apflint check")
-    print_note("; ".join(parts))
+    return format_note("; ".join(parts))
 
 
 def _order(finding: Finding) -> tuple[Any, ...]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
 from apflint.cli.definitions import command, examples
-from apflint.cli.error_reporting import print_note
 from apflint.cli.options import OUTPUT, option
-from apflint.cli.sides import read
 from apflint.cli.terminal import style
 from apflint.graph.picture import build_picture, find_unreachable
+from apflint.run import Answer, analyze
+
+if TYPE_CHECKING:
+    from apflint.graph.picture import Picture
+    from apflint.sources.configuration import EffectiveConfiguration
 
 
 @command(
@@ -33,20 +36,25 @@ def graph(
         option(OUTPUT, "Output format; dot is for Graphviz. By default text in a terminal, else mermaid.", "--format"),
     ] = None,
     color: options.Color = "auto",
-) -> None:
+) -> int:
     """Draw FlowSchemas in matching order, and the seats of their priority levels."""
-    configuration = read(sources.select(paths))
-    known = configuration.effective
-    drawing = build_picture(known, find_unreachable(known.configuration))._replace(
-        configuration=configuration.description
-    )
-    match output_format or ("text" if sys.stdout.isatty() else "mermaid"):
+
+    def find_answer(configuration: EffectiveConfiguration) -> Answer:
+        known = configuration.effective
+        picture = build_picture(known, find_unreachable(known.configuration))
+        name = output_format or ("text" if sys.stdout.isatty() else "mermaid")
+        return _render(picture._replace(configuration=configuration.description), name, color)
+
+    return analyze(sources.select(paths), find_answer)
+
+
+def _render(drawing: Picture, output_format: str, color: str) -> Answer:
+    match output_format:
         case "text":
             from apflint.graph.terminal import report_picture
             from apflint.output.text import render as render_text
 
-            sys.stdout.write(render_text(report_picture(drawing), style(color)))
-            return
+            return Answer(render_text(report_picture(drawing), style(color)))
         case "dot":
             from apflint.graph.dot import render
         case "svg":
@@ -56,8 +64,7 @@ def graph(
         case "mermaid":
             from apflint.graph.mermaid import is_too_large, render
 
-            if is_too_large(render(drawing)):
-                print_note(
-                    "GitHub and others do not draw a Mermaid diagram of this size. Use --format html, svg or dot"
-                )
-    sys.stdout.write(render(drawing))
+            if is_too_large(text := render(drawing)):
+                note = "GitHub and others do not draw a Mermaid diagram of this size. Use --format html, svg or dot"
+                return Answer(text, (note,))
+    return Answer(render(drawing))

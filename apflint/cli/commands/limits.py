@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import options
 from apflint.cli.definitions import command, examples
 from apflint.cli.options import OUTPUT, option
-from apflint.cli.sides import read
 from apflint.cli.terminal import style
 from apflint.output.configuration import name_configuration, render_configuration
 from apflint.output.json_text import to_json
 from apflint.output.limits import limits_json, report_limits
 from apflint.output.text import render
+from apflint.run import Answer, analyze
+
+if TYPE_CHECKING:
+    from apflint.sources.configuration import EffectiveConfiguration
 
 
 @command(
@@ -33,17 +35,18 @@ def limits(
         bool, option(OUTPUT, "Show queues, the seats of one request, and FlowSchemas, too.", "--verbose", "-v")
     ] = False,
     color: options.Color = "auto",
-) -> None:
+) -> int:
     """Show how many seats each priority level gets.
 
     Built-in objects of the Kubernetes release are included, unless the
     manifests define them or --no-defaults is given.
     """
-    configuration = read(sources.select(paths))
-    limits = configuration.effective.limits
-    if output_format == "json":
-        text = to_json(name_configuration(limits_json(limits), configuration.description), 2)
-    else:
+
+    def find_answer(configuration: EffectiveConfiguration) -> Answer:
+        limits, description = configuration.effective.limits, configuration.description
+        if output_format == "json":
+            return Answer(to_json(name_configuration(limits_json(limits), description), 2))
         how = style(color, verbose=verbose)
-        text = render_configuration(configuration.description) + render(report_limits(limits, how), how)
-    sys.stdout.write(text)
+        return Answer(render_configuration(description) + render(report_limits(limits, how), how))
+
+    return analyze(sources.select(paths), find_answer)

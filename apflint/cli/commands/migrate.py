@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from apflint.cli import completers, options
 from apflint.cli.definitions import command, examples
 from apflint.cli.edited_files import print_edited, print_remark
-from apflint.cli.error_reporting import print_note
+from apflint.cli.error_reporting import format_note, print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, FIXES, option
 from apflint.edit.file_content import decode
@@ -19,11 +19,12 @@ from apflint.errors import UserError
 from apflint.finding import Skipped
 from apflint.load.source import Source
 from apflint.releases import parse_api_version
+from apflint.run import Answer, run
 from apflint.settings.clusters import apply_cluster
 from apflint.settings.values import is_below
-from apflint.sources.files import Selection, describe_files_without_objects, read_selection
-from apflint.sources.patches import REASON
+from apflint.sources.files import PATCH_REASON, describe_files_without_objects
 from apflint.sources.rendering import list_rendered_files
+from apflint.sources.request import Request
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from apflint.releases import Release
     from apflint.settings.model import Settings
     from apflint.sources.discovery import InputFile
+    from apflint.sources.request import Inputs
 
     _Cluster = tuple[Release, list[str]]
     """A release, and the files and directories of a cluster with this release."""
@@ -84,7 +86,8 @@ def migrate(
 
     Exits with 1 if an object is refused.
     """
-    options.reject_other_sources("apflint migrate", paths, filename)
+    words = options.list_words(paths, filename)
+    options.reject_other_sources("apflint migrate", words)
     settings = options.join_settings(config, isolated, exclude=exclude, kubernetes=kubernetes)
     if kubernetes is not None and releases is not None:
         raise UserError("--kubernetes and --range cannot be combined")
@@ -97,32 +100,43 @@ def migrate(
         target_releases = (settings.kubernetes,)
         clusters = _list_clusters(settings) if kubernetes is None else []
     default = choose_target(version, target_releases)
-    selection = Selection(options.join_paths(paths, filename), settings.exclude, force_exclude)
-    exit_code, moved = 0, Counter[str]()
-    errors, skipped, empty = list[str](), list[Skipped](), list[str]()
-    for file in read_selection(selection, errors, skipped):
-        if file.may_hold_apf or file.path == "-":
-            try:
-                target = _choose_for_clusters(file, clusters) or default
-            except UserError as error:
-                errors.append(f"{file.name}: {error}")
-                continue
-            code, count = _migrate_file(file, target, selection.paths, color, accept_changes=accept_changes, diff=diff)
-            exit_code = max(exit_code, code)
-            moved[f"{target.version} for Kubernetes {describe_releases(target.releases)}"] += count
-        elif Skipped(file.name, REASON) in skipped:
-            print_remark(f"{file.name}: not migrated: {REASON}")
-        elif file.path in selection.paths and not force_exclude:
-            empty.append(file.name)
-    for note in (*errors, *describe_files_without_objects(empty)):
-        print_note(note)
-    if errors:
-        exit_code = ExitCode.ERROR
-    for what, count in moved.items():
-        print_note(f"{pluralize(count, 'object')} {'would be moved' if diff else 'moved'} to {what}")
-    if not moved and not exit_code:
-        print_note("no FlowSchema and no PriorityLevelConfiguration found")
-    return ExitCode.OK if exit_zero and exit_code == ExitCode.FINDINGS else exit_code
+    # Each file is migrated on its own, so neither the other files of its clusters nor the context matter.
+    own = settings._replace(cluster=(), context=())
+    request = Request(words, own, "migrate", force_exclude=force_exclude)
+
+    def find_answer(inputs: Inputs) -> Answer:
+        status, moved = ExitCode.OK, Counter[str]()
+        errors, empty = list[str](), list[str]()
+        for name in inputs.reported:
+            file = inputs.files[name]
+            if file.may_hold_apf or file.path == "-":
+                try:
+                    target = _choose_for_clusters(file, clusters) or default
+                except UserError as error:
+                    errors.append(f"{file.name}: {error}")
+                    continue
+                code, count = _migrate_file(
+                    file, target, request.paths, color, accept_changes=accept_changes, diff=diff
+                )
+                status = max(status, code)
+                moved[f"{target.version} for Kubernetes {describe_releases(target.releases)}"] += count
+            elif Skipped(file.name, PATCH_REASON) in inputs.skipped:
+                print_remark(f"{file.name}: not migrated: {PATCH_REASON}")
+            elif name in inputs.named and not force_exclude:
+                empty.append(file.name)
+        has_errors = bool(errors or inputs.errors)
+        summary = [*describe_files_without_objects(empty)]
+        summary += (
+            f"{pluralize(count, 'object')} {'would be moved' if diff else 'moved'} to {what}"
+            for what, count in moved.items()
+        )
+        if not (moved or status or has_errors):
+            summary.append("no FlowSchema and no PriorityLevelConfiguration found")
+        if exit_zero and status == ExitCode.FINDINGS:
+            status = ExitCode.OK
+        return Answer(errors=tuple(errors), summary="".join(map(format_note, summary)), status=status)
+
+    return run(request, find_answer)
 
 
 def _list_clusters(settings: Settings) -> list[_Cluster]:
@@ -149,7 +163,7 @@ def _choose_for_clusters(file: InputFile, clusters: Iterable[_Cluster]) -> Targe
 
 def _migrate_file(
     file: InputFile, target: Target, named: tuple[str, ...], color: str, *, accept_changes: bool, diff: bool
-) -> tuple[int, int]:
+) -> tuple[ExitCode, int]:
     """Migrate a file, and print or write the result. Return the exit code and the number of migrated objects."""
     try:
         text, encoding = decode(file.data)

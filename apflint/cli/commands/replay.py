@@ -15,7 +15,7 @@ from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
-from apflint.cli.sides import read, read_live, read_other_side
+from apflint.cli.sides import read_live, read_other_side
 from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.output.configuration import name_sides
@@ -32,6 +32,7 @@ from apflint.replay.running import ReplayOptions, compare
 from apflint.replay.running import replay as run_replay
 from apflint.replay.server_log import is_server_log, read_server_logs
 from apflint.replay.statistics import compute_report, stream_requests
+from apflint.run import read
 from apflint.sources.audit_logs import find_audit_logs, read_beginning
 from apflint.sources.configuration import read_configuration
 from apflint.sources.object_counts import read_object_counts
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
     from apflint.replay.log import Coverage
     from apflint.replay.statistics import ReplayReport
     from apflint.sources.audit_logs import AuditLogFile
-    from apflint.sources.configuration import Configuration, ConfigurationOptions
+    from apflint.sources.configuration import EffectiveConfiguration
+    from apflint.sources.request import Request
 
 ENGINE = "Engine"
 _LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; also .gz and .zst."
@@ -180,7 +182,7 @@ def replay(
         configuration = read(selected)
         if compared == LIVE and selected.recorded is None:  # the running cluster has the seats of the other side
             seats = configuration.effective.limits.server_concurrency
-            selected = read_live(selected._replace(server_concurrency=seats))
+            selected = read_live(selected.assume(server_concurrency=seats))
         other = _read_other_side(compared, selected)
         comparison = _compare(files, configuration.effective, other.effective, wanted, top)
         sides = name_sides(configuration, other)
@@ -212,7 +214,7 @@ def _is_log_of_server(files: list[AuditLogFile], unsupported: Mapping[str, objec
 
 
 def _report_server_log(
-    files: list[AuditLogFile], configuration: Configuration, output_format: str, how: Style
+    files: list[AuditLogFile], configuration: EffectiveConfiguration, output_format: str, how: Style
 ) -> ExitCode:
     """Print what kube-apiserver's own logs show. Return the exit code."""
     with _show_reading(files) as (_, show):
@@ -237,17 +239,17 @@ def _render_comparison(comparison: ReplayComparison, sides: Sides, output_format
     return render_report(COMPARISON_TITLE, report_comparison(comparison, sides), output_format, how)
 
 
-def _read_other_side(name: str, options: ConfigurationOptions) -> Configuration:
+def _read_other_side(name: str, request: Request) -> EffectiveConfiguration:
     """Read the configuration to compare with. `defaults:X.Y` is the same configuration in a release."""
     if not name.startswith(BUILT_IN_PREFIX):
-        return read_other_side(name, options)
-    if options.recorded is not None:
+        return read_other_side(name, request)
+    if request.recorded is not None:
         raise UserError(
             f"--live and --compare {name} cannot be combined: a running cluster has its own built-in objects"
         )
     release = parse_release(name.removeprefix(BUILT_IN_PREFIX))
-    words = tuple(name if word.startswith(BUILT_IN_PREFIX) else word for word in options.words)
-    other = read_configuration(options._replace(words=words, kubernetes=release))
+    words = tuple(name if word.startswith(BUILT_IN_PREFIX) else word for word in request.words)
+    other = read_configuration(request._replace(words=words).assume(release))
     return other._replace(name=" + ".join((name, *(word for word in words if word != name))))
 
 
@@ -277,7 +279,7 @@ def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callabl
 
 
 def _run(
-    files: list[AuditLogFile], configuration: Configuration, wanted: ReplayOptions, top: int | None
+    files: list[AuditLogFile], configuration: EffectiveConfiguration, wanted: ReplayOptions, top: int | None
 ) -> tuple[ReplayReport | None, Coverage]:
     """Read and classify the requests. Return the report, or print each request and return None as the report."""
     with _show_reading(files) as (progress, show):

@@ -16,7 +16,7 @@ from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
-from apflint.cli.sides import read, read_live, read_other_side
+from apflint.cli.sides import read_live, read_other_side
 from apflint.cli.terminal import style
 from apflint.engine import Options, find_problems
 from apflint.errors import UserError
@@ -25,6 +25,7 @@ from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
 from apflint.output.simulation import TITLE, comparison_json, report_simulation, simulation_json
+from apflint.run import read
 from apflint.simulate import feasibility
 from apflint.simulate.arrivals import list_sources
 from apflint.simulate.changes import apply_changes, parse_change
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
     from apflint.replay.object_counts import ObjectCounts
     from apflint.simulate.load_parser import ParsedLoad
     from apflint.simulate.simulation import Result
-    from apflint.sources.configuration import Configuration, ConfigurationOptions
+    from apflint.sources.configuration import EffectiveConfiguration
+    from apflint.sources.request import Request
 
 LOAD = "Load"
 MIN_SCALE, MAX_SCALE = 0.001, 1_000_000
@@ -128,9 +130,9 @@ def simulate(
     shuffle sharding, fair queuing, time-outs and borrowing. The same seed gives
     the same result.
     """
-    selected = sources.select(compared=compare)
     if (load is None) == (not logs):
         raise UserError("name a load file, or an audit log with --from-audit")
+    selected = sources.select(compared=compare)
     if (metrics is not None or objects) and not logs:
         raise UserError("--metrics and --objects require --from-audit: a load file has `objects`")
     if [load, metrics, compare, *(logs or ()), *selected.words].count("-") > 1:
@@ -278,11 +280,11 @@ def _print_mistakes(parsed: ParsedLoad, color: str) -> ExitCode:
     return ExitCode.ERROR
 
 
-def _read_other(name: str, options: ConfigurationOptions, known: Effective) -> Configuration:
+def _read_other(name: str, request: Request, known: Effective) -> EffectiveConfiguration:
     """Read the configuration of --compare. Raises UserError for an old release, and for objects that a server rejects."""
-    if name == LIVE and options.recorded is None:  # the running cluster has the seats of the other side
-        options = read_live(options._replace(server_concurrency=known.limits.server_concurrency))
-    other = read_other_side(name, options)
+    if name == LIVE and request.recorded is None:  # the running cluster has the seats of the other side
+        request = read_live(request.assume(server_concurrency=known.limits.server_concurrency))
+    other = read_other_side(name, request)
     _reject_unsuitable(other.effective)
     return other
 

@@ -17,7 +17,7 @@ from apflint.output import policy
 from apflint.policy.running import Run, find_suites, run_suite_file
 from apflint.settings.clusters import find_cluster
 from apflint.settings.resolution import resolve_settings
-from apflint.sources.configuration import ConfigurationOptions
+from apflint.sources.request import create_request
 from apflint.sources.words import LIVE
 
 
@@ -72,7 +72,7 @@ def test(
         raise UserError("standard input cannot be both the suite and the manifests")
     effective = resolve_settings(config=config, isolated=isolated)  # reports a mistake once, not for each suite
     options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
-    settings = ConfigurationOptions(
+    request = create_request(
         words,
         kubernetes,
         server_concurrency,
@@ -85,7 +85,7 @@ def test(
         find_cluster(effective, cluster)
     with show_progress("Testing"):
         paths = [path for named in suites for path in find_suites(named, effective.exclude)]
-        result = Run(tuple(file for path in paths for file in run_suite_file(path, settings, print_note)))
+        result = Run(tuple(file for path in paths for file in run_suite_file(path, request, print_note)))
     if not result.files:
         raise UserError("no suite was run: none of them names this cluster")
     for file in result.files:

@@ -1,0 +1,95 @@
+"""A run of apflint, from the words on the command line to the exit status. Start reading here.
+
+    words → sources → configurations → checks or an analysis → output → exit status
+
+Before: `cli/main.py` starts the process, and `cli/fast_path.py` or `cli/app.py` parses the command line and calls the function
+of the command in `cli/commands/`, which calls `run`. The language server reads and checks in the same way (`lsp/workspace.py`).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.cli.error_reporting import print_note
+from apflint.cli.exit_codes import ExitCode
+from apflint.cli.progress import show_progress
+from apflint.sources.inputs import read_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apflint.sources.configuration import EffectiveConfiguration
+    from apflint.sources.request import Inputs, Request
+
+
+class Answer(NamedTuple):
+    """What a command found out: texts to print, and the exit status."""
+
+    text: str = ""
+    """For standard output. Everything else is for standard error."""
+    notes: tuple[str, ...] = ()
+    """Sentences to print first."""
+    errors: tuple[str, ...] = ()
+    """Sentences to print after `text`. If there are any, the exit status is 2."""
+    summary: str = ""
+    """Lines to print last."""
+    status: int = ExitCode.OK
+
+
+def run(request: Request, find_answer: Callable[[Inputs], Answer]) -> int:
+    """Run a command, and return its exit status."""
+    # 1. Sources. The words of the request name files, directories, git revisions, kustomizations, clusters of the settings, or
+    #    a running cluster. Each is a source of named bytes. What cannot be read becomes an error in the result.
+    # 2. Configurations. A configuration is a release, the objects of its sources, and a name: one for each cluster, or one
+    #    without a name if the project has no clusters.
+    with show_progress("Reading") as progress:
+        inputs = read_inputs(request, progress.track)
+
+    # 3. The command works on the configurations. `check` loads the files, runs the checks on each configuration, and renders
+    #    the report (`check_inputs` of apflint/checking.py). `fix` and `migrate` edit the files. Other commands analyze the
+    #    objects that the API servers of one cluster have (`analyze` below).
+    answer = find_answer(inputs)
+
+    # 4. Output, and 5. the exit status.
+    errors = (*(error.message for error in inputs.errors), *answer.errors)
+    return show(answer._replace(notes=(*inputs.notes, *answer.notes), errors=errors))
+
+
+def show(answer: Answer) -> int:
+    """Print an answer, and return the exit status of the process."""
+    for note in answer.notes:
+        print_note(note)
+    if answer.text:  # results go to standard output, everything else to standard error
+        sys.stdout.write(answer.text)
+        sys.stdout.flush()
+    for error in answer.errors:
+        print_note(error)
+    sys.stderr.write(answer.summary)
+    return ExitCode.ERROR if answer.errors else answer.status
+
+
+def analyze(request: Request, find_answer: Callable[[EffectiveConfiguration], Answer]) -> int:
+    """Run a command that answers about one configuration, and return its exit status."""
+    from apflint.sources.configuration import build_configuration
+
+    def answer(inputs: Inputs) -> Answer:
+        configuration = build_configuration(inputs)
+        for note in configuration.notes:
+            print_note(note)
+        return find_answer(configuration)
+
+    return run(request, answer)
+
+
+def read(request: Request) -> EffectiveConfiguration:
+    """Return the configuration that a request names, and print its notes, for a command that reads more than that.
+
+    Raises UserError as `read_configuration` does.
+    """
+    from apflint.sources.configuration import read_configuration
+
+    configuration = read_configuration(request)
+    for note in configuration.notes:
+        print_note(note)
+    return configuration

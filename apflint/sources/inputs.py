@@ -1,0 +1,231 @@
+"""The one way in: reads what the words of a request name.
+
+Commands, hooks and the language server get their configurations from `read_inputs`. Each kind of word is a source, which
+yields named bytes. `_read_sources` lists the sources.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from apflint.errors import UserError
+from apflint.finding import Skipped
+from apflint.load.source import GIT_PREFIX, STDIN
+from apflint.sources.discovery import FoundFile, InputFile, discover_entries, discover_files, is_dangling
+from apflint.sources.files import CONTEXT_REASON, ReadError, SourceFiles, is_same_file, join_sources, read_files
+from apflint.sources.request import Configuration, Inputs
+from apflint.sources.words import BUILDERS, BUILT_IN_PREFIX, CLUSTER_PREFIX, suggest_word
+from apflint.wording import join_some, join_words, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from apflint.sources.kubectl import LiveConfiguration
+    from apflint.sources.request import Request
+    from apflint.sources.words import Words
+
+    Track = Callable[[Sequence[FoundFile]], Iterable[FoundFile]]
+    """Returns the files that it is given. It may show the progress, and leave out files."""
+
+
+def read_inputs(request: Request, track: Track = iter) -> Inputs:
+    """Read the sources that a request names.
+
+    What cannot be read is in `Inputs.errors`. To analyze, everything is needed, so UserError is raised instead. It is also
+    raised for words that contradict each other or name an unknown cluster, and if git or the running cluster cannot be read.
+    """
+    if request.purpose == "analyze":
+        return _read_configurations(request)
+    if not request.clusters:
+        return _read_manifests(request, track)
+    from apflint.sources.clusters import read_clusters
+
+    # The context is left out later, because a context file of one cluster may be a manifest of another one.
+    return read_clusters(request, _read_sources(request, request.parsed, _read_paths(request, (), track)))
+
+
+def _read_sources(request: Request, words: Words, *files: SourceFiles) -> SourceFiles:
+    """Return what the words name, then `files`: the last definition of an object is the effective one."""
+    return join_sources(
+        (
+            *(_read_built(request, word) for word in words.built),
+            *(_read_revision(request, word) for word in words.revisions),
+            *files,
+        )
+    )
+
+
+def _read_built(request: Request, word: str) -> SourceFiles:
+    """Return the objects that a program builds, such as kustomize."""
+    module = next(module for prefix, module in BUILDERS.items() if word.startswith(prefix))
+    try:
+        return import_module(module).read_source(request, word)  # type: ignore[no-any-return]  # as `BUILDERS` says
+    except UserError as error:
+        return SourceFiles(errors=(ReadError(str(error)),))
+
+
+def _read_revision(request: Request, word: str) -> SourceFiles:
+    from apflint.sources.git import read_revision
+
+    return read_revision(word, (), request.settings.exclude)
+
+
+def _read_paths(request: Request, context: tuple[str, ...], track: Track) -> SourceFiles:
+    """Return the files in the paths of a request, except the baseline and the files in the paths `context`."""
+    exclude = request.settings.exclude
+    entries = list(discover_entries(request.paths, exclude, request.force_exclude))
+    skipped = [entry for entry in entries if isinstance(entry, Skipped)]
+    found = [entry for entry in entries if isinstance(entry, FoundFile)]
+    found = [file for file in found if not is_baseline(request, file)]
+    if context:
+        others = {os.path.realpath(file.path) for file in discover_files(context, exclude) if not file.problem}
+        is_context = [not file.problem and os.path.realpath(file.path) in others for file in found]
+        skipped += (
+            Skipped(file.name, CONTEXT_REASON) for file, is_other in zip(found, is_context, strict=True) if is_other
+        )
+        found = [file for file, is_other in zip(found, is_context, strict=True) if not is_other]
+    read = read_files(track(found))
+    if request.stdin_filename:
+        files = (file._replace(name=request.stdin_filename) if file.name == STDIN else file for file in read.files)
+        read = read._replace(files=tuple(files))
+    return read._replace(skipped=(*skipped, *read.skipped))
+
+
+def _read_manifests(request: Request, track: Track) -> Inputs:
+    """Read a project without clusters, or a cluster that the words name, to report on the manifests or to edit them."""
+    words = request.parsed
+    found = discover_files(request.context, request.settings.exclude)
+    context = read_files(track([file for file in found if not is_baseline(request, file)]))
+    live = _read_running_cluster(request, words)
+    read = _read_sources(request, words, _read_paths(request, request.context, track))
+    if live is not None and not words.has_manifests:
+        objects = (InputFile(name, name, data, may_hold_apf=True) for name, data in live.files)
+        read = read._replace(files=(*objects, *read.files))
+    files = {file.name: file for file in read.files}
+    if request.purpose != "check" and len(files) < len(read.files):
+        raise UserError(f'"{request.stdin_filename}" names both standard input and a file. Fix one after the other')
+    settings = request.settings if words.release is None else request.settings._replace(kubernetes=words.release)
+    further = {file.name: file for file in context.files}
+    whole = Configuration("", settings, tuple(files), tuple(further), words, live)
+    return Inputs(
+        request,
+        tuple(_split_by_built(whole)) if len(words.built) > 1 and live is None else (whole,),
+        {**further, **files},
+        tuple(files),
+        read.skipped,
+        (*context.errors, *read.errors),
+        (*context.notes, *read.notes),
+        kustomizations=words.kustomizations,
+    )
+
+
+def _split_by_built(whole: Configuration) -> Iterator[Configuration]:
+    """Yield a configuration for each source that a program builds. Each has the other files, too."""
+    from apflint.sources.kustomize import name_rendered
+
+    names = {word: name_rendered(word.partition(":")[2]) for word in whole.words.built}
+    for word, name in names.items():
+        members = tuple(file for file in whole.members if file == name or file not in names.values())
+        yield whole._replace(name=word, members=members, words=whole.words._replace(built=(word,)))
+
+
+def _read_running_cluster(request: Request, words: Words) -> LiveConfiguration | None:
+    if not words.is_live:
+        return None
+    from apflint.sources.kubectl import KubectlOptions, read_live_configuration
+
+    return request.recorded or read_live_configuration(request.kubectl or KubectlOptions(), request.kubernetes)
+
+
+def _read_configurations(request: Request) -> Inputs:
+    """Read each configuration to analyze: a cluster of the settings, what a program builds, or else all sources together."""
+    words = request.parsed
+    named = (*map(CLUSTER_PREFIX.__add__, words.clusters), *words.built)
+    if len(named) > 1 and request.is_single:
+        raise UserError(f"{join_words(named, 'and')} are {len(named)} clusters: name one")
+    clusters = request.clusters
+    if len(clusters) > 1 and request.is_single:
+        raise select_one_cluster(clusters)
+    choices = [words._replace(clusters=(name,)) for name in clusters]
+    choices = choices or [words._replace(built=(word,)) for word in words.built] or [words]
+    read = [_read_configuration(request, choice) for choice in choices]
+    files = {file.name: file for _, source in read for file in source.files}
+    configurations = tuple(configuration for configuration, _ in read)
+    return Inputs(request, configurations, files, tuple(files))
+
+
+def select_one_cluster(names: Iterable[str]) -> UserError:
+    """Return the error for a command that answers about one cluster, in a project with several."""
+    from apflint.settings.clusters import MAX_NAMED_CLUSTERS
+
+    listed = join_some([*names], MAX_NAMED_CLUSTERS)
+    return UserError(f"the settings define the clusters {listed}: select one with --cluster NAME")
+
+
+def _read_configuration(request: Request, words: Words) -> tuple[Configuration, SourceFiles]:
+    """Read one configuration, and its files. Raises UserError for the first source or file that cannot be read."""
+    if words.release is not None and not request.defaults:
+        raise UserError(f"--no-defaults and {BUILT_IN_PREFIX}{words.release.name} cannot be combined")
+    cluster, settings = None, request.settings
+    if words.clusters:
+        from apflint.settings.clusters import apply_cluster, find_cluster
+
+        cluster = find_cluster(settings, words.clusters[0])
+        settings = apply_cluster(settings, cluster)
+    if words.release is not None:
+        settings = settings._replace(kubernetes=words.release)
+    own = () if cluster is None else (*settings.context, *cluster.included_paths(settings.exclude))
+    paths = request.paths if cluster is None else words.paths
+    found = discover_files((*(() if words.revisions else own), *paths), settings.exclude)
+    if request.ignored:
+        found = (file for file in found if os.path.realpath(file.path) not in request.ignored)
+    files = read_files(found)
+    if cluster is None:
+        read = _read_sources(request, words, files)
+    elif words.revisions or cluster.is_rendered:
+        from apflint.sources.rendering import read_cluster_of_revision, read_rendered_cluster
+
+        copies = (read_cluster_of_revision(request, settings, cluster, word, own) for word in words.revisions)
+        read = join_sources(
+            (*copies, *(() if words.revisions else (read_rendered_cluster(request, settings, cluster),)), files)
+        )
+    else:
+        read = files
+    notes = (*read.notes, *_require_all(request, words, read.errors))
+    names = tuple(file.name for file in read.files)
+    context = tuple(name for name in names if cluster is not None and _is_below(name, settings.context))
+    members = tuple(name for name in names if name not in context)
+    live = _read_running_cluster(request, words)
+    name = "" if cluster is None else cluster.name
+    configuration = Configuration(name, settings, members, context, words, live, request.defaults, read.skipped, notes)
+    return configuration, read
+
+
+def _require_all(request: Request, words: Words, errors: Iterable[ReadError]) -> Iterator[str]:
+    """Raise UserError for the first error. For a link that nobody named and that leads nowhere, yield a clause instead."""
+    is_default = not request.words and not words.clusters
+    for message, file in errors:
+        if file is None:
+            raise UserError(message)
+        is_named = file.path in words.paths
+        is_unrelated = is_default and bool(request.ignored)  # a directory of logs
+        if not is_named and (is_unrelated or is_dangling(file.path)):
+            yield f"{message} It is not used"
+            continue
+        owner = f"cluster {quote(words.clusters[0])}: " if words.clusters and not is_named else ""
+        hint = "" if os.path.lexists(file.path) else suggest_word(file.path, request.cluster_names)
+        raise UserError(f"{owner}{message}{hint}")
+
+
+def _is_below(name: str, roots: Iterable[str]) -> bool:
+    """Return whether the name of a file, also of one in a git revision, is in one of these paths."""
+    path = name.split(":", 2)[2] if name.startswith(GIT_PREFIX) else name
+    normal = (os.path.normpath(root) for root in roots)
+    return any(path == root or path.startswith(f"{root}/") or root == "." for root in normal)
+
+
+def is_baseline(request: Request, file: FoundFile) -> bool:
+    """Return whether a file is the baseline of the run, which is not a manifest."""
+    return request.baseline is not None and is_same_file(request.baseline, file.path)
