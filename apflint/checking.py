@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.finding import Report
-from apflint.sources.renamings import find_renamings
 from apflint.wording import join_some, pluralize
 
 if TYPE_CHECKING:
@@ -118,7 +117,9 @@ class Checker:
         members = [part for name in configuration.members for part in loaded[name]]
         context = [part for name in (*configuration.context, *added) for part in loaded[name]]
         live, assumptions = configuration.live, configuration.assumptions
-        if live is None:
+        if live is None and any("ustomization" in name for name in self._inputs.reported):
+            from apflint.sources.renamings import find_renamings  # few runs read a kustomization
+
             assumptions = assumptions._replace(renamings=find_renamings(self._inputs))
         options = self._options._replace(kubernetes=configuration.kubernetes, assumptions=assumptions)
         if live is None or not configuration.words.has_manifests:

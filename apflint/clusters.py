@@ -152,7 +152,10 @@ def _merge(problems: Sequence[Problem]) -> Problem:
     if not first.clusters:
         return first
     name = first.clusters[0]
-    option = f"-k {name.removeprefix('kustomize:')}" if name.startswith("kustomize:") else f"--cluster {name}"
+    kind, colon, directory = name.partition(":")
+    option = f"-k {directory}" if kind == "kustomize" else f"-f {name}"
+    if not colon:
+        option = f"--cluster {name}"
     example = first.example and f"{first.example} {option}"
     if len(problems) == 1:
         return first._replace(example=example)

@@ -1,7 +1,8 @@
-"""What the page for contributors adds to apflint works: a rule, an output format, a report, and a command."""
+"""What the page for contributors adds to apflint works: a rule, an output format, a report, a command, and a source."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from conftest import ROOT
 from support.pages import add_examples, find_example
 from support.rule_examples import parse_examples
-from support.shell import environment
+from support.shell import LEVEL, environment
 
 from apflint.catalogue import parse_page
 
@@ -75,9 +76,10 @@ import sys
 from apflint.cli.terminal import style
 from apflint.output.count import report_counts
 from apflint.output.report import render_report
-from apflint.sources.configuration import ConfigurationOptions, read_configuration
+from apflint.sources.configuration import read_configuration
+from apflint.sources.request import create_request
 
-limits = read_configuration(ConfigurationOptions(["defaults:1.36"], isolated=True)).effective.limits
+limits = read_configuration(create_request(("defaults:1.36",), isolated=True)).effective.limits
 output_format, color = {output_format!r}, "never"
 {find_example("text = render_report")}
 sys.stdout.write(text)
@@ -87,6 +89,21 @@ sys.stdout.write(text)
     )
     assert done.returncode == 0, done.stderr
     assert expected in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in for helm is a shell script")
+def test_source(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    helm = checkout / "bin/helm"
+    helm.parent.mkdir()
+    helm.write_text(f"#!/bin/sh\ncat <<'END'\n{LEVEL}END\n", encoding="utf-8")
+    helm.chmod(0o755)
+    monkeypatch.setenv("PATH", str(helm.parent), prepend=os.pathsep)
+    described = "Configuration: helm:chart (1 object) and built-in objects of 1.37\n"
+    assert run(checkout, "limits", "--isolated", "helm:chart").startswith(described)
+    assert run(checkout, "graph", "--isolated", "-f", "helm:chart").count("batch")
+    assert "chart (rendered):4:9" in run(checkout, "check", "--isolated", "helm:chart")
+    assert "helm:other" in run(checkout, "check", "--isolated", "helm:chart", "helm:other")
 
 
 @pytest.mark.slow

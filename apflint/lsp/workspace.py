@@ -237,7 +237,7 @@ class DirectoryChecker:
                 contents[name] = "" if path in self._patches else text
         previous, self._loaded = self._loaded, {}
         parts = {name: self._load(name, content, previous) for name, content in contents.items()}
-        if not self._settings.cluster:
+        if not self._inputs.request.clusters:
             results = [self._check_one(parts, configurations[0])]
         else:
             results = self._check_clusters(parts, configurations)

@@ -30,7 +30,9 @@ BUILT_IN_PREFIX = "defaults:"
 CLUSTER_PREFIX = "cluster:"
 KUSTOMIZE_PREFIX = "kustomize:"
 LIVE = "live"
-BUILDERS = {KUSTOMIZE_PREFIX: "apflint.sources.kustomize"}
+BUILDERS = {
+    KUSTOMIZE_PREFIX: "apflint.sources.kustomize",
+}
 """Sources whose objects a program builds: the prefix of the word, and the module, whose function `read_source` reads it."""
 PREFIXES = (GIT_PREFIX, *BUILDERS, CLUSTER_PREFIX, BUILT_IN_PREFIX)
 _RELEASE = re.compile(r"v?(1\.\d{1,3})")

@@ -15,16 +15,19 @@ from conftest import UNMEASURED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint import engine
-from apflint.cli import app, check_run, main
+from apflint import checking
+from apflint.cli import app, main
 from apflint.cli.definitions import call, list_parameters, load_command
 from apflint.cli.fast_path import find_fast_path
 from apflint.output.findings import FORMATS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from apflint.engine import Options
     from apflint.finding import Report
+    from apflint.sources.request import Inputs
 
 USAGE_ERROR: Any = typer.BadParameter.__base__
 """The base class of the errors of a command line. typer does not export it."""
@@ -302,8 +305,9 @@ CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 def test_files_without_objects_have_the_report_of_the_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
-    def check_with_engine(files: Any, run: check_run.CheckRun, context: Any, _find_renamings: Any = None) -> Report:
-        return engine.check((file.content for file in files), run.options, context)
+    def check_with_engine(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
+        report = checking.Checker(inputs, get_options()).check()
+        return report._replace(configuration=checking.describe_inputs(inputs, report))
 
     (tmp_path / "other.yaml").write_text(CONFIG_MAP)
     (tmp_path / "latin-1.yaml").write_bytes(b"a: \xe4\n")
@@ -311,7 +315,7 @@ def test_files_without_objects_have_the_report_of_the_engine(
     monkeypatch.chdir(tmp_path)
     arguments = ["check", "other.yaml", "latin-1.yaml", "template.yaml", *words]
     without = main.run(arguments), capsys.readouterr()
-    monkeypatch.setattr(check_run, "_check_files", check_with_engine)
+    monkeypatch.setattr("apflint.cli.commands.check.check_inputs", check_with_engine)
     assert without == (main.run(arguments), capsys.readouterr())
 
 

@@ -15,7 +15,7 @@ from apflint.cli import app, progress
 from apflint.cli.commands import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from apflint.finding import Report
@@ -77,14 +77,14 @@ def test_line_is_erased_if_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> No
 def test_analysis_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stream = Terminal()
     (tmp_path / "a.yaml").write_text(LEVEL, encoding="utf-8")
-    real = engine.check
+    real = engine.check_loaded
 
-    def slow(inputs: Iterable[tuple[str, bytes]], *rest: Any) -> Report:
-        report = real(list(inputs), *rest)
+    def slow(*arguments: Any) -> Report:
+        report = real(*arguments)
         wait_for(stream, "Analyzing")
         return report
 
-    monkeypatch.setattr(engine, "check", slow)
+    monkeypatch.setattr(engine, "check_loaded", slow)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.05)
     assert app.run(["check", str(tmp_path)]) == 0

@@ -154,7 +154,7 @@ def to_strict_script(text: str) -> str:
 
 
 def add_examples(checkout: Path) -> None:
-    """Write the rule, the output format, the report and the command of the page for contributors to a checkout."""
+    """Write the rule, output format, report, command and source of the page for contributors to a checkout."""
     package = checkout / "apflint"
     (checkout / "rules" / "APF610.md").write_text(find_example("---"), encoding="utf-8")
     with (package / "checks" / "capacity.py").open("a", encoding="utf-8") as module:
@@ -162,9 +162,11 @@ def add_examples(checkout: Path) -> None:
     (package / "output" / "findings" / "logfmt.py").write_text(find_example("`key=value` pairs"), encoding="utf-8")
     (package / "output" / "count.py").write_text(find_example("Counts of FlowSchemas"), encoding="utf-8")
     (package / "cli" / "commands" / "count.py").write_text(find_example("`apflint count`"), encoding="utf-8")
+    (package / "sources" / "helm.py").write_text(find_example("`helm template`"), encoding="utf-8")
     for file, previous, line in (
         (package / "checks" / "__init__.py", '    "APF609": ', find_example('"APF610"')),
         (package / "output" / "findings" / "__init__.py", '    "markdown": ', find_example('"logfmt"')),
+        (package / "sources" / "words.py", "    KUSTOMIZE_PREFIX: ", find_example('"helm:": ')),
     ):
         text = file.read_text(encoding="utf-8")
         before, _, rest = text.partition(previous)

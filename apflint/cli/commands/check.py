@@ -213,7 +213,7 @@ def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, 
 
     compared = hide_known_findings(report, baseline, inputs.request.paths, get_options())
     # Other clusters may have the findings of the entries.
-    if not compared.stale or (inputs.request.cluster_names and inputs.request.parsed.clusters):
+    if not compared.stale or inputs.request.parsed.clusters:
         return compared.report, ()
     stale = compared.stale
     what = "1 entry of the baseline was" if len(stale) == 1 else f"{len(stale)} entries of the baseline were"

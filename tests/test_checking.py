@@ -1,4 +1,4 @@
-"""`check` and `fix` in a project whose settings define clusters."""
+"""`check` and `fix` in a project whose settings define clusters: how a run checks several configurations."""
 
 from __future__ import annotations
 
