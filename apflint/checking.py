@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.finding import Report
+from apflint.load.source import RENDERED_SUFFIX
 from apflint.wording import join_some, pluralize
 
 if TYPE_CHECKING:
@@ -40,8 +41,13 @@ def check_inputs(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
         from apflint.sources.kustomize import name_origins
 
         report = name_origins(report, inputs.kustomizations)
-    if words.revisions or (words.is_live and not words.has_manifests):  # no file to fix
-        report = report._replace(findings=tuple(finding._replace(fix=None) for finding in report.findings))
+    is_without_files = words.revisions or (words.is_live and not words.has_manifests)
+    findings = (
+        # There is no file to fix.
+        finding._replace(fix=None) if is_without_files or finding.file.endswith(RENDERED_SUFFIX) else finding
+        for finding in report.findings
+    )
+    report = report._replace(findings=tuple(findings))
     report = report._replace(skipped=(*report.skipped, *inputs.skipped))
     return report._replace(configuration=describe_inputs(inputs, report))
 

@@ -51,21 +51,23 @@ def run(request: Request, find_answer: Callable[[Inputs], Answer]) -> int:
     #    objects that the API servers of one cluster have (`analyze` below).
     answer = find_answer(inputs)
 
-    # 4. Output, and 5. the exit status.
+    # 4. and 5. Output and exit status.
     errors = (*(error.message for error in inputs.errors), *answer.errors)
     return show(answer._replace(notes=(*inputs.notes, *answer.notes), errors=errors))
 
 
 def show(answer: Answer) -> int:
     """Print an answer, and return the exit status of the process."""
+    # 4. Output. Results go to standard output, everything else to standard error.
     for note in answer.notes:
         print_note(note)
-    if answer.text:  # results go to standard output, everything else to standard error
+    if answer.text:
         sys.stdout.write(answer.text)
         sys.stdout.flush()
     for error in answer.errors:
         print_note(error)
     sys.stderr.write(answer.summary)
+    # 5. The exit status: 2 if something could not be read or written, otherwise what the command found.
     return ExitCode.ERROR if answer.errors else answer.status
 
 

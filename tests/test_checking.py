@@ -428,3 +428,16 @@ def test_releases_of_checked_objects(project: Path, capsys: pytest.CaptureFixtur
     assert check(capsys)["kubernetes"] == "1.30, 1.33 and 1.36"
     write(project, "other/level.yaml", LEVEL)
     assert check(capsys)["kubernetes"] == "1.30, 1.33, 1.36 and 1.37"
+
+
+def test_rendered_text_has_no_fix(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no file to edit: `apflint fix` would find nothing."""
+    misspelled = LEVEL.replace("queueLengthLimit", "queueLengthLimt")
+    write(project, "rendered.txt", misspelled)
+    write(project, "more.yaml", misspelled.replace("name: batch", "name: more"))
+    write(project, "apflint.toml", '[[cluster]]\nname = "prod"\nrender = ["cat", "rendered.txt"]')
+    findings = check(capsys, "--render", "--select", "APF101")["findings"]
+    assert [(finding["file"], finding["fix"] is None) for finding in findings] == [
+        ("more.yaml", False),
+        ("prod (rendered)", True),
+    ]

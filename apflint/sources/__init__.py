@@ -1,1 +1,1 @@
-"""Input files: finds the files to read, and reads their bytes."""
+"""Where objects come from: reads what words name. The one way in is `inputs.read_inputs`; other modules are its sources."""

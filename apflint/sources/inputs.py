@@ -103,9 +103,12 @@ def _read_manifests(request: Request, track: Track) -> Inputs:
     if live is not None and not words.has_manifests:
         objects = (InputFile(name, name, data, may_hold_apf=True) for name, data in live.files)
         read = read._replace(files=(*objects, *read.files))
-    files = {file.name: file for file in read.files}
-    if request.purpose != "check" and len(files) < len(read.files):
-        raise UserError(f'"{request.stdin_filename}" names both standard input and a file. Fix one after the other')
+    files: dict[str, InputFile] = {}
+    for file in read.files:
+        if file.name in files and request.purpose == "fix":
+            raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
+        if file.name not in files or file.path == "-":  # standard input is the newer text of a file of its name
+            files[file.name] = file
     settings = request.settings if words.release is None else request.settings._replace(kubernetes=words.release)
     further = {file.name: file for file in context.files}
     whole = Configuration("", settings, tuple(files), tuple(further), words, live)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -119,6 +121,14 @@ def test_context_is_read_and_not_reported() -> None:
     assert configuration.context == ("context.yaml",)
     assert "context.yaml" not in inputs.reported
     assert Skipped("context.yaml", "context") in inputs.skipped
+
+
+@pytest.mark.parametrize("words", [("-", "levels"), ("levels", "-")])
+def test_standard_input_replaces_the_file_of_its_name(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"kind: FlowSchema\n")))
+    inputs = read(*words, stdin_filename="levels/batch.yaml")
+    assert inputs.reported == ("levels/batch.yaml",)
+    assert inputs.files["levels/batch.yaml"].data == b"kind: FlowSchema\n"
 
 
 def test_files_come_after_what_a_program_builds(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
