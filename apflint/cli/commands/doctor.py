@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import options
@@ -26,7 +25,7 @@ from apflint.output.doctor import describe_gaps, report_doctor, state_json
 from apflint.output.findings import FORMATS, render
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
-from apflint.run import read
+from apflint.run import Answer, read, show
 from apflint.settings.clusters import apply_cluster, find_cluster
 from apflint.sources.metrics_files import read_parts
 from apflint.sources.request import Request
@@ -160,10 +159,9 @@ def doctor(
     )
     if output_format not in _FORMATS_WITH_TABLES:
         notes += [gap for state in states for gap in describe_gaps(state)]
-    for note in notes:
-        print_note(note)
-    sys.stdout.write(_render(states, report, output_format, style(color, quiet=True), description))
-    return exit_code_of(report, Output(output_format, settings.fail_on, exit_zero=exit_zero))
+    text = _render(states, report, output_format, style(color, quiet=True), description)
+    status = exit_code_of(report, Output(output_format, settings.fail_on, exit_zero=exit_zero))
+    return show(Answer(text, tuple(notes), status=status))
 
 
 def _apply_cluster(settings: Settings, name: str) -> Settings:

@@ -26,7 +26,7 @@ from apflint.output.text import render as render_text
 from apflint.requests.json_lines import NO_EVENTS, NOT_EVENT, NOT_JSON
 from apflint.requests.request import COLLECTION_VERBS, Request
 from apflint.requests.words import RequestArguments
-from apflint.run import read
+from apflint.run import Answer, read, show
 from apflint.sources.audit_logs import read_log_pieces
 from apflint.sources.configuration import build_configurations
 from apflint.sources.discovery import SUFFIXES
@@ -230,12 +230,8 @@ def _print_answer(
     observations, now = (None, "") if observed is None else observed.describe(explanation)
     if is_json:
         more = {} if observations is None else {"observed": observations}
-        sys.stdout.write(to_json({**name_configuration(explanation_json(explanation), description), **more}, 2))
-    else:
-        sys.stdout.write(
-            render_configuration(description) + render_text(report_explanation(explanation, how, now), how)
-        )
-    return ExitCode.OK
+        return show(Answer(to_json({**name_configuration(explanation_json(explanation), description), **more}, 2)))
+    return show(Answer(render_configuration(description) + render_text(report_explanation(explanation, how, now), how)))
 
 
 def _explain_in_clusters(request: Request, selected: SourceRequest, how: Style, *, is_json: bool) -> int:
@@ -246,11 +242,10 @@ def _explain_in_clusters(request: Request, selected: SourceRequest, how: Style, 
             (configuration, Explainer(configuration.effective).explain(request, reasons=is_json))
             for configuration in configurations
         ]
-    for note in dict.fromkeys(note for configuration in configurations for note in configuration.notes):
-        print_note(note)  # once, although clusters share files
+    # Once, although clusters share files.
+    notes = tuple(dict.fromkeys(note for configuration in configurations for note in configuration.notes))
     text = to_json(clusters_json(explanations), 2) if is_json else render_text(report_clusters(explanations), how)
-    sys.stdout.write(text)
-    return ExitCode.OK
+    return show(Answer(text, notes))
 
 
 def _parse_request(arguments: RequestArguments) -> Request:
@@ -292,12 +287,10 @@ def _print_names(
     level = priority_level_uid and find_name_by_uid(known, "PriorityLevelConfiguration", priority_level_uid)
     if is_json:
         names = {"schema": SCHEMA, "flowSchema": schema, "priorityLevel": level}
-        sys.stdout.write(to_json(name_configuration(names, configuration.description), 2))
-    else:
-        names = {"FlowSchema": schema, "priority level": level}
-        shown = "".join(f"{kind}: {name}\n" for kind, name in names.items() if name is not None)
-        sys.stdout.write(render_configuration(configuration.description) + shown)
-    return ExitCode.OK
+        return show(Answer(to_json(name_configuration(names, configuration.description), 2)))
+    names = {"FlowSchema": schema, "priority level": level}
+    shown = "".join(f"{kind}: {name}\n" for kind, name in names.items() if name is not None)
+    return show(Answer(render_configuration(configuration.description) + shown))
 
 
 def _with_first_line(

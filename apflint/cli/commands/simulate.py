@@ -25,7 +25,7 @@ from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
 from apflint.output.simulation import TITLE, comparison_json, report_simulation, simulation_json
-from apflint.run import read
+from apflint.run import Answer, read, show
 from apflint.simulate import feasibility
 from apflint.simulate.arrivals import list_sources
 from apflint.simulate.changes import apply_changes, parse_change
@@ -172,8 +172,7 @@ def simulate(
     if not results and parsed is not None:
         return _print_mistakes(parsed, color)
     results = [result._replace(configuration=side.description) for result, side in zip(results, sides, strict=True)]
-    sys.stdout.write(_render(results, output_format, style(color, verbose=verbose)))
-    return ExitCode.OK
+    return show(Answer(_render(results, output_format, style(color, verbose=verbose))))
 
 
 def _simulate_load(

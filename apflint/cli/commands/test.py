@@ -15,6 +15,7 @@ from apflint.cli.terminal import style
 from apflint.errors import UserError
 from apflint.output import policy
 from apflint.policy.running import Run, find_suites, run_suite_file
+from apflint.run import Answer, show
 from apflint.settings.clusters import find_cluster
 from apflint.settings.resolution import resolve_settings
 from apflint.sources.request import create_request
@@ -90,12 +91,10 @@ def test(
         raise UserError("no suite was run: none of them names this cluster")
     for file in result.files:
         sys.stderr.write(policy.render_mistakes(file, style(color, sys.stderr)))
+    status = ExitCode.OK if exit_zero and result.status == ExitCode.FINDINGS else result.status
     if output_format == "json":
-        sys.stdout.write(policy.render_json(result))
-    elif output_format == "junit":
-        sys.stdout.write(policy.render_junit(result))
-    else:
-        sys.stdout.write(policy.render_text(result, style(color, quiet=quiet)))
-        if not quiet:
-            sys.stderr.write(policy.render_summary(result))
-    return ExitCode.OK if exit_zero and result.status == ExitCode.FINDINGS else result.status
+        return show(Answer(policy.render_json(result), status=status))
+    if output_format == "junit":
+        return show(Answer(policy.render_junit(result), status=status))
+    text, summary = policy.render_text(result, style(color, quiet=quiet)), policy.render_summary(result)
+    return show(Answer(text, summary="" if quiet else summary, status=status))
