@@ -104,7 +104,7 @@ def test_number_of_explained_requests_is_shown(
             time.sleep(0.01)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(explain, "read_pieces", slow)
+    monkeypatch.setattr(explain, "read_log_pieces", slow)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.05)
     assert app.run(["explain", "--requests", "r"]) == 0
