@@ -25,6 +25,8 @@ _REQUEST = re.compile(
 )
 _NOT_STARTED = "0001-01-01T00:00:00Z"
 _MICROSECOND_DIGITS = 6
+_MAX_TITLE_LINE, _MAX_TITLES_END = 5, 4000
+"""Maximum line and position of the column titles: a copy from a terminal starts with the command line, or a warning."""
 
 # First titles of the three dumps. The server spells the distinguisher `FlowDistingsher`.
 _LEVELS, _QUEUES, _REQUESTS = (
@@ -112,8 +114,16 @@ Dump = tuple[LevelRow, ...] | tuple[QueueRow, ...] | tuple[RequestRow, ...]
 
 
 def looks_like_dump(text: str) -> bool:
-    """Return whether a text starts with the column titles of a dump."""
-    return re.sub(" +", " ", text[:200]).startswith((_LEVELS, _QUEUES, _REQUESTS))
+    """Return whether a text has the column titles of a dump, at its start or below the command line that printed it."""
+    return _find_titles(text, (_LEVELS, _QUEUES, _REQUESTS)) is not None
+
+
+def _find_titles(text: str, titles: tuple[str, ...]) -> int | None:
+    """Return the index of the line with the column titles of a dump, or None if it is not among the first lines."""
+    lines = text[:_MAX_TITLES_END].split("\n", _MAX_TITLE_LINE)[:_MAX_TITLE_LINE]
+    return next(
+        (index for index, line in enumerate(lines) if re.sub(r",\s+", ", ", line.strip()).startswith(titles)), None
+    )
 
 
 def parse_level_rows(text: str) -> tuple[LevelRow, ...] | None:
@@ -132,7 +142,7 @@ def parse_request_rows(text: str) -> tuple[RequestRow, ...] | None:
 
 
 def _is(text: str, titles: str) -> bool:
-    return re.sub(" +", " ", text[:200]).startswith(titles)
+    return _find_titles(text, (titles,)) is not None
 
 
 class _Row(NamedTuple):
@@ -180,11 +190,15 @@ def _read_table(text: str) -> Iterator[_Row]:
     """Yield the rows of a dump. Raises UserError if the dump ends within a line, or if a row has missing cells."""
     if not text.endswith("\n"):
         raise UserError("the last line has no end, so a part of the dump is missing: save it again")
-    first, *lines = text.split("\n")[:-1]
-    titles = [title.strip() for title in first.split(",")]
-    for number, line in enumerate(lines, 2):
+    start = _find_titles(text, (_LEVELS, _QUEUES, _REQUESTS)) or 0
+    first, *lines = text.split("\n")[start:-1]
+    # 1.18 and 1.19 end each row with a comma.
+    has_end = first.rstrip().endswith(",")
+    titles = [title.strip() for title in first.rstrip().removesuffix(",").split(",")]
+    for number, line in enumerate(lines, start + 2):
         if line.strip():
-            cells = _split_cells(line.removesuffix("\r"), len(titles))
+            row_text = line.lstrip().removesuffix("\r")
+            cells = _split_cells(row_text.rstrip().removesuffix(",") if has_end else row_text, len(titles))
             if len(cells) != len(titles):
                 raise UserError(
                     f"line {number} is not a complete row of the dump: it has {len(cells)} of {len(titles)} cells"

@@ -111,6 +111,15 @@ class LevelState(NamedTuple):
         return self.name == "exempt"
 
 
+class DumpedLevel(NamedTuple):
+    """The requests of a level in the dumps."""
+
+    waiting: int
+    executing: int
+    seats_in_use: int | None
+    """Seats of executing requests, or None if only the dump of levels shows the level."""
+
+
 class ServerState(NamedTuple):
     """The state of a server."""
 
@@ -206,6 +215,7 @@ class _Values:
             self._demand.setdefault(level, Counter())[bound] += count
         self.rows = {row.level: row for row in snapshot.levels or ()}
         self.queues = None if snapshot.queues is None else Counter(queue.level for queue in snapshot.queues)
+        self._dumped = _count_dumped(snapshot)
         self.flows: dict[str, list[Flow]] = {}
         for (level, schema, distinguisher), requests in _group_requests(snapshot).items():
             self.flows.setdefault(level, []).append(_flow(schema, distinguisher, requests))
@@ -221,6 +231,10 @@ class _Values:
         """Return a value as an integer."""
         value = self.gauge(quantity, level)
         return None if value is None else round(value)
+
+    def dumped(self, level: str) -> DumpedLevel | None:
+        """Return the requests of a level in the dumps, or None if no dump shows the level."""
+        return self._dumped.get(level)
 
     def dispatched(self, level: str) -> int | None:
         """Return the number of dispatched requests."""
@@ -259,9 +273,41 @@ class _Values:
         return place.line if place is not None else 1
 
 
+def _count_dumped(snapshot: Snapshot) -> dict[str, DumpedLevel]:
+    """Return the requests of each level in the dumps.
+
+    The dump of levels has all levels, but no seats. That of queues lacks levels without queues, and that of requests levels
+    without requests.
+    """
+    counts: dict[str, DumpedLevel] = {}
+    for request in snapshot.requests or ():
+        known = counts.get(request.level, DumpedLevel(0, 0, 0))
+        seats = known.seats_in_use or 0
+        counts[request.level] = (
+            known._replace(waiting=known.waiting + 1)
+            if request.is_waiting
+            else known._replace(executing=known.executing + 1, seats_in_use=seats + request.seats)
+        )
+    queues: dict[str, DumpedLevel] = {}
+    for queue in snapshot.queues or ():
+        known = queues.get(queue.level, DumpedLevel(0, 0, 0))
+        queues[queue.level] = DumpedLevel(
+            known.waiting + queue.waiting,
+            known.executing + queue.executing,
+            (known.seats_in_use or 0) + queue.seats_in_use,
+        )
+    counts.update(queues)
+    for row in snapshot.levels or ():
+        seats_in_use = counts[row.level].seats_in_use if row.level in counts else None
+        counts[row.level] = DumpedLevel(row.waiting, row.executing, seats_in_use)
+    return counts
+
+
 def _level_state(name: str, snapshot: Snapshot, values: _Values) -> LevelState:
     row = values.rows.get(name)
     waiting, executing = (values.seats(quantity, name) for quantity in (metric_names.WAITING, metric_names.EXECUTING))
+    seats = values.seats(metric_names.SEATS_IN_USE, name)
+    dumped = values.dumped(name)
     short, observed = values.demand_seconds(name)
     return LevelState(
         name=name,
@@ -269,9 +315,9 @@ def _level_state(name: str, snapshot: Snapshot, values: _Values) -> LevelState:
         min=values.seats(metric_names.MIN, name),
         max=values.seats(metric_names.MAX, name),
         current=values.seats(metric_names.CURRENT, name),
-        seats_in_use=values.seats(metric_names.SEATS_IN_USE, name),
-        executing=row.executing if executing is None and row is not None else executing,
-        waiting=row.waiting if waiting is None and row is not None else waiting,
+        seats_in_use=dumped.seats_in_use if seats is None and dumped is not None else seats,
+        executing=dumped.executing if executing is None and dumped is not None else executing,
+        waiting=dumped.waiting if waiting is None and dumped is not None else waiting,
         demand_high=values.gauge(metric_names.DEMAND_HIGH, name),
         demand_average=values.gauge(metric_names.DEMAND_AVERAGE, name),
         demand_smoothed=values.gauge(metric_names.DEMAND_SMOOTHED, name),

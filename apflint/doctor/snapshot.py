@@ -18,6 +18,7 @@ from apflint.doctor.dumps import (
 )
 from apflint.doctor.prometheus_text import Sample, Samples, looks_like_metrics, parse_samples
 from apflint.errors import UserError
+from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
 from apflint.load.source import Source
 from apflint.releases import parse_release
 from apflint.wording import join_some
@@ -63,13 +64,20 @@ class Metrics(NamedTuple):
     def has(self, quantity: Quantity) -> bool:
         """Return whether the metrics show a quantity.
 
-        A counter appears with its first event, so an absent counter is 0. But servers sort metrics by name: if the file ends
-        before the name of the counter, the value is unknown.
+        A counter appears with its first event, so an absent counter is 0. But the file may have only a part of the metrics:
+        without the dispatched requests, which every server has, or if the file ends before the name of the counter (servers
+        sort metrics by name), the value is unknown.
         """
         if self.find(quantity):
             return True
         last = max(self.samples.by_name, default="")
-        return not quantity.is_permanent and last > max(metric.name for metric in quantity.metrics)
+        is_complete = bool(self.find(metric_names.DISPATCHED))
+        return not quantity.is_permanent and is_complete and last > max(metric.name for metric in quantity.metrics)
+
+    @property
+    def has_all_levels(self) -> bool:
+        """Whether the metrics seem to show all levels of the server: the mandatory ones, first and last, are among them."""
+        return {CATCH_ALL, EXEMPT} <= self.levels
 
     @property
     def levels(self) -> set[str]:
@@ -319,7 +327,7 @@ def _has_details(part: Part) -> bool:
 def _check_consistency(snapshot: Snapshot) -> None:
     """Raise UserError if parts of a snapshot contradict each other because they are from several servers or moments."""
     if snapshot.levels is None:
-        if snapshot.metrics is not None:
+        if snapshot.metrics is not None and snapshot.metrics.has_all_levels:
             known = snapshot.metrics.levels
             for kind, rows in (("queues", snapshot.queues), ("requests", snapshot.requests)):
                 _check_levels(snapshot, "metrics", known, kind, rows)
@@ -329,7 +337,9 @@ def _check_consistency(snapshot: Snapshot) -> None:
         _check_levels(snapshot, "levels", known, kind, rows)
     if snapshot.metrics is None:
         return
-    _check_levels(snapshot, "metrics", snapshot.metrics.levels, "levels", snapshot.levels)
+    is_complete = snapshot.metrics.has_all_levels
+    if is_complete:
+        _check_levels(snapshot, "metrics", snapshot.metrics.levels, "levels", snapshot.levels)
     for quantity, counts in (
         (metric_names.DISPATCHED, {row.level: row.dispatched for row in snapshot.levels}),
         (metric_names.REJECTED, {row.level: row.rejected for row in snapshot.levels}),
@@ -338,6 +348,8 @@ def _check_consistency(snapshot: Snapshot) -> None:
             continue
         totals = snapshot.metrics.by_level(quantity)
         for level, count in counts.items():
+            if level not in totals and not is_complete:
+                continue
             total = totals[level].value if level in totals else 0
             if count is not None and abs(count - total) > max(_MIN_DIFFERENCE, _MAX_PROPORTION * max(count, total)):
                 raise _contradiction(

@@ -36,7 +36,9 @@ class Observation(NamedTuple):
     name: str
     """The files."""
     level: LevelState | None
-    """None if the server does not have the priority level."""
+    """None if the files do not show the priority level."""
+    is_complete: bool
+    """Whether the files show all priority levels of the server."""
     flow: Flow | None
     """Requests of the flow in the dump. None if there are none, or without a dump."""
     queues: tuple[QueueRow, ...] | None
@@ -66,6 +68,7 @@ def observe(explanation: Explanation, state: ServerState) -> Observation:
     return Observation(
         ", ".join(source.name for source in last.sources),
         level,
+        last.levels is not None or (last.metrics is not None and last.metrics.has_all_levels),
         flow,
         queues,
         level.queues if has_other_queues and level is not None else None,
@@ -131,18 +134,19 @@ def describe_observations(observations: Sequence[Observation]) -> str:
 def _describe(observation: Observation) -> str:
     level = observation.level
     if level is None:
-        return "The server does not have the priority level."
+        if observation.is_complete:
+            return "The server does not have the priority level."
+        return "The files do not show the priority level."
     sentences = []
     if observation.other_nominal is not None and not level.is_exempt:
         nominal = pluralize(observation.other_nominal, "seat")
         sentences.append(f"Nominal {nominal} on the server: its objects differ from this configuration.")
     if level.seats_in_use is not None:
         total = "" if level.current is None or level.is_exempt else f" of {level.current}"
-        sentences.append(
-            f"{level.seats_in_use}{total} seats in use, {pluralize(level.waiting or 0, 'request')} waiting."
-        )
+        sentences.append(f"{level.seats_in_use}{total} seats in use, {_describe_waiting(level)}.")
     elif level.waiting is not None:
-        sentences.append(f"{pluralize(level.waiting, 'request')} waiting, {level.executing or 0} executing.")
+        executing = "" if level.executing is None else f", {level.executing} executing"
+        sentences.append(f"{pluralize(level.waiting, 'request')} waiting{executing}.")
     if level.rejected:
         sentences.append(f"{pluralize(level.rejected, 'request')} rejected.")
     if observation.flow is not None:
@@ -155,6 +159,12 @@ def _describe(observation: Observation) -> str:
         lengths = [f"queue {queue.number} has {queue.waiting}" for queue in observation.queues]
         sentences.append(f"Waiting in its queues: {join_some(lengths, _MAX_QUEUES)}.")
     return " ".join((*sentences, _describe_list(observation.list_cost))).strip()
+
+
+def _describe_waiting(level: LevelState) -> str:
+    if level.waiting is None:
+        return "and the files do not show how many requests wait"
+    return f"{pluralize(level.waiting, 'request')} waiting"
 
 
 def _describe_list(cost: ListCost | None) -> str:

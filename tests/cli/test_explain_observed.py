@@ -116,12 +116,29 @@ def test_other_number_of_queues(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_level_that_the_server_does_not_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "m").write_text('apiserver_flowcontrol_nominal_limit_seats{priority_level="other"} 1\n', "utf-8")
+    row = "apiserver_flowcontrol_nominal_limit_seats{priority_level="
+    (tmp_path / "m").write_text(f'{row}"other"}} 1\n{row}"catch-all"}} 1\n{row}"exempt"}} 0\n', "utf-8")
     words = [*ALICE, *OBJECTS, "--metrics", str(tmp_path / "m")]
     (observed,) = explain(capsys, *words)
     assert observed["waiting"] is None
     assert run(["explain", *words]) == 0
     assert "The server does not have the priority level." in capsys.readouterr().out
+
+
+def test_level_that_a_part_of_the_metrics_does_not_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m").write_text('apiserver_flowcontrol_nominal_limit_seats{priority_level="other"} 1\n', "utf-8")
+    assert run(["explain", *ALICE, *OBJECTS, "--metrics", str(tmp_path / "m")]) == 0
+    assert "The files do not show the priority level." in capsys.readouterr().out
+
+
+def test_waiting_requests_that_the_metrics_do_not_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = 'apiserver_flowcontrol_current_executing_seats{priority_level="slow"} 3\n'
+    (tmp_path / "m").write_text(row, "utf-8")
+    words = [*ALICE, *OBJECTS, "--metrics", str(tmp_path / "m")]
+    (observed,) = explain(capsys, *words)
+    assert (observed["seatsInUse"], observed["waiting"]) == (3, None)
+    assert run(["explain", *words]) == 0
+    assert "3 seats in use, and the files do not show how many requests wait." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("release", "rows", "words", "seats", "shown"), [

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import pytest
 from support.recordings import LIVE, read_text
 
 from apflint.doctor.dumps import RequestRow, looks_like_dump, parse_level_rows, parse_queue_rows, parse_request_rows
 from apflint.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 REQUESTS = read_text(LIVE / "4-mixed.requests.txt")
 TITLES = REQUESTS.split("\n", maxsplit=1)[0]
@@ -178,3 +182,29 @@ def test_row_with_too_many_cells() -> None:
 def test_dump_that_is_cut_off() -> None:
     with pytest.raises(UserError, match="a part of the dump is missing"):
         parse_request_rows(REQUESTS[: len(REQUESTS) // 2])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: f"$ kubectl get --raw /debug/api_priority_and_fairness/dump_queues\n{text}",
+        lambda text: f"Warning: deprecated\n\n{text}",
+        lambda text: "".join(f"    {line}\n" for line in text.splitlines()),
+        lambda text: "".join(f"{line.rstrip()},\n" for line in text.splitlines()),
+        lambda text: "".join(f"{line.rstrip()}, \n" for line in text.splitlines()),
+        lambda text: text.replace("\n", "\r\n"),
+    ],
+    ids=["command", "warning", "indented", "comma", "comma and space", "crlf"],
+)
+def test_copies_of_a_dump_from_a_terminal(change: Callable[[str], str]) -> None:
+    """People copy dumps from a terminal or a chat, and 1.18 and 1.19 end each row with a comma."""
+    text = "PriorityLevelName, Index, PendingRequests, ExecutingRequests\nlow, 0, 3, 1\nlow, 1, 0, 2\n"
+    rows = parse_queue_rows(text)
+    changed = change(text)
+    assert looks_like_dump(changed)
+    found = parse_queue_rows(changed)
+    assert rows is not None
+    assert found is not None
+    assert [row._replace(line=0) for row in found] == [row._replace(line=0) for row in rows]
+    lines = changed.splitlines()
+    assert ["low" in lines[row.line - 1] for row in found] == [True, True]
