@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.catalogue import PAGE_URL
 from apflint.doctor import metric_names
+from apflint.doctor.request_places import LEASE_LEVELS
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 MUST_NOT_REJECT = frozenset({"leader-election", "node-high", "system", "workload-high"})
 """Built-in levels whose users are the control plane and the nodes. At the first two, a rejected request can cost a lease or a
 heartbeat. `system` has the other requests of kubelets, and `workload-high` those of controllers (bootstrap/default.go)."""
-_LEASE_LEVELS = frozenset({"leader-election", "node-high"})
-"""Levels for leases of the control plane, and for leases and status updates of nodes."""
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 _VITAL_REQUESTS = (
     ("system:kube-controller-manager", "PUT", f"{_LEASES}/kube-system/leases/kube-controller-manager"),
@@ -73,7 +72,7 @@ def build_alerts(effective: Effective) -> tuple[Alert, ...]:
     """Return the alerts for each priority level with a limit, and for the configuration as a whole."""
     release = effective.release
     levels = [level for level in effective.limits.levels if not level.is_exempt]
-    with_leases = _LEASE_LEVELS | find_vital_levels(effective)
+    with_leases = LEASE_LEVELS | find_vital_levels(effective)
     alerts = [alert for level in levels for alert in _alerts_of_level(level, release, with_leases)]
     return (*alerts, _unknown_levels(effective, release))
 

@@ -56,7 +56,6 @@ WAITING = Quantity(
 DEMAND_HIGH = Quantity("demand (high watermark)", (Metric(f"{PREFIX}demand_seats_high_watermark", 26),))
 DEMAND_AVERAGE = Quantity("demand (average)", (Metric(f"{PREFIX}demand_seats_average", 26),))
 DEMAND_SMOOTHED = Quantity("demand (smoothed)", (Metric(f"{PREFIX}demand_seats_smoothed", 26),))
-TARGET = Quantity("target", (Metric(f"{PREFIX}target_seats", 26),))
 DISPATCHED = Quantity("dispatched requests", (Metric(f"{PREFIX}dispatched_requests_total", 18),), counts_requests=True)
 REJECTED = Quantity("rejected requests", (Metric(f"{PREFIX}rejected_requests_total", 18),), is_permanent=False)
 WAITS = Quantity("waits", (Metric(f"{PREFIX}request_wait_duration_seconds_bucket", 18),), is_permanent=False)
@@ -92,7 +91,6 @@ QUANTITIES = (
     DEMAND_HIGH,
     DEMAND_AVERAGE,
     DEMAND_SMOOTHED,
-    TARGET,
     DISPATCHED,
     REJECTED,
     WAITS,
@@ -104,7 +102,60 @@ QUANTITIES = (
     OBJECTS,
     SIZES,
 )
-NAMES = frozenset(metric.name for quantity in QUANTITIES for metric in quantity.metrics)
+WAITING_SEATS = Quantity(
+    "seats of waiting requests",
+    (Metric(f"{PREFIX}current_inqueue_seats", 28),),
+    is_permanent=False,
+    counts_requests=True,
+)
+DEMAND_DEVIATION = Quantity("demand (standard deviation)", (Metric(f"{PREFIX}demand_seats_stdev", 26),))
+EXECUTION_SUM, EXECUTION_COUNT = (
+    Quantity("execution time", (Metric(f"{PREFIX}request_execution_seconds_{part}", 18),)) for part in ("sum", "count")
+)
+"""Time of requests in the handlers, without the wait in a queue. A request is counted when it ends."""
+WAIT_SUM, WAIT_COUNT = (
+    Quantity("wait time", (Metric(f"{PREFIX}request_wait_duration_seconds_{part}", 18),), is_permanent=False)
+    for part in ("sum", "count")
+)
+WIDTH_SUM, WIDTH_COUNT = (
+    Quantity("seats of requests", (Metric(f"{PREFIX}work_estimated_seats_{part}", 24),), is_permanent=False)
+    for part in ("sum", "count")
+)
+WEBHOOK_SUM, WEBHOOK_COUNT = (
+    Quantity(
+        "time in admission webhooks",
+        (Metric(f"apiserver_admission_webhook_admission_duration_seconds_{part}", 18),),
+        is_permanent=False,
+    )
+    for part in ("sum", "count")
+)
+ETCD_SUM, ETCD_COUNT = (
+    Quantity("time in etcd", (Metric(f"etcd_request_duration_seconds_{part}", 18),), is_permanent=False)
+    for part in ("sum", "count")
+)
+TERMINATIONS = Quantity(
+    "requests that the server ended", (Metric("apiserver_request_terminations_total", 20),), is_permanent=False
+)
+"""Counts the rejections of API Priority and Fairness with the verb and the resource, as code 429, but without the level."""
+INIT_EVENTS = Quantity("initial events of watches", (Metric("apiserver_init_events_total", 18),), is_permanent=False)
+MEASURES = (
+    WAITING_SEATS,
+    DEMAND_DEVIATION,
+    EXECUTION_SUM,
+    EXECUTION_COUNT,
+    WAIT_SUM,
+    WAIT_COUNT,
+    WIDTH_SUM,
+    WIDTH_COUNT,
+    WEBHOOK_SUM,
+    WEBHOOK_COUNT,
+    ETCD_SUM,
+    ETCD_COUNT,
+    TERMINATIONS,
+    INIT_EVENTS,
+)
+"""Quantities from which causes are concluded. Reports do not list the missing ones: each cause says what it lacks."""
+NAMES = frozenset(metric.name for quantity in (*QUANTITIES, *MEASURES) for metric in quantity.metrics)
 
 _CAMEL_CASE_MINORS = (18, 19)
 """Minor releases whose labels are `priorityLevel` and `flowSchema`."""

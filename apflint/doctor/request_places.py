@@ -25,8 +25,10 @@ GLOBAL_DEFAULT = "global-default"
 """Name of the suggested FlowSchema, and of its level, for requests that no other FlowSchema matches."""
 _COMPONENTS = ("system:kube-controller-manager", "system:kube-scheduler")
 _KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
-_LEASES = "leader-election"
+LEADER_ELECTION = "leader-election"
 """Name of the suggested level for the leases of the control plane."""
+LEASE_LEVELS = frozenset({LEADER_ELECTION, "node-high"})
+"""Suggested levels for the leases of the control plane, and for leases and status updates of nodes (bootstrap/default.go)."""
 
 
 def find_home(evidence: Evidence, request: RequestRow) -> tuple[str, str] | None:
@@ -58,7 +60,7 @@ def find_built_in_level(release: Release, request: RequestRow) -> str | None:
     if digest is None:
         return None
     level = classify(_built_in(release), digest).priority_level.name
-    return level if is_component or level == _LEASES else None
+    return level if is_component or level == LEADER_ELECTION else None
 
 
 def _parse(request: RequestRow) -> RequestDigest | None:

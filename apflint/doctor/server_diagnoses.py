@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from apflint.doctor import metric_names
 from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level
-from apflint.evaluate.configuration import EXEMPT
 from apflint.finding import Problem
 from apflint.wording import join_some, pluralize
 
@@ -90,8 +89,10 @@ def phantom_demand(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF817: report numbers of the server that are wrong."""
+    """APF817: report a wrong number of the dump of levels, unless the metrics show the right one."""
     last = evidence.state.server.last
+    if last.metrics is not None and last.metrics.has(metric_names.REJECTED):
+        return
     wrong = [row for row in last.levels or () if row.timed_out == 0 and row.cancelled]
     # Before waits had a deadline, `wait` in queueset.go counted requests that timed out, apart from those whose clients left.
     if wrong and evidence.release.limits_wait_by_deadline:
@@ -106,17 +107,3 @@ def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
                 help="use the rejections with the reason time-out in the metrics",
             ),
         )
-    target = last.metrics.by_level(metric_names.TARGET).get(EXEMPT) if last.metrics is not None else None
-    exempt = evidence.state.level(EXEMPT)
-    if target is not None and exempt is not None and exempt.demand_smoothed is not None:
-        expected = max(exempt.min or 0, exempt.demand_high or 0, exempt.demand_smoothed)
-        if target.value > expected:
-            yield about_level(
-                EXEMPT,
-                Problem(
-                    evidence.line(target.line),
-                    f"target_seats of exempt is {target.value:g}, and its demand is {expected:.1f}",
-                    notes=("A server shows the target of an arbitrary other level there.",),
-                    help="ignore target_seats of the level exempt",
-                ),
-            )

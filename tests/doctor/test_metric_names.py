@@ -58,7 +58,6 @@ def test_page_has_the_metrics_and_their_releases() -> None:
         for metric in quantity.metrics
     }
     unlisted = {
-        f"{PREFIX}target_seats",
         f"{PREFIX}demand_seats_count",
         "process_start_time_seconds",
         "kubernetes_build_info",

@@ -1,0 +1,154 @@
+"""Causes by the number of seats: a level that is too small, or a server that is full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.doctor.causes.clients import find_client
+from apflint.doctor.causes.commands import show_flow_schema, simulate_manifests
+from apflint.doctor.causes.contention import MIN_SHORT_WAITS, find_wait_limit, short_wait_share
+from apflint.doctor.causes.evidence_text import (
+    describe_clients,
+    describe_harm,
+    describe_limits,
+    describe_offered,
+    describe_service,
+    is_as_fast_as_before,
+)
+from apflint.doctor.causes.model import Action, OverloadCause
+from apflint.doctor.causes.placement import enlarge
+
+if TYPE_CHECKING:
+    from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
+    from apflint.doctor.causes.overload import Overload
+
+MIN_IDLE_SHARE = 0.3
+"""Minimum proportion of idle seats of a server that could serve a level that is too small."""
+_DUMP_ACTION = Action(
+    "save a dump of requests, which shows the clients, and pass it with the metrics",
+    "kubectl get --raw '/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1'",
+)
+
+
+def find_capacity(server: ServerLoad, overload: Overload) -> list[OverloadCause]:
+    """Conclude that a level has too few seats, or that the server has. Of two possible causes, return both."""
+    level = overload.load
+    if _is_single_flow_possible(level):
+        return [_suspect_single_flow(server, overload), _small_level(server, overload, is_second=True)]
+    idle = idle_share(server)
+    if idle is not None and idle < MIN_IDLE_SHARE and not level.is_fixed:
+        return [_full_server(server, overload)]
+    return [_small_level(server, overload)]
+
+
+def idle_share(server: ServerLoad) -> float | None:
+    """Return the proportion of idle seats of a server, or None if unknown."""
+    if server.total is None or server.used_seats is None:
+        return None
+    return max(0.0, 1 - server.used_seats / server.total)
+
+
+def _is_single_flow_possible(level: LevelLoad) -> bool:
+    """Return whether all requests of a level wait alike and none is rejected, as in one flow of several users."""
+    short = short_wait_share(level)
+    return (
+        not level.rows
+        and not level.state.rejected
+        and len(level.schemas) <= 1
+        and short is not None
+        and short < MIN_SHORT_WAITS
+        and level.is_fixed
+    )
+
+
+def _suspect_single_flow(server: ServerLoad, overload: Overload) -> OverloadCause:
+    level = overload.load
+    schema = next(iter(level.schemas), None)
+    return OverloadCause(
+        "single-flow",
+        f'All requests of "{level.name}" wait alike, as if its clients shared one flow: the FlowSchema "{schema}" may have no flow'
+        " distinguisher.",
+        is_apf=True,
+        levels=(level.name,),
+        schema=schema,
+        evidence=(describe_harm(server, overload), *describe_offered(server, level), *describe_service(level)),
+        actions=(
+            Action("if it has none, set distinguisherMethod to ByUser", show_flow_schema(schema)),
+            _DUMP_ACTION,
+        ),
+        would_not_help=("More or longer queues: one flow uses the same few queues.",),
+        unsure="If the FlowSchema has a distinguisher, the level is too small for its clients (small-level). A dump of requests"
+        " shows the flows and their users.",
+    )
+
+
+def _small_level(server: ServerLoad, overload: Overload, *, is_second: bool = False) -> OverloadCause:
+    level = overload.load
+    client = find_client(server, level, level.rows)
+    idle = idle_share(server)
+    has_idle = [] if idle is None else [f"{idle:.0%} of the {server.total} seats of the server are idle."]
+    why = "cannot borrow" if level.is_fixed else "cannot borrow enough from the other levels"
+    limit = find_wait_limit(level)
+    is_fast = " The requests are as fast as before." if is_as_fast_as_before(level) else ""
+    message = f'"{level.name}" has too few seats for its requests, and {why}.{is_fast}'
+    if level.state.current == 0 and level.is_fixed:
+        message = f'"{level.name}" has no seats, and cannot borrow: its requests wait until they time out.'
+    return OverloadCause(
+        "small-level",
+        message,
+        is_apf=True,
+        levels=(level.name,),
+        schema=client.schema,
+        verb=client.verb,
+        resource=client.resource,
+        evidence=(
+            describe_harm(server, overload),
+            *(list(describe_offered(server, level)) or [describe_limits(level)]),
+            *has_idle,
+            *describe_service(level),
+            *describe_clients(level.rows),
+            *([f"Requests that timed out had waited for at most {limit:g} s."] if limit is not None else []),
+        ),
+        actions=(_DUMP_ACTION,)
+        if is_second
+        else (
+            Action("give the level more shares, or increase its borrowingLimitPercent", enlarge(server, level)),
+            Action("simulate the new manifests with the requests of an audit log", simulate_manifests()),
+        ),
+        would_not_help=(
+            "Throttling the clients: their load is normal.",
+            "Higher inflight limits: other levels have idle seats.",
+        ),
+        unsure="A single flow of several users (single-flow) looks the same without a dump of requests."
+        if is_second
+        else None,
+    )
+
+
+def _full_server(server: ServerLoad, overload: Overload) -> OverloadCause:
+    level = overload.load
+    client = find_client(server, level, level.rows)
+    idle = idle_share(server) or 0
+    return OverloadCause(
+        "imbalance",
+        f'The server has no seats left for "{level.name}", which borrows what the other levels lend. If other API servers are idle,'
+        " the requests are not spread over the servers.",
+        is_apf=False,
+        levels=(level.name,),
+        schema=client.schema,
+        evidence=(
+            describe_harm(server, overload),
+            *describe_offered(server, level),
+            f"{1 - idle:.0%} of the {server.total} seats of the server are in use.",
+            *describe_service(level),
+            *describe_clients(level.rows),
+        ),
+        actions=(
+            Action("compare the other API servers: pass the metrics of all of them", "apflint doctor metrics-*.txt"),
+            Action(
+                "if they are idle, spread the connections: --goaway-chance of kube-apiserver, load balancer, restart of clients"
+            ),
+        ),
+        would_not_help=("Shares are zero-sum: more for this level are fewer for others that are busy.",),
+        unsure="These are the metrics of one server. If all servers are as busy, the cluster needs more servers or fewer requests.",
+    )

@@ -1,0 +1,89 @@
+"""Commands of actions. Each one is a command line that apflint accepts, once its files exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from apflint.doctor.causes.model import Action
+
+if TYPE_CHECKING:
+    from apflint.doctor.causes.clients import Client
+    from apflint.releases import Release
+
+_LOG = "audit.log"
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", re.ASCII)
+_USER = re.compile(r"[\w:@.+=/-]{1,253}", re.ASCII)
+_VERB = re.compile(r"[a-z]+", re.ASCII)
+_GROUPS = {
+    "leases": "coordination.k8s.io",
+    "subjectaccessreviews": "authorization.k8s.io",
+    "localsubjectaccessreviews": "authorization.k8s.io",
+    "selfsubjectaccessreviews": "authorization.k8s.io",
+    "tokenreviews": "authentication.k8s.io",
+}
+"""API groups of resources that are named without their group."""
+
+
+def verify_doctor(effect: str) -> Action:
+    """Return the action that measures the effect of a change on the running server."""
+    return Action(f"check that {effect}", "apflint doctor --live --watch 60s")
+
+
+def explain_request(client: Client, verb: str | None = None, resource: str | None = None) -> str | None:
+    """Return a command that shows the FlowSchema and level of a request, or None if the request is unknown."""
+    verb = verb or _first(client.verb)
+    resource = resource or _first(client.resource)
+    if client.user is None or not _USER.fullmatch(client.user) or client.user.startswith("-"):
+        return None
+    if verb is None or resource is None or not _VERB.fullmatch(verb) or not _NAME.fullmatch(resource.partition("/")[0]):
+        return None
+    name, _, subresource = resource.partition("/")
+    groups = {row.api_group for row in client.rows if row.resource == name} or {_GROUPS.get(name, "")}
+    group = min(groups)
+    if group and not _NAME.fullmatch(group):
+        return None
+    full = f"{name}.{group}" if group else name
+    if subresource:
+        full = f"{full}/{subresource}"
+    namespace = _first_namespace(client)
+    where = f" -n {namespace}" if namespace else ""
+    return f"apflint explain --live {verb} {full}{where} --as {shlex.quote(client.user)}"
+
+
+def _first(names: str | None) -> str | None:
+    return names.split(", ")[0] if names else None
+
+
+def _first_namespace(client: Client) -> str | None:
+    names = {row.namespace for row in client.rows if row.namespace}
+    name = min(names, default=None)
+    return name if name is not None and _NAME.fullmatch(name) else None
+
+
+def simulate_change(level: str, field: str, value: int) -> str | None:
+    """Return a command that simulates another value of a field of a level, for the requests of an audit log."""
+    if not _NAME.fullmatch(level):
+        return None
+    return f"apflint simulate --from-audit {_LOG} --live --set {level}.{field}={value}"
+
+
+def simulate_manifests() -> str:
+    """Return a command that simulates the manifests in the current directory, for the requests of an audit log."""
+    return f"apflint simulate --from-audit {_LOG} -f manifests/"
+
+
+def compare_defaults(release: Release) -> str:
+    """Return a command that shows how the objects of the cluster differ from the built-in ones of a release."""
+    return f"apflint diff live defaults:{release.name}"
+
+
+def show_flow_schema(name: str | None) -> str | None:
+    """Return a command that shows a FlowSchema, or None if its name is unknown."""
+    return f"kubectl get flowschema {name} -o yaml" if name is not None and _NAME.fullmatch(name) else None
+
+
+def compare_manifests() -> str:
+    """Return a command that shows which requests the manifests would move to another FlowSchema or level."""
+    return "apflint diff live manifests/"

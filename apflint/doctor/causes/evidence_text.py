@@ -1,0 +1,114 @@
+"""Sentences about the load of a level, with figures, units, and what they are compared with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.doctor.causes.clients import name_shares, rank_clients
+from apflint.wording import count_noun, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.doctor.causes.measurements import LevelLoad, ServerLoad, Sum
+    from apflint.doctor.causes.overload import Overload
+    from apflint.doctor.dumps import RequestRow
+
+_MIN_ROWS = 2
+"""Minimum number of requests in a dump whose shares are shown."""
+_MIN_BASELINE = 20
+"""Minimum number of earlier observations with which a mean is compared."""
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration such as `43 ms` or `5.5 s`."""
+    return format_duration(seconds * 1e6)
+
+
+def seats_text(seats: float) -> str:
+    """Return a number of seats with one decimal place below 10."""
+    text = f"{seats:,.0f}" if seats >= 10 or seats == round(seats) else f"{seats:.1f}"
+    return f"{text} seat" if text == "1" else f"{text} seats"
+
+
+def offered_seats(server: ServerLoad, level: LevelLoad) -> float | None:
+    """Return the offered load in seats: arriving requests per second x execution seconds x seats, or None if unknown.
+
+    Unlike the demand that the server reports, it does not grow with the queue, and it includes rejected requests.
+    """
+    rate, service = server.rate(level.arrived), level.service_seconds
+    if rate is None or service is None:
+        return None
+    return rate * service * (level.width.mean or 1)
+
+
+def describe_span(server: ServerLoad) -> str:
+    """Return the time of the rates, in words."""
+    if server.seconds is None:
+        return "between the snapshots" if not server.is_since_start else "since the start of the server"
+    span = f"{server.seconds:.0f} s"
+    return f"in the {span} since the start of the server" if server.is_since_start else f"in {span}"
+
+
+def describe_harm(server: ServerLoad, overload: Overload) -> str:
+    """Return a sentence about the rejected, waiting and delayed requests of a level."""
+    level = overload.load
+    parts = []
+    if overload.rejected:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in level.reasons().most_common())
+        share = f"{level.rejected_share:.0%}" if level.rejected_share >= 0.01 else "less than 1%"
+        detail = f"{share}; {reasons}" if reasons else share
+        parts.append(f"{count_noun(overload.rejected, 'request')} rejected {describe_span(server)} ({detail})")
+    if overload.waiting:
+        parts.append(f"{count_noun(overload.waiting, 'request')} waiting")
+    if overload.delay and overload.waiting:
+        parts.append(f"the estimated wait is up to {seconds_text(overload.delay)}")
+    text = ", ".join(parts) or "requests are delayed"
+    return f'"{level.name}": {text}.'
+
+
+def describe_offered(server: ServerLoad, level: LevelLoad) -> Iterator[str]:
+    """Yield a sentence with the offered load of a level and its limits, if they are known."""
+    offered = offered_seats(server, level)
+    if offered is None or level.service_seconds is None:
+        return
+    rate, width = server.rate(level.arrived) or 0, level.width.mean or 1
+    product = f"{rate:,.1f} requests/s x {seconds_text(level.service_seconds)}"
+    product += f" x {seats_text(width)}" if round(width, 1) != 1 else ""
+    mean = ", the mean since the start" if server.is_since_start else ""
+    yield f"Offered load: {product} = {seats_text(offered)}{mean}. {describe_limits(level)}"
+
+
+def describe_limits(level: LevelLoad) -> str:
+    """Return a sentence with the limits of a level."""
+    state = level.state
+    parts = [f"{name} {value}" for name, value in (("nominal", state.nominal), ("max", state.max)) if value is not None]
+    now = "unknown" if state.current is None else str(state.current)
+    return f'Limit of "{level.name}" now: {now} ({", ".join(parts)}).' if parts else f'Limit of "{level.name}": {now}.'
+
+
+def describe_service(level: LevelLoad) -> Iterator[str]:
+    """Yield a sentence with the execution time now and before, if it is known."""
+    now = level.executions.mean
+    if now is not None:
+        yield f'Requests of "{level.name}" run {seconds_text(now)} on average{compare(level.earlier_executions)}.'
+
+
+def is_as_fast_as_before(level: LevelLoad) -> bool:
+    """Return whether the execution time of a level is known not to have grown."""
+    now, before = level.executions.mean, level.earlier_executions
+    return now is not None and before.mean is not None and before.number >= _MIN_BASELINE and now <= 2 * before.mean
+
+
+def compare(earlier: Sum) -> str:
+    """Return `, before: 43 ms` in parentheses, or an empty string if there are too few earlier observations."""
+    if earlier.mean is None or earlier.number < _MIN_BASELINE:
+        return ""
+    return f" (before: {seconds_text(earlier.mean)}, the mean of {earlier.number:,.0f} since the start)"
+
+
+def describe_clients(rows: Sequence[RequestRow], noun: str = "Seats in the dump") -> Iterator[str]:
+    """Yield a sentence with the shares of the clients in the dump."""
+    shares = name_shares(rank_clients(rows)) if len(rows) >= _MIN_ROWS else None
+    if shares is not None:
+        yield f"{noun}: {shares}."

@@ -1,0 +1,432 @@
+"""What the metrics and dumps of a server show about the causes of waits and rejections, read once into values.
+
+Rates and service times are those between the last two snapshots. With one snapshot, they count since the start of the
+server, and `ServerLoad.is_since_start` says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from math import inf
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from apflint.doctor import metric_names
+from apflint.doctor.level_state import ServerState, compute_state
+from apflint.doctor.snapshot import Server, level_of, schema_of
+from apflint.evaluate.configuration import EXEMPT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from apflint.doctor.dumps import RequestRow
+    from apflint.doctor.level_state import LevelState, Waits
+    from apflint.doctor.metric_names import Quantity
+    from apflint.doctor.prometheus_text import Sample
+    from apflint.doctor.snapshot import Metrics, Snapshot
+
+_Key = TypeVar("_Key")
+MIN_INTERVAL_SECONDS = 4.0
+"""Minimum time between two snapshots whose difference shows rates. Scrapes are usually 5 to 60 s apart."""
+MIN_EXECUTIONS = 10
+"""Minimum number of executions of a level whose mean execution time is compared with that of others."""
+LEASES = "leases"
+"""Resource of leader election and of the heartbeats of nodes."""
+_LIST_OPERATIONS = ("list", "listWithCount")
+"""Operations of etcd whose duration depends on the number of objects."""
+
+
+class Sum(NamedTuple):
+    """The number of observations of a histogram, and the sum of their values."""
+
+    number: float = 0
+    total: float = 0
+
+    @property
+    def mean(self) -> float | None:
+        """The mean value, or None without observations."""
+        return self.total / self.number if self.number > 0 else None
+
+    def __add__(self, other: object) -> Sum:
+        """Return the sum of two histograms."""
+        assert isinstance(other, Sum)
+        return Sum(self.number + other.number, self.total + other.total)
+
+    def since(self, earlier: Sum) -> Sum:
+        """Return the observations after an earlier state of the histogram."""
+        return Sum(max(0, self.number - earlier.number), max(0.0, self.total - earlier.total))
+
+
+class FlowLoad(NamedTuple):
+    """A flow of a level, with its requests in the newest dump of requests."""
+
+    schema: str
+    distinguisher: str
+    waiting: tuple[RequestRow, ...]
+    executing: tuple[RequestRow, ...]
+
+    @property
+    def rows(self) -> tuple[RequestRow, ...]:
+        """All requests of the flow."""
+        return (*self.waiting, *self.executing)
+
+
+class LevelLoad(NamedTuple):
+    """The load of a priority level. Values that the files do not show are None."""
+
+    state: LevelState
+    """Limits, seats and queues at the last snapshot, and the requests since the earlier one."""
+    waiting_seats: float | None
+    executions: Sum
+    """Executions in seconds, without watches. A request is counted when it ends."""
+    watches: Sum
+    """Executions of watches in seconds: until their initial events are sent."""
+    earlier_executions: Sum
+    """The executions from the start of the server to the earlier snapshot."""
+    earlier_watches: Sum
+    wait: Sum
+    """Waits of requests in a queue, including those that timed out."""
+    width: Sum
+    """Seats of requests as estimated on arrival, including rejected ones."""
+    demand_deviation: float | None
+    was_waiting: int | None
+    """Waiting requests at the earlier snapshot."""
+    schemas: tuple[str, ...]
+    """FlowSchemas whose requests arrived, the one with the most requests first."""
+    flows: tuple[FlowLoad, ...]
+    """Flows in the dump of requests, the one with the most seats first."""
+
+    @property
+    def name(self) -> str:
+        """Name of the level."""
+        return self.state.name
+
+    @property
+    def service_seconds(self) -> float | None:
+        """Mean execution time of all requests, with watches."""
+        return (self.executions + self.watches).mean
+
+    @property
+    def all_watches(self) -> Sum:
+        """Watches since the start of the server."""
+        return self.watches + self.earlier_watches
+
+    @property
+    def rows(self) -> tuple[RequestRow, ...]:
+        """The requests in the dump."""
+        return tuple(row for flow in self.flows for row in flow.rows)
+
+    @property
+    def arrived(self) -> int | None:
+        """Dispatched and rejected requests, or None if unknown."""
+        if self.state.dispatched is None and self.state.rejected is None:
+            return None
+        return self.state.requests
+
+    @property
+    def rejected_share(self) -> float:
+        """Proportion of rejected requests, or 0 if unknown."""
+        return (self.state.rejected or 0) / self.arrived if self.arrived else 0.0
+
+    def reasons(self) -> Counter[str]:
+        """Return the rejected requests by reason."""
+        reasons: Counter[str] = Counter()
+        for rejection in self.state.rejections:
+            reasons[rejection.reason] += rejection.requests
+        return reasons
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the level cannot borrow: its max limit is its nominal limit."""
+        return self.state.max is not None and self.state.nominal is not None and self.state.max <= self.state.nominal
+
+
+class Webhook(NamedTuple):
+    """An admission webhook, and its calls."""
+
+    name: str
+    calls: Sum
+    earlier: Sum
+    """Calls from the start of the server to the earlier snapshot."""
+
+
+class ServerLoad(NamedTuple):
+    """The load of an API server."""
+
+    state: ServerState
+    """State whose counters count the time of the rates."""
+    seconds: float | None
+    """Time in which requests were counted, or None if unknown."""
+    age: float | None
+    """Seconds since the start of the server at the last snapshot, or None if unknown."""
+    started: float | None
+    is_since_start: bool
+    levels: tuple[LevelLoad, ...]
+    webhooks: tuple[Webhook, ...]
+    """The webhook with the most time first."""
+    etcd: Sum
+    """Operations of etcd on single objects."""
+    earlier_etcd: Sum
+    terminated: Mapping[tuple[str, str, str], float]
+    """Requests that the server ended, by code, verb and resource."""
+    terminated_before: Mapping[tuple[str, str, str], float]
+    """The same from the start of the server to the earlier snapshot."""
+    watch_events: float
+    has_webhooks: bool
+    """Whether the metrics show webhooks. Without calls, they show none."""
+    has_etcd: bool
+    dumped: datetime | None
+    """Moment of the dump of requests: the newest time in it."""
+    by_name: Mapping[str, LevelLoad]
+    """The levels by name."""
+    limited: tuple[LevelLoad, ...]
+    """The levels with a limit."""
+    rejecting: frozenset[str]
+    """Names of the levels that rejected requests in the time of the rates."""
+    total: int | None
+    """Seats of the server: its concurrency limit, or the sum of the nominal limits, or None if unknown."""
+    used_seats: int | None
+    """Seats in use at all levels, or None if unknown."""
+    typical_seconds: float | None
+    """Median of the mean execution times of the levels with enough executions, or None if there are none."""
+
+    @property
+    def name(self) -> str:
+        """File of the last snapshot."""
+        return self.state.server.last.sources[0].name
+
+    @property
+    def exempt(self) -> LevelLoad | None:
+        """The level exempt, or None."""
+        return self.by_name.get(EXEMPT)
+
+    def level(self, name: str) -> LevelLoad | None:
+        """Return a level, or None."""
+        return self.by_name.get(name)
+
+    def rate(self, count: float | None) -> float | None:
+        """Return a count per second, or None if unknown."""
+        return count / self.seconds if count is not None and self.seconds else None
+
+    def held_seats(self, seconds: float) -> float | None:
+        """Return the seats that executions with this sum of durations held on average."""
+        return seconds / self.seconds if self.seconds else None
+
+
+def measure(state: ServerState) -> ServerLoad:
+    """Read the load of a server from its last two snapshots with metrics, and its newest dump of requests."""
+    window = _choose_window(state.server.snapshots)
+    last, earlier = window[-1], window[0] if len(window) > 1 else None
+    state = state if window == state.server.snapshots else compute_state(Server(window), state.release)
+    metrics, before = last.metrics, earlier.metrics if earlier is not None else None
+    requests = next((shot.requests for shot in reversed(window) if shot.requests is not None), ())
+    names = {level.name for level in state.levels}
+    reader = _Reader(metrics, before)
+    flows = _group_flows(row for row in requests if row.level in names)
+    tally = _Tallies(reader)
+    previous = {level.name: level.waiting for level in compute_state(Server((earlier,))).levels} if earlier else {}
+    times = [moment for row in requests for moment in (row.arrived, row.started) if moment is not None]
+    levels = tuple(
+        _level_load(level, tally, flows.get(level.name, ()), previous.get(level.name)) for level in state.levels
+    )
+    limited = tuple(level for level in levels if not level.state.is_exempt and not level.state.is_deleted)
+    used = [level.state.seats_in_use for level in levels if level.state.seats_in_use is not None]
+    means = list_means(limited)
+    return ServerLoad(
+        state=state,
+        seconds=state.seconds,
+        age=metrics.age_seconds if metrics is not None else None,
+        started=metrics.started if metrics is not None else None,
+        is_since_start=state.since_start,
+        levels=levels,
+        webhooks=_read_webhooks(reader),
+        etcd=_single_operations(reader, metrics, before),
+        earlier_etcd=_single_operations(reader, before, None),
+        terminated=reader.difference(metric_names.TERMINATIONS, _termination),
+        terminated_before=reader.total(before, metric_names.TERMINATIONS, _termination),
+        watch_events=sum(reader.difference(metric_names.INIT_EVENTS, lambda _: "").values()),
+        has_webhooks=metrics is not None and bool(metrics.find(metric_names.WEBHOOK_COUNT)),
+        has_etcd=metrics is not None and bool(metrics.find(metric_names.ETCD_COUNT)),
+        dumped=max(times, default=None),
+        by_name={level.name: level for level in levels},
+        limited=limited,
+        rejecting=frozenset(level.name for level in levels if level.state.rejected),
+        total=state.total or sum(level.state.nominal or 0 for level in limited) or None,
+        used_seats=sum(used) if used else None,
+        typical_seconds=median(means) if means else None,
+    )
+
+
+def list_means(levels: Iterable[LevelLoad]) -> list[float]:
+    """Return the mean execution times of the levels with enough executions."""
+    means = [(level.executions.number, level.executions.mean) for level in levels]
+    return [mean for count, mean in means if mean is not None and count >= MIN_EXECUTIONS]
+
+
+def _choose_window(snapshots: tuple[Snapshot, ...]) -> tuple[Snapshot, ...]:
+    """Return the last snapshot and the newest earlier one that is old enough for rates, if there is any."""
+    last = snapshots[-1]
+    age = last.metrics.age_seconds if last.metrics is not None else None
+    for shot in reversed(snapshots[:-1]):
+        earlier = shot.metrics.age_seconds if shot.metrics is not None else None
+        if age is None or earlier is None or age - earlier >= MIN_INTERVAL_SECONDS:
+            return (shot, last)
+    return snapshots if len(snapshots) == 1 else (snapshots[0], last)
+
+
+def intervals(state: ServerState) -> list[ServerState]:
+    """Return the state between each snapshot and the next, the first of which counts since the start of the server."""
+    shots = state.server.snapshots
+    pairs = [(shots[0],), *pairwise(shots)]
+    return [compute_state(Server(pair), state.release) for pair in pairs]
+
+
+class _Reader:
+    """Reads sums of samples by a key, minus those of an earlier snapshot."""
+
+    def __init__(self, metrics: Metrics | None, earlier: Metrics | None) -> None:
+        self.metrics, self.earlier = metrics, earlier
+
+    def difference(self, quantity: Quantity, key: Callable[[Sample], _Key | None]) -> dict[_Key, float]:
+        """Return the increase of a counter by key. Samples without a key are left out."""
+        totals = self.total(self.metrics, quantity, key)
+        before = self.total(self.earlier, quantity, key)
+        return {found: max(0.0, value - before.get(found, 0)) for found, value in totals.items()}
+
+    @staticmethod
+    def total(metrics: Metrics | None, quantity: Quantity, key: Callable[[Sample], _Key | None]) -> dict[_Key, float]:
+        """Return the value of a counter by key."""
+        totals: dict[_Key, float] = {}
+        for sample in metrics.find(quantity) if metrics is not None else ():
+            found = key(sample)
+            if found is not None:
+                totals[found] = totals.get(found, 0) + sample.value
+        return totals
+
+    def sums(
+        self, count: Quantity, total: Quantity, key: Callable[[Sample], _Key | None]
+    ) -> tuple[dict[_Key, Sum], dict[_Key, Sum]]:
+        """Return a histogram by key: its increase, and its value in the earlier snapshot."""
+        now, before = (
+            (self.total(metrics, count, key), self.total(metrics, total, key))
+            for metrics in (self.metrics, self.earlier)
+        )
+        earlier = {found: Sum(value, before[1].get(found, 0)) for found, value in before[0].items()}
+        both = {found: Sum(value, now[1].get(found, 0)) for found, value in now[0].items()}
+        return {found: value.since(earlier.get(found, Sum())) for found, value in both.items()}, earlier
+
+
+class _Tallies:
+    """The histograms and gauges of all levels, each read once."""
+
+    def __init__(self, reader: _Reader) -> None:
+        executions = (metric_names.EXECUTION_COUNT, metric_names.EXECUTION_SUM)
+        self.executions, self.earlier = reader.sums(*executions, _regular)
+        self.watches, self.earlier_watches = reader.sums(*executions, _watch)
+        self.waits, _ = reader.sums(metric_names.WAIT_COUNT, metric_names.WAIT_SUM, _executed)
+        self.widths, _ = reader.sums(metric_names.WIDTH_COUNT, metric_names.WIDTH_SUM, level_of)
+        self.deviation = reader.total(reader.metrics, metric_names.DEMAND_DEVIATION, level_of)
+        self.waiting_seats = reader.total(reader.metrics, metric_names.WAITING_SEATS, level_of)
+        self.schemas: dict[str, Counter[str]] = {}
+        for quantity in (metric_names.DISPATCHED, metric_names.REJECTED):
+            for (level, schema), count in reader.difference(quantity, _place).items():
+                if count > 0:
+                    self.schemas.setdefault(level, Counter())[schema] += round(count)
+
+
+def _regular(sample: Sample) -> str | None:
+    return level_of(sample) if sample.labels.get("type", "regular") != "watch" else None
+
+
+def _watch(sample: Sample) -> str | None:
+    return level_of(sample) if sample.labels.get("type") == "watch" else None
+
+
+def _executed(sample: Sample) -> str | None:
+    return level_of(sample) if sample.labels.get("execute", "true") == "true" else None
+
+
+def _place(sample: Sample) -> tuple[str, str]:
+    return level_of(sample), schema_of(sample)
+
+
+def _termination(sample: Sample) -> tuple[str, str, str]:
+    return tuple(sample.labels.get(label, "") for label in ("code", "verb", "resource"))  # type: ignore[return-value]
+
+
+def _level_load(state: LevelState, tally: _Tallies, flows: Sequence[FlowLoad], was_waiting: int | None) -> LevelLoad:
+    name = state.name
+    return LevelLoad(
+        state=state,
+        waiting_seats=tally.waiting_seats.get(name),
+        executions=tally.executions.get(name, Sum()),
+        watches=tally.watches.get(name, Sum()),
+        earlier_executions=tally.earlier.get(name, Sum()),
+        earlier_watches=tally.earlier_watches.get(name, Sum()),
+        wait=tally.waits.get(name, Sum()),
+        width=tally.widths.get(name, Sum()),
+        demand_deviation=tally.deviation.get(name),
+        was_waiting=was_waiting,
+        schemas=tuple(schema for schema, _ in tally.schemas.get(name, Counter()).most_common()),
+        flows=tuple(flows),
+    )
+
+
+def _group_flows(rows: Iterable[RequestRow]) -> dict[str, tuple[FlowLoad, ...]]:
+    """Return the flows of each level, the one with the most seats first."""
+    groups: dict[tuple[str, str, str], tuple[list[RequestRow], list[RequestRow]]] = {}
+    for row in rows:
+        group = groups.setdefault((row.level, *row.flow), ([], []))
+        group[0 if row.is_waiting else 1].append(row)
+    flows: dict[str, list[FlowLoad]] = {}
+    for (level, schema, distinguisher), (waiting, executing) in groups.items():
+        flows.setdefault(level, []).append(FlowLoad(schema, distinguisher, tuple(waiting), tuple(executing)))
+    return {
+        level: tuple(sorted(found, key=lambda flow: (-count_seats(flow.rows), flow.schema, flow.distinguisher)))
+        for level, found in flows.items()
+    }
+
+
+def count_seats(rows: Iterable[RequestRow]) -> int:
+    """Return the seats that requests have or wait for. Final seats are held only for some milliseconds after a write."""
+    return sum(row.initial_seats for row in rows)
+
+
+def _read_webhooks(reader: _Reader) -> tuple[Webhook, ...]:
+    calls, earlier = reader.sums(
+        metric_names.WEBHOOK_COUNT, metric_names.WEBHOOK_SUM, lambda sample: sample.labels.get("name", "")
+    )
+    webhooks = [Webhook(name, value, earlier.get(name, Sum())) for name, value in calls.items()]
+    return tuple(sorted(webhooks, key=lambda webhook: (-webhook.calls.total, webhook.name)))
+
+
+def _single_operations(reader: _Reader, metrics: Metrics | None, earlier: Metrics | None) -> Sum:
+    """Return the operations of etcd on single objects. The duration of lists depends on the number of objects."""
+
+    def key(sample: Sample) -> bool | None:
+        return None if sample.labels.get("operation") in _LIST_OPERATIONS else True
+
+    now, before = (
+        Sum(
+            reader.total(side, metric_names.ETCD_COUNT, key).get(True, 0),
+            reader.total(side, metric_names.ETCD_SUM, key).get(True, 0),
+        )
+        for side in (metrics, earlier)
+    )
+    return now.since(before)
+
+
+def waits_between(waits: Waits | None, low: float, high: float = inf) -> int | None:
+    """Return the number of requests that waited longer than `low` and at most `high` seconds, or None if unknown.
+
+    Both are rounded to the next bound of a bucket.
+    """
+    if waits is None or not waits.requests:
+        return None
+
+    def up_to(seconds: float) -> int:
+        return next((count for bound, count in waits.buckets if bound >= seconds), waits.requests)
+
+    return up_to(high) - up_to(low)

@@ -1,0 +1,194 @@
+"""Which priority levels delay or reject requests now, and for how long they have done so.
+
+A level that was idle has few seats, because idle levels share the remainder equally. The first requests of a burst wait for
+the next adjustment of the limits, within 10 seconds (`updateBorrowing` in apf_controller.go). So a level is overloaded only
+if an adjustment has not helped, or cannot help.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
+
+MIN_DELAY_SECONDS = 0.1
+"""Minimum wait that is a delay. A level that is well used lets requests wait for some tens of milliseconds."""
+LONG_DELAY_SECONDS = 0.5
+"""Minimum wait of a burst that the last adjustment has not covered."""
+MIN_REJECTED_SHARE, MIN_REJECTED = 0.01, 5
+"""Minimum proportion and number of rejected requests: a few rejections are no overload."""
+MAX_DRAIN_SECONDS = 2.5
+"""Maximum time for which the waiting requests of a burst would use all seats of the server: a quarter of the time between two
+adjustments. No adjustment helps a larger burst in time."""
+ADJUSTMENT_SECONDS = 10.0
+"""Time between two adjustments of the limits (`borrowingAdjustmentPeriod` in apf_controller.go)."""
+RECENT_SECONDS = 60.0
+"""Maximum time of counts that are about now."""
+MIN_USE_RATIO = 0.3
+"""Minimum ratio of the seats in use in the last adjustment period to those in the counted time."""
+MIN_WIDTH = 2.0
+"""Minimum mean seats of requests that are wide."""
+MAX_SAME_WIDTH = 0.7
+"""Maximum ratio of the mean seats of all requests to those of the wide ones if narrow requests suffer, too."""
+_MIN_BLOCKED = 0.05
+"""Minimum probability of a rejection at a level without queues that follows from its use in the last period."""
+
+
+class Overload(NamedTuple):
+    """A level that delays or rejects requests."""
+
+    load: LevelLoad
+    waiting: int
+    rejected: int
+    """Requests that the level rejected in the time of the rates."""
+    delay: float | None
+    """Seconds that a request waits, or None if unknown or without queues."""
+
+    @property
+    def name(self) -> str:
+        """Name of the level."""
+        return self.load.name
+
+
+def find_overloads(server: ServerLoad) -> tuple[Overload, ...]:
+    """Return the levels with a limit that are overloaded now, those with the most harmed requests first."""
+    found = [overload for level in server.limited if (overload := _check(server, level)) is not None]
+    return tuple(sorted(found, key=lambda overload: (-overload.rejected - overload.waiting, overload.name)))
+
+
+def _check(server: ServerLoad, level: LevelLoad) -> Overload | None:
+    waiting, rejected = _count_waiting(level), level.state.rejected or 0
+    delay = estimate_delay(level)
+    overload = Overload(level, waiting, rejected, delay)
+    if waiting:
+        is_delayed = waiting > (level.state.executing or 0) if delay is None else delay >= MIN_DELAY_SECONDS
+        return overload if (is_delayed or has_rejections(level)) and _is_lasting(server, level, delay) else None
+    return overload if has_rejections(level) and _rejects_now(server, level) else None
+
+
+def _count_waiting(level: LevelLoad) -> int:
+    """Return the waiting requests: of the gauge or, without metrics, of the dump."""
+    if level.state.waiting is not None:
+        return level.state.waiting
+    return sum(len(flow.waiting) for flow in level.flows)
+
+
+def has_rejections(level: LevelLoad) -> bool:
+    """Return whether a level rejected more than a few requests."""
+    return (level.state.rejected or 0) >= MIN_REJECTED and level.rejected_share >= MIN_REJECTED_SHARE
+
+
+def estimate_delay(level: LevelLoad) -> float | None:
+    """Return how long a request waits: the largest of the mean wait, the time to serve the queue, and the longest wait in the dump."""
+    estimates = [level.wait.mean, drain_seconds(level, level.state.current)]
+    estimates += [longest_wait(level)]
+    known = [seconds for seconds in estimates if seconds is not None]
+    return max(known, default=None)
+
+
+def drain_seconds(level: LevelLoad, seats: int | None) -> float | None:
+    """Return the time to execute all waiting requests with this number of seats, or None if unknown."""
+    work = level.waiting_seats if level.waiting_seats is not None else level.state.waiting
+    service = service_of_waiting(level)
+    return None if not seats or work is None or service is None else work * service / seats
+
+
+def service_of_waiting(level: LevelLoad) -> float | None:
+    """Return the mean execution time of the waiting requests, or None if unknown: of watches if wide requests wait and watches execute."""
+    is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
+    return level.watches.mean if is_wide and level.watches.mean else level.service_seconds
+
+
+def longest_wait(level: LevelLoad) -> float | None:
+    """Return the longest wait of a request in the dump, or None if none waits. The newest time in the dump is its moment."""
+    waiting = [row.arrived for flow in level.flows for row in flow.waiting]
+    if not waiting:
+        return None
+    times = [moment for row in level.rows for moment in (row.arrived, row.started) if moment is not None]
+    return (max(times) - min(waiting)).total_seconds()
+
+
+def _is_lasting(server: ServerLoad, level: LevelLoad, delay: float | None) -> bool:
+    """Return whether the waiting requests are more than a burst that the next adjustment of the limits will serve."""
+    current, average = level.state.current, level.state.demand_average
+    if current is None or average is None:
+        return True  # releases before 1.26 do not borrow, and dumps do not show the demand
+    if average > current:
+        return True
+    if (
+        level.was_waiting
+        and not server.is_since_start
+        and server.seconds is not None
+        and server.seconds >= ADJUSTMENT_SECONDS
+        and (level.wait.mean or 0) >= MIN_DELAY_SECONDS
+    ):
+        return True
+    if average + (level.demand_deviation or 0) > current and (delay or 0) >= LONG_DELAY_SECONDS:
+        return True
+    drain = drain_seconds(level, server.total)
+    return drain is not None and drain >= MAX_DRAIN_SECONDS
+
+
+def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
+    """Return whether a level without waiting requests still rejects requests.
+
+    A level without queues never lets a request wait. Its use in the last completed adjustment period shows whether it has
+    reached its limit. With a single snapshot, rejections may be old, so this use must explain them.
+    """
+    state = level.state
+    if state.current is None or state.demand_average is None:
+        return not server.is_since_start
+    if state.current == 0:
+        return False  # the level executes nothing, so its requests wait until they time out, unless there are none
+    is_full = (state.seats_in_use or 0) >= state.current and state.demand_average >= state.current
+    if not level.reasons()["concurrency-limit"]:
+        return is_full  # a level with queues: its queue is empty, so it is overloaded only if it is just refilled
+    if blocking_probability(state.demand_average, state.current) >= _MIN_BLOCKED:
+        return True
+    if not server.is_since_start and state.demand_high is not None and state.demand_high >= state.current:
+        return True
+    return _is_still_used(server, level, state.demand_average)
+
+
+def _is_still_used(server: ServerLoad, level: LevelLoad, average: float) -> bool:
+    """Return whether the rejections are recent, and the level is used about as much as when it rejected requests."""
+    held = server.held_seats(level.executions.total + level.watches.total)
+    return bool(held and server.seconds and server.seconds <= RECENT_SECONDS and average >= MIN_USE_RATIO * held)
+
+
+def describe_duration(server: ServerLoad, level: LevelLoad) -> str | None:
+    """Return a clause about how long a level has been overloaded, or None if the files do not show it."""
+    short, observed = level.state.seconds_short, level.state.seconds
+    if not server.is_since_start and server.seconds is not None:
+        if level.was_waiting:
+            return f"for at least {server.seconds:.0f} s: requests waited at the earlier snapshot, too"
+        if not level.state.waiting:
+            return None
+        return f"for less than {server.seconds:.0f} s: no request waited at the earlier snapshot"
+    if not short or not observed:
+        return None
+    return f"the demand exceeded the limit of the level for {short:,.0f} of {observed:,.0f} s since the start of the server"
+
+
+def blocking_probability(used: float, seats: int) -> float:
+    """Return the probability that all seats of a level without queues are in use, from the mean seats in use.
+
+    Erlang's loss formula gives the seats in use that follow from an offered load, and the offered load is found by bisection.
+    """
+    if seats < 1 or used <= 0:
+        return 0.0
+    low, high = 0.0, 1000.0 * seats
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * (1 - _erlang_b(middle, seats)) < used else (low, middle)
+    return _erlang_b(low, seats)
+
+
+def _erlang_b(offered: float, seats: int) -> float:
+    inverse = 1.0
+    for seat in range(1, seats + 1):
+        inverse = 1.0 + inverse * seat / offered if offered > 0 else float("inf")
+        if inverse > 1e12:  # the probability is practically 0, and the number of seats may be huge
+            return 0.0
+    return 1 / inverse

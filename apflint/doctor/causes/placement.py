@@ -1,0 +1,212 @@
+"""Causes by the place of requests: catch-all, and leases at the wrong or at a too small level."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.doctor.causes.clients import describe_rejected, find_client, rank_clients
+from apflint.doctor.causes.commands import compare_defaults, compare_manifests, explain_request, simulate_change
+from apflint.doctor.causes.evidence_text import (
+    describe_clients,
+    describe_harm,
+    describe_offered,
+    describe_service,
+    describe_span,
+    offered_seats,
+)
+from apflint.doctor.causes.measurements import LEASES
+from apflint.doctor.causes.model import Action, OverloadCause
+from apflint.doctor.request_places import GLOBAL_DEFAULT, LEADER_ELECTION, LEASE_LEVELS, find_built_in_level
+from apflint.evaluate.configuration import CATCH_ALL
+from apflint.releases import NEWEST
+from apflint.wording import count_noun
+
+if TYPE_CHECKING:
+    from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
+    from apflint.doctor.causes.overload import Overload
+    from apflint.doctor.dumps import RequestRow
+    from apflint.releases import Release
+
+_MIN_LEASE_SHARE = 0.5
+"""Minimum proportion of leases among the rejected requests that shows where leases are, without a dump."""
+_HEADROOM = 1.5
+"""Ratio of seats to the offered load that is advised. With fewer seats, requests still wait at times."""
+
+
+def find_catch_all(server: ServerLoad, overload: Overload) -> OverloadCause | None:
+    """Conclude that no FlowSchema but catch-all matches the requests of users."""
+    level = overload.load
+    if level.name != CATCH_ALL:
+        return None
+    client = find_client(server, level, level.rows)
+    return OverloadCause(
+        "catch-all",
+        "No FlowSchema but catch-all matches these requests. Its level has few seats and no queues, so it rejects ordinary"
+        " requests.",
+        is_apf=True,
+        levels=(CATCH_ALL,),
+        schema=CATCH_ALL,
+        verb=client.verb,
+        resource=client.resource,
+        evidence=(
+            describe_harm(server, overload),
+            *describe_offered(server, level),
+            *describe_clients(level.rows),
+            *_describe_global_default(server),
+        ),
+        actions=(
+            Action(
+                "let the FlowSchema global-default match all users again, or add a FlowSchema for these users",
+                explain_request(client) or compare_defaults(_release(server)),
+            ),
+            Action("check the new FlowSchema before you apply it", compare_manifests()),
+        ),
+        would_not_help=(
+            "More shares for catch-all: the level is for requests that nobody expects.",
+            "A change of the FlowSchema catch-all: it is mandatory, and the server restores it.",
+            "Higher inflight limits: other levels have free seats.",
+        ),
+    )
+
+
+def _describe_global_default(server: ServerLoad) -> list[str]:
+    level = server.level(GLOBAL_DEFAULT)
+    rate = None if level is None else server.rate(level.state.dispatched)
+    return (
+        [] if rate is None else [f"For comparison: global-default got {rate:.1f} requests/s {describe_span(server)}."]
+    )
+
+
+def find_captured_leases(server: ServerLoad, overload: Overload) -> OverloadCause | None:
+    """Conclude that a FlowSchema sends leases of the control plane or of nodes to a busy level."""
+    level = overload.load
+    if level.name in LEASE_LEVELS:
+        return None
+    leases = [row for row in level.rows if _is_misplaced_lease(server, row)]
+    if leases:
+        schema = leases[0].schema
+        evidence = [
+            (
+                f"{count_noun(len(leases), 'lease request')} in the dump, by {count_noun(len({row.user for row in leases}), 'user')},"
+                f' at "{level.name}" instead of the built-in level {find_built_in_level(_release(server), leases[0])}.'
+            )
+        ]
+        others = [row for row in level.rows if row.schema == schema and row.resource != LEASES]
+    elif _rejects_leases(server, level):
+        schema = next(iter(level.schemas), None) or ""
+        evidence = []
+        others = [row for row in level.rows if row.resource != LEASES]
+    else:
+        return None
+    rejected = sum(
+        count for (code, _, resource), count in server.terminated.items() if code == "429" and resource == LEASES
+    )
+    if rejected:
+        evidence.append(f"{count_noun(round(rejected), 'lease request')} rejected {describe_span(server)}.")
+    clients = rank_clients(others)
+    busiest = clients[0] if clients else None
+    return OverloadCause(
+        "leases-captured",
+        f'The FlowSchema "{schema}" sends leases of the control plane or of nodes to "{level.name}", where other requests keep'
+        " the seats busy. Leaders and nodes renew their leases late.",
+        is_apf=True,
+        levels=(level.name,),
+        schema=schema or None,
+        user=busiest.user if busiest else None,
+        verb=busiest.verb if busiest else None,
+        resource=busiest.resource if busiest else None,
+        evidence=(
+            *evidence,
+            *_describe_idle_lease_levels(server),
+            describe_harm(server, overload),
+            *describe_offered(server, level),
+            *describe_clients(level.rows),
+        ),
+        actions=(
+            Action(
+                f'increase matchingPrecedence of "{schema}" above those of the system FlowSchemas (500), or remove leases from its rules',
+                "apflint explain --live update leases.coordination.k8s.io -n kube-system --as system:kube-controller-manager",
+            ),
+            Action("narrow its subjects, and check which requests move", compare_manifests()),
+        ),
+        would_not_help=(
+            "More shares for leader-election or node-high: the leases never get there, and both are idle.",
+            "Longer leases hide late renewals, and do not make them faster.",
+        ),
+        unsure=None
+        if leases
+        else "The metrics show rejected leases without their level. A dump of requests shows where they wait.",
+    )
+
+
+def _release(server: ServerLoad) -> Release:
+    return server.state.release or NEWEST
+
+
+def _is_misplaced_lease(server: ServerLoad, row: RequestRow) -> bool:
+    return row.resource == LEASES and find_built_in_level(_release(server), row) in LEASE_LEVELS
+
+
+def _rejects_leases(server: ServerLoad, level: LevelLoad) -> bool:
+    """Return whether the rejected requests are leases, which the lease levels do not get."""
+    if server.rejecting - {level.name}:
+        return False
+    counts = {resource: 0.0 for _, _, resource in server.terminated}
+    for (code, _, resource), count in server.terminated.items():
+        counts[resource] += count if code == "429" else 0
+    total, leases = sum(counts.values()), counts.get(LEASES, 0)
+    idle = [other for name in LEASE_LEVELS if (other := server.level(name)) is not None and not other.state.dispatched]
+    return bool(idle) and leases > 0 and leases >= _MIN_LEASE_SHARE * total
+
+
+def _describe_idle_lease_levels(server: ServerLoad) -> list[str]:
+    levels = [level for name in sorted(LEASE_LEVELS) if (level := server.level(name)) is not None]
+    counts = [f"{level.name} {level.state.dispatched:,}" for level in levels if level.state.dispatched is not None]
+    return [f"Requests at the levels for leases {describe_span(server)}: {', '.join(counts)}."] if counts else []
+
+
+def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause | None:
+    """Conclude that the level leader-election has too few seats for all who renew leases there."""
+    level = overload.load
+    if level.name != LEADER_ELECTION:
+        return None
+    users = {flow.distinguisher for flow in level.flows}
+    client = describe_rejected(server, level)
+    return OverloadCause(
+        "leader-election-starved",
+        "The level leader-election has too few seats for all clients that renew leases there, so leaders renew late or lose"
+        " their leases.",
+        is_apf=True,
+        levels=(LEADER_ELECTION,),
+        schema=client.schema,
+        verb="update",
+        resource=LEASES,
+        evidence=(
+            describe_harm(server, overload),
+            *describe_offered(server, level),
+            *describe_service(level),
+            *([f"{len(users)} flows are in the dump, and each sends little."] if len(users) > 1 else []),
+        ),
+        actions=(
+            Action("give leader-election more shares, or let it borrow", enlarge(server, level)),
+            Action("increase the retryPeriod of the operators that renew leases there"),
+            Action(
+                "send the leases of operators to a separate priority level, so that the control plane keeps its seats",
+                compare_manifests(),
+            ),
+        ),
+        would_not_help=(
+            "No single client is at fault: all send the same small load.",
+            "etcd is not the cause: execution times are usual.",
+            "Shorter leases send more renewals.",
+        ),
+    )
+
+
+def enlarge(server: ServerLoad, level: LevelLoad) -> str | None:
+    """Return a command that simulates a level that may borrow what its offered load needs."""
+    offered, nominal = offered_seats(server, level), level.state.nominal
+    if offered is None or not nominal:
+        return None
+    percent = max(100, round(_HEADROOM * 100 * offered / nominal / 50) * 50)
+    return simulate_change(level.name, "borrowingLimitPercent", percent)

@@ -1,0 +1,181 @@
+"""Causes that show in the whole server, or in the difference between servers: a restart, and requests that are not spread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.doctor.causes.clients import find_client
+from apflint.doctor.causes.commands import verify_doctor
+from apflint.doctor.causes.evidence_text import describe_clients, describe_harm, describe_span, seconds_text
+from apflint.doctor.causes.measurements import Sum
+from apflint.doctor.causes.model import Action, OverloadCause
+from apflint.doctor.causes.overload import MIN_DELAY_SECONDS, has_rejections
+from apflint.evaluate.configuration import CATCH_ALL
+from apflint.wording import count_noun, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
+    from apflint.doctor.causes.overload import Overload
+
+RESTART_SECONDS = 60.0
+"""Time after the start of a server in which its clients list and watch everything again."""
+MIN_WATCHES, MIN_WATCH_SHARE = 5, 0.05
+"""Minimum number of watches with a limit, and minimum proportion of them, right after a start."""
+MIN_RATIO = 2.0
+"""Minimum ratio of the requests of two servers that are not spread evenly."""
+MAX_DELAY_RATIO = 0.25
+"""Maximum ratio of the wait at a server with free seats to the wait at a full one."""
+
+
+def find_restart(
+    server: ServerLoad, overloads: Sequence[Overload], predecessor: ServerLoad | None
+) -> OverloadCause | None:
+    """Conclude that the server has just started, and all of its clients list and watch again."""
+    if server.age is None or server.age > RESTART_SECONDS:
+        return None
+    since_start = [level for level in server.limited if level.executions.number + level.earlier_executions.number]
+    watches = sum((level.all_watches for level in server.limited), Sum())
+    others = sum((level.executions + level.earlier_executions for level in since_start), Sum())
+    if watches.number < MIN_WATCHES or watches.number < MIN_WATCH_SHARE * (watches.number + others.number):
+        return None
+    delayed = [
+        level for level in server.limited if (level.wait.mean or 0) >= MIN_DELAY_SECONDS or has_rejections(level)
+    ]
+    if not overloads and not delayed:
+        return None
+    names = [overload.name for overload in overloads] or [
+        level.name for level in sorted(delayed, key=lambda level: -level.wait.total)
+    ]
+    main = server.level(names[0])
+    rows = main.rows if main is not None else ()
+    client = find_client(server, main, rows) if main is not None else None
+    unplaced = server.level(CATCH_ALL)
+    evidence = [
+        f"The server started {format_duration(server.age * 1e6)} before the snapshot.",
+        (
+            f"{count_noun(round(watches.number), 'watch', 'watches')} of clients were initialized since then, among"
+            f" {watches.number + others.number:,.0f} requests at levels with a limit."
+        ),
+    ]
+    if predecessor is not None:
+        evidence.insert(
+            1, f"If {predecessor.name} is from the same server, it has restarted since then: counters start again at 0."
+        )
+    if unplaced is not None and unplaced.all_watches.number:
+        evidence.append(
+            f"{count_noun(round(unplaced.all_watches.number), 'watch', 'watches')} went to catch-all, before the server had read its FlowSchemas."
+        )
+    return OverloadCause(
+        "restart",
+        "The server has just started, and its clients list and watch everything again. This passes on its own"
+        + ("." if overloads else ": nothing waits any more."),
+        is_apf=False,
+        levels=tuple(names),
+        verb=client.verb if client is not None and client.rows else "list, watch",
+        resource=client.resource if client is not None else None,
+        evidence=(
+            *evidence,
+            *(describe_harm(server, overload) for overload in overloads[:3]),
+            *_describe_delays(server, () if overloads else names),
+            *describe_clients(rows),
+        ),
+        actions=(
+            Action("wait for a minute, and find out why the server started"),
+            Action("let clients use watch bookmarks, and wait longer after each failed attempt"),
+            verify_doctor("nothing waits any more"),
+        ),
+        would_not_help=(
+            "Other shares or limits for a minute after a restart.",
+            "Counters before and after the start are not one series.",
+        ),
+    )
+
+
+def _describe_delays(server: ServerLoad, names: Iterable[str]) -> Iterable[str]:
+    for name in names:
+        level = server.level(name)
+        if level is not None and level.wait.mean is not None:
+            yield f'Requests of "{name}" waited {seconds_text(level.wait.mean)} on average {describe_span(server)}.'
+
+
+def find_imbalance(server: ServerLoad, overload: Overload, others: Sequence[ServerLoad]) -> OverloadCause | None:
+    """Conclude that one server is full while the same level of another one has free seats, and gets fewer requests."""
+    for other in others:
+        peer = other.level(overload.name)
+        comparison = None if peer is None else _compare(server, overload, other, peer)
+        if comparison is not None:
+            return _imbalance_cause(server, overload, other, comparison)
+    return None
+
+
+def _compare(server: ServerLoad, overload: Overload, other: ServerLoad, peer: LevelLoad) -> tuple[str, str] | None:
+    """Return sentences about the requests at both servers, or None if the other server is as busy or its load is unknown."""
+    level, used, limit = overload.load, peer.state.seats_in_use, peer.state.current
+    if peer.state.waiting or used is None:
+        return None
+    rate, peer_rate = server.rate(level.arrived), other.rate(peer.arrived)
+    if limit is None and rate is None and peer_rate is None:  # only dumps
+        here, there = overload.waiting + (level.state.executing or 0), peer.state.executing or 0
+        if overload.waiting < MIN_RATIO * there:
+            return None
+        return (
+            f'Requests of "{level.name}" in the dumps: {here:,} here, and {there:,} at {other.name}.',
+            "There, nothing waits.",
+        )
+    peer_delay, delay = peer.wait.mean or 0.0, overload.delay or 0.0
+    if limit is None or used >= limit or peer_delay > MAX_DELAY_RATIO * delay:
+        return None
+    if rate is None or peer_rate is None or rate < MIN_RATIO * peer_rate:
+        return None
+    return (
+        (
+            f'Requests of "{level.name}": {rate:,.1f}/s here, and {peer_rate:,.1f}/s at {other.name}:'
+            f" {rate / (rate + peer_rate):.0%} and {peer_rate / (rate + peer_rate):.0%}."
+        ),
+        f"There, {used} of {limit} seats are in use, nothing waits, and the mean wait is {seconds_text(peer_delay)}.",
+    )
+
+
+def _imbalance_cause(
+    server: ServerLoad, overload: Overload, other: ServerLoad, comparison: tuple[str, str]
+) -> OverloadCause:
+    level = overload.load
+    client = find_client(server, level, level.rows)
+    requests, peer = comparison
+    return OverloadCause(
+        "imbalance",
+        f'This server gets most of the requests of "{level.name}", and the same level of {other.name} has free seats. Limits'
+        " apply to each server, so the requests have to be spread over the servers.",
+        is_apf=False,
+        levels=(level.name,),
+        schema=client.schema,
+        evidence=(requests, describe_harm(server, overload), peer, *describe_clients(level.rows)),
+        actions=(
+            Action(
+                "spread the connections: --goaway-chance of kube-apiserver, another algorithm of the load balancer, or a restart of"
+                " the clients"
+            ),
+            Action("check that the requests are spread", "apflint doctor metrics-*.txt"),
+        ),
+        would_not_help=(
+            "More shares or higher inflight limits: the seats of the other server are idle.",
+            "Throttling clients: together, the servers have enough seats.",
+        ),
+    )
+
+
+def find_predecessor(server: ServerLoad, servers: Sequence[ServerLoad]) -> ServerLoad | None:
+    """Return the server whose snapshots are older than the start of this one: the same server before a restart, or None."""
+    if server.started is None:
+        return None
+    earlier = [
+        other
+        for other in servers
+        if other is not server
+        and other.started is not None
+        and other.age is not None
+        and other.started + other.age <= server.started
+    ]
+    return max(earlier, key=lambda other: other.started or 0, default=None)

@@ -1,0 +1,475 @@
+"""Causes that make requests slow, so that they hold their seats for longer: webhooks, etcd, and callbacks of webhooks."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.doctor.causes.clients import WRITES, Client, find_client, rank_clients
+from apflint.doctor.causes.commands import explain_request, verify_doctor
+from apflint.doctor.causes.evidence_text import (
+    compare,
+    describe_clients,
+    describe_harm,
+    describe_offered,
+    describe_service,
+    describe_span,
+    seats_text,
+    seconds_text,
+)
+from apflint.doctor.causes.measurements import MIN_EXECUTIONS, Sum, list_means
+from apflint.doctor.causes.model import Action, OverloadCause
+from apflint.doctor.causes.overload import MIN_WIDTH
+from apflint.wording import count_noun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from apflint.doctor.causes.measurements import LevelLoad, ServerLoad, Webhook
+    from apflint.doctor.causes.overload import Overload
+    from apflint.doctor.dumps import RequestRow
+
+SLOW_WEBHOOK_SECONDS = 0.1
+"""Minimum mean duration of a slow webhook."""
+MIN_WEBHOOK_SHARE = 0.5
+"""Minimum proportion of the execution time of a level that its webhooks take."""
+SLOW_ETCD_SECONDS = 0.1
+"""Minimum mean duration of slow operations on single objects: etcd itself warns of a request that takes longer
+(`DefaultWarningApplyDuration` in server/etcdserver/txn)."""
+SLOW_LEVEL_RATIO = 5.0
+"""Minimum ratio of the execution time of a level to that before, or to that of most other levels, if its requests are slow."""
+MIN_SLOW_WRITES = 2
+"""Minimum number of writes in the dump that execute for long, if something outside of the server slows them."""
+GROWN_ETCD_SECONDS, GROWN_ETCD_RATIO = 0.05, 3.0
+"""Minimum mean duration, and minimum ratio to the mean before, of operations that have become slow."""
+MIN_GROWTH = 2.0
+"""Minimum ratio of the execution time of most levels to that before, if etcd has become slow."""
+MIN_ETCD_OPERATIONS = 20
+MIN_ETCD_SHARE = 0.3
+"""Minimum ratio of the execution time of most levels to the time of an operation of etcd, if etcd is what slows them."""
+LONG_EXECUTION_SECONDS = 0.5
+"""Minimum time for which a request of the dump executes, if it is slow."""
+REVIEWS = frozenset({"subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "tokenreviews"})
+"""Resources that webhooks of policies and authorization ask the server for."""
+MAX_CALLBACK_SECONDS = 0.25
+"""Maximum time between the start of a request and the arrival of the callback of its webhook."""
+MAX_ENDED = 0.3
+"""Maximum ratio of the execution time of ended requests to that of the seats in use, if seats are locked."""
+MIN_REVIEWS_PER_CALL = 0.5
+"""Minimum number of rejected reviews for each slow call of a webhook, if the reviews are its callbacks."""
+MIN_CALLBACKS, MIN_CALLBACK_SHARE = 3, 0.6
+"""Minimum number of callbacks, and minimum proportion of the executing writes that have one, and of the requests of the user
+that are one."""
+_MIN_LEVELS = 3
+
+
+class Callbacks(NamedTuple):
+    """The user of a webhook, whose requests wait for seats that the requests under review hold."""
+
+    client: Client
+    executing: int
+    """Executing writes."""
+    matched: int
+    """Executing writes with a callback that waits."""
+
+
+def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | None:
+    """Conclude that a webhook calls back into the level whose requests wait for it."""
+    level = overload.load
+    callbacks = find_callbacks(level)
+    webhook = _main_webhook(server, level)
+    reviews = _count_reviews(server.terminated)
+    if is_locked(server, level):
+        reviews += _count_reviews(server.terminated_before)
+    if callbacks is None and not (
+        webhook is not None and reviews >= max(MIN_CALLBACKS, MIN_REVIEWS_PER_CALL * webhook.calls.number)
+    ):
+        return None
+    client = callbacks.client if callbacks else Client(None, next(iter(level.schemas), None), "create", None)
+    name = f'The webhook "{webhook.name}"' if webhook is not None else "An admission webhook"
+    user = f' as "{client.user}"' if client.user else ""
+    evidence = [describe_harm(server, overload)]
+    if callbacks is not None:
+        evidence.append(
+            f"In the dump, {callbacks.executing} writes execute, and {callbacks.matched} of them have a request"
+            f"{user} that arrived right after their start and waits at the same level."
+        )
+    if reviews:
+        evidence.append(f"{count_noun(round(reviews), 'review')} timed out or were rejected {describe_span(server)}.")
+    if webhook is not None and webhook.calls.mean is not None:
+        calls = count_noun(round(webhook.calls.number), "call")
+        evidence.append(
+            f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average: about its timeout."
+            if _is_timed_out(webhook)
+            else f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average."
+        )
+    return OverloadCause(
+        "inversion",
+        f'{name} calls the API server back{user}, and its requests wait at "{level.name}", where the requests that wait'
+        " for the webhook hold the seats. Only timeouts free them.",
+        is_apf=True,
+        levels=(level.name,),
+        schema=client.schema,
+        user=client.user,
+        verb=client.verb,
+        resource=client.resource,
+        evidence=(*evidence, *describe_service(level)),
+        actions=(
+            Action(
+                f"send the requests of {_name(client)} to another priority level, with a separate FlowSchema",
+                explain_request(client),
+            ),
+            Action("let the webhook answer from a cache or informer instead of a request for each review"),
+            verify_doctor("requests of the level run as fast as before"),
+        ),
+        would_not_help=(
+            "The webhook itself is not slow, so more replicas of it do not help.",
+            "A longer timeout of the webhook, or longer queues, keep the seats blocked for longer.",
+        ),
+    )
+
+
+def _count_reviews(terminated: Mapping[tuple[str, str, str], float]) -> float:
+    """Return the reviews that the server rejected or that timed out."""
+    return sum(
+        count
+        for (code, verb, resource), count in terminated.items()
+        if resource in REVIEWS and verb == "POST" and code in ("429", "504")
+    )
+
+
+def is_locked(server: ServerLoad, level: LevelLoad) -> bool:
+    """Return whether requests hold the seats of a level, and nearly none of them ended in the counted time.
+
+    Executions and calls of webhooks are counted when they end.
+    """
+    held = server.held_seats((level.executions.total + level.watches.total) * (level.width.mean or 1))
+    used, current = level.state.seats_in_use, level.state.current
+    return bool(held is not None and used and current and used >= current and held < MAX_ENDED * used)
+
+
+def _name(client: Client) -> str:
+    return f'"{client.user}"' if client.user else "the user of the webhook"
+
+
+def find_callbacks(level: LevelLoad) -> Callbacks | None:
+    """Return the user whose waiting requests are callbacks of the executing writes of a level, or None.
+
+    A webhook calls back right after the write that it reviews has started, once for each write. So the waiting requests of
+    its user arrived right after the start of an executing write of somebody else.
+    """
+    executing = [
+        row
+        for flow in level.flows
+        for row in flow.executing
+        if row.verb in WRITES and row.started is not None and row.resource not in REVIEWS
+    ]
+    times = [moment for row in level.rows for moment in (row.arrived, row.started) if moment is not None]
+    if not executing or (max(times) - min(row.started for row in executing if row.started)).total_seconds() < (
+        LONG_EXECUTION_SECONDS
+    ):
+        return None
+    owners = {row.user for row in executing}
+    for client in rank_clients(row for flow in level.flows for row in flow.waiting):
+        if client.user is None or client.user in owners:
+            continue
+        matched = _count_callbacks(executing, client.rows)
+        is_review = client.resource in REVIEWS
+        required = MIN_CALLBACK_SHARE * max(len(executing), 0 if is_review else len(client.rows))
+        if matched >= (1 if is_review else MIN_CALLBACKS) and matched >= required:
+            return Callbacks(client, len(executing), matched)
+    return None
+
+
+def _count_callbacks(executing: Sequence[RequestRow], waiting: Sequence[RequestRow]) -> int:
+    """Return how many executing requests have a request of `waiting` that arrived right after their start."""
+    arrivals = sorted(row.arrived for row in waiting)
+    starts = sorted(row.started for row in executing if row.started is not None)
+    matched = position = 0
+    for start in starts:
+        while position < len(arrivals) and arrivals[position] < start:
+            position += 1
+        if position < len(arrivals) and (arrivals[position] - start).total_seconds() <= MAX_CALLBACK_SECONDS:
+            matched += 1
+            position += 1
+    return matched
+
+
+def _is_timed_out(webhook: Webhook) -> bool:
+    """Return whether the calls took about their timeout, which is a number of whole seconds."""
+    mean = webhook.calls.mean or 0
+    return round(mean) >= 1 and abs(mean - round(mean)) <= 0.02 * mean
+
+
+def find_slow_webhook(server: ServerLoad, overload: Overload) -> OverloadCause | None:
+    """Conclude that an admission webhook takes most of the time for which requests hold their seats."""
+    level = overload.load
+    webhook = _main_webhook(server, level)
+    if webhook is None:
+        return _suspect_webhook(server, overload)
+    mean, held = webhook.calls.mean or 0, server.held_seats(webhook.calls.total)
+    share = min(1.0, webhook.calls.total / (level.executions.total or webhook.calls.total))
+    seats = f" and hold {seats_text(held)} on average" if held is not None else ""
+    client = find_client(server, level, _writes(level))
+    return OverloadCause(
+        "slow-webhook",
+        f'The webhook "{webhook.name}" takes {seconds_text(mean)} on average, and requests hold their seats meanwhile.'
+        f' This is {share:.0%} of the execution time at "{level.name}".',
+        is_apf=False,
+        levels=(level.name,),
+        schema=client.schema,
+        user=client.user,
+        verb="create" if client.verb is None else client.verb,
+        resource=client.resource,
+        evidence=(
+            (
+                f"{count_noun(round(webhook.calls.number), 'call')} of the webhook {describe_span(server)} took"
+                f" {seconds_text(mean)} on average{compare(webhook.earlier)}{seats}."
+            ),
+            *describe_service(level),
+            *describe_offered(server, level),
+            describe_harm(server, overload),
+            *describe_clients(_writes(level), "Seats of writes in the dump"),
+        ),
+        actions=_webhook_actions(),
+        would_not_help=_WEBHOOK_NOT,
+        unsure=None
+        if level.rows
+        else "If the webhook sends requests to this API server, and they wait at the same level, its calls are slow because of"
+        " that (inversion). A dump of requests shows it.",
+    )
+
+
+_WEBHOOK_NOT = (
+    "More shares or higher inflight limits would fill, too: the seats in use are the rate of requests x the time in the webhook.",
+    "The rate of the clients is small, so throttling them does not help.",
+)
+
+
+def _webhook_actions() -> tuple[Action, ...]:
+    return (
+        Action(
+            "make the webhook fast, or decrease its timeoutSeconds",
+            "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
+        ),
+        Action("call it for fewer objects with namespaceSelector, objectSelector or matchConditions"),
+        verify_doctor("the execution time of the level falls"),
+    )
+
+
+def _writes(level: LevelLoad) -> tuple[RequestRow, ...]:
+    """Return the writes in the dump: the executing ones if there are any, or else the waiting ones."""
+    executing = tuple(row for flow in level.flows for row in flow.executing if row.verb in WRITES)
+    return executing or tuple(row for row in level.rows if row.verb in WRITES)
+
+
+def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
+    """Return the slow webhook that takes most of the execution time of a level, or None."""
+    locked = is_locked(server, level)
+    for webhook in server.webhooks:
+        if locked and not webhook.calls.number:
+            webhook = webhook._replace(calls=webhook.earlier, earlier=Sum())  # noqa: PLW2901  # the calls before show why
+            if (webhook.calls.mean or 0) >= LONG_EXECUTION_SECONDS:
+                return webhook
+            continue
+        mean, before = webhook.calls.mean, webhook.earlier.mean
+        if mean is None or mean < SLOW_WEBHOOK_SECONDS:
+            continue
+        is_new = before is None or webhook.earlier.number < MIN_ETCD_OPERATIONS or mean >= 2 * before
+        if not is_new and mean < LONG_EXECUTION_SECONDS:
+            continue  # it always took as long, and the level was not overloaded
+        # Executions are counted when they end, shortly after the call of their webhook.
+        if webhook.calls.total >= MIN_WEBHOOK_SHARE * level.executions.total:
+            return webhook
+    return None
+
+
+def _suspect_webhook(server: ServerLoad, overload: Overload) -> OverloadCause | None:
+    """Conclude that something outside of the server slows the writes of a level: the metrics show no webhook."""
+    level = overload.load
+    executing = [row for flow in level.flows for row in flow.executing]
+    slow = [row for row in executing if _execution_seconds(server, row) >= LONG_EXECUTION_SECONDS]
+    has_others = any(row.verb not in WRITES or row.initial_seats > 1 for row in executing)
+    is_slow_in_dump = len(slow) >= MIN_SLOW_WRITES and 2 * len(slow) >= len(executing)
+    if server.has_webhooks or has_others or not (is_slow_in_dump or _is_slow_level(server, level)):
+        return None
+    client = find_client(server, level, slow or executing)
+    mean = level.executions.mean
+    seconds = max((_execution_seconds(server, row) for row in slow), default=mean or 0)
+    return OverloadCause(
+        "slow-webhook",
+        f'Requests hold the seats of "{level.name}" for {seconds_text(seconds)}, as with a slow admission webhook.',
+        is_apf=False,
+        levels=(level.name,),
+        schema=client.schema,
+        user=client.user,
+        verb=client.verb,
+        resource=client.resource,
+        evidence=(
+            *describe_service(level),
+            *_describe_other_levels(server, level),
+            *_describe_slow_writes(executing, slow),
+            *describe_offered(server, level),
+            describe_harm(server, overload),
+            *describe_clients(slow, "Seats of these writes"),
+        ),
+        actions=_webhook_actions(),
+        would_not_help=_WEBHOOK_NOT,
+        unsure=_NO_WEBHOOK_METRICS,
+    )
+
+
+def _describe_other_levels(server: ServerLoad, level: LevelLoad) -> Iterator[str]:
+    if level.executions.mean is not None and server.typical_seconds is not None:
+        yield f"For comparison: {seconds_text(server.typical_seconds)} at all levels (median)."
+
+
+def _describe_slow_writes(executing: Sequence[RequestRow], slow: Sequence[RequestRow]) -> Iterator[str]:
+    if slow:
+        yield (
+            f"In the dump, {len(slow)} of {len(executing)} executing requests have run for more than"
+            f" {seconds_text(LONG_EXECUTION_SECONDS)}, and all of them are writes."
+        )
+
+
+def _is_slow_level(server: ServerLoad, level: LevelLoad) -> bool:
+    """Return whether requests of one seat run long at this level: longer than before, or than at most other levels."""
+    mean, before = level.executions.mean, level.earlier_executions
+    if mean is None or mean < LONG_EXECUTION_SECONDS or level.executions.number < MIN_CALLBACKS:
+        return False
+    if (level.state.seats_in_use or 0) >= MIN_WIDTH * (level.state.executing or 1) or _are_waiting_wide(level):
+        return False
+    typical = server.typical_seconds
+    is_grown = before.number >= MIN_ETCD_OPERATIONS and mean >= SLOW_LEVEL_RATIO * (before.mean or mean)
+    return is_grown or (typical is not None and mean >= SLOW_LEVEL_RATIO * typical)
+
+
+_NO_WEBHOOK_METRICS = (
+    "The files do not show the time in webhooks. If apiserver_admission_webhook_admission_duration_seconds does not show it, the"
+    " storage of these objects is slow (etcd-slow)."
+)
+
+
+def _execution_seconds(server: ServerLoad, row: RequestRow) -> float:
+    """Return how long a request of the dump has executed."""
+    if row.started is None or server.dumped is None:
+        return 0.0
+    return (server.dumped - row.started).total_seconds()
+
+
+def find_slow_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause | None:
+    """Conclude that etcd slows the requests of all levels."""
+    overloads = [overload for overload in overloads if not _are_waiting_wide(overload.load)]
+    mean = server.etcd.mean
+    if not overloads:
+        return None
+    if mean is None:
+        return _suspect_etcd(server, overloads)
+    if server.etcd.number < MIN_ETCD_OPERATIONS or not _is_slow_etcd(server, mean):
+        return None
+    means = list_means(server.limited)
+    if not means or median(means) < MIN_ETCD_SHARE * mean:
+        return None
+    return _etcd_cause(
+        server,
+        overloads,
+        f"etcd takes {seconds_text(mean)} for an operation on a single object, and requests of every level hold their seats"
+        " meanwhile.",
+        (
+            (
+                f"{server.etcd.number:,.0f} operations on single objects {describe_span(server)} took {seconds_text(mean)} on"
+                f" average{compare(server.earlier_etcd)}. Below 10 ms is usual, and etcd warns of requests above 100 ms."
+            ),
+            f"Execution time at {len(means)} levels: {seconds_text(min(means))} to {seconds_text(max(means))} on average.",
+        ),
+        None,
+    )
+
+
+def _are_waiting_wide(level: LevelLoad) -> bool:
+    return (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
+
+
+def _is_slow_etcd(server: ServerLoad, mean: float) -> bool:
+    before = server.earlier_etcd
+    is_grown = before.mean is not None and mean >= GROWN_ETCD_RATIO * before.mean
+    return mean >= SLOW_ETCD_SECONDS or (mean >= GROWN_ETCD_SECONDS and is_grown and _are_executions_grown(server))
+
+
+def _are_executions_grown(server: ServerLoad) -> bool:
+    """Return whether the requests of most levels run longer than before.
+
+    Right after its start, a server reads and writes its own objects, which is no baseline of etcd for the requests of clients.
+    """
+    ratios = [
+        now / before
+        for level in server.limited
+        if (now := level.executions.mean) is not None
+        and (before := level.earlier_executions.mean)
+        and min(level.executions.number, level.earlier_executions.number) >= MIN_EXECUTIONS
+    ]
+    return bool(ratios) and median(ratios) >= MIN_GROWTH
+
+
+def _suspect_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause | None:
+    """Conclude that storage is slow because all levels are: the metrics of etcd are absent."""
+    means = list_means(server.limited)
+    if len(means) >= _MIN_LEVELS and median(means) >= SLOW_ETCD_SECONDS:
+        evidence = (
+            f"Execution time at {len(means)} levels: {seconds_text(min(means))} to {seconds_text(max(means))} on average.",
+        )
+    else:
+        rows = tuple(_narrow_rows(server))
+        times = [_execution_seconds(server, row) for row in rows]
+        reads = {
+            row.level
+            for row, seconds in zip(rows, times, strict=True)
+            if row.verb == "get" and seconds >= SLOW_ETCD_SECONDS
+        }
+        if not reads or len({row.level for row in rows}) < 2 or median(times) < 2 * SLOW_ETCD_SECONDS:
+            return None
+        evidence = (
+            (
+                f"In the dump, {count_noun(len(rows), 'executing request')} at {len({row.level for row in rows})} levels have run for"
+                f" {seconds_text(median(times))} (median) to {seconds_text(max(times))}, reads among them."
+            ),
+        )
+    return _etcd_cause(
+        server,
+        overloads,
+        "Requests of all levels are slow at once, as with slow storage: they hold their seats for longer.",
+        evidence,
+        "The files do not show the time in etcd: etcd_request_duration_seconds does. If etcd is fast, look at the processors"
+        " of the server.",
+    )
+
+
+def _narrow_rows(server: ServerLoad) -> Iterator[RequestRow]:
+    """Yield the executing requests of one seat."""
+    for level in server.limited:
+        yield from (
+            row for flow in level.flows for row in flow.executing if row.initial_seats == 1 and row.verb != "watch"
+        )
+
+
+def _etcd_cause(
+    server: ServerLoad, overloads: Sequence[Overload], message: str, evidence: tuple[str, ...], unsure: str | None
+) -> OverloadCause:
+    return OverloadCause(
+        "etcd-slow",
+        message,
+        is_apf=False,
+        levels=tuple(overload.name for overload in overloads),
+        evidence=(*evidence, *(describe_harm(server, overload) for overload in overloads[:_MIN_LEVELS])),
+        actions=(
+            Action(
+                "look at etcd: disk latency, network, defragmentation, changes of the leader",
+                "kubectl get --raw /metrics | grep ^etcd_request_duration_seconds_",
+            ),
+            verify_doctor("the execution time of all levels falls"),
+        ),
+        would_not_help=(
+            "Other shares, FlowSchemas or inflight limits change who waits, not how long: the rates of requests are not the cause.",
+        ),
+        unsure=unsure,
+    )
