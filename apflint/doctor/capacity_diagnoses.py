@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint.doctor import metric_names
 from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level, describe_clients
+from apflint.doctor.request_places import LEASE_LEVELS
 from apflint.doctor.snapshot import level_of
 from apflint.evaluate.seats import BYTES_PER_SEAT, CACHE_BYTES
 from apflint.finding import Problem
@@ -24,6 +25,9 @@ FEW_REJECTIONS = 0.001
 LONG_WAIT_SECONDS = 10.0
 """Minimum duration of a long wait, a bucket bound of the wait histogram. A request waits for at most a quarter of its
 timeout: 15 s of the default 60 s."""
+LEASE_WAIT_SECONDS = 1.0
+"""Minimum duration of a long wait at the levels for leases, a bucket bound. A component renews its lease every 2 s, and gives it
+up after 10 s (default of `--leader-elect-renew-deadline`)."""
 MAX_LONG_WAITS = 0.01
 """Maximum proportion of requests with a long wait that is not reported."""
 MIN_SHORT_SECONDS = 20.0
@@ -69,10 +73,12 @@ def requests_rejected(evidence: Evidence) -> Iterator[Diagnosis]:
 
 def _advise(reason: str) -> str:
     if reason == "queue-full":
-        return "send fewer requests at a time, or give the level more shares or longer queues"
+        return "find out whether one client or all of them send too many requests, or whether the requests are slow"
     if reason == "concurrency-limit":
-        return "use limitResponse Queue if the clients can wait, or give the level more shares"
-    return "give the level more shares, or make its requests faster"
+        return (
+            "use limitResponse Queue if the clients can wait, and find out whether they send too many or slow requests"
+        )
+    return "find out whether the requests of the level are slow or too many, or its clients have short timeouts"
 
 
 def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
@@ -80,19 +86,20 @@ def long_waits(evidence: Evidence) -> Iterator[Diagnosis]:
     for level in evidence.state.levels:
         if level.waits is None:
             continue
-        long = level.waits.longer_than(LONG_WAIT_SECONDS)
+        limit = LEASE_WAIT_SECONDS if level.name in LEASE_LEVELS else LONG_WAIT_SECONDS
+        long = level.waits.longer_than(limit)
         if long > MAX_LONG_WAITS * level.waits.requests:
             yield about_level(
                 level,
                 Problem(
                     evidence.level(level),
-                    f'{long} of {level.waits.requests} requests waited more than {LONG_WAIT_SECONDS:g} s at "{level.name}"',
+                    f'{long} of {level.waits.requests} requests waited more than {limit:g} s at "{level.name}"',
                     notes=(
                         f"The requests were counted {evidence.span}.",
                         "A request waits for at most a quarter of its timeout, 15 s by default. Then the server rejects it.",
                         *describe_clients(evidence, level),
                     ),
-                    help="give the level more shares, or move the slow requests to a separate level",
+                    help="find out whether the requests of the level are slow or too many before you change it",
                 ),
             )
 
@@ -174,17 +181,18 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
                 level,
                 Problem(
                     evidence.level(level),
-                    f'"{level.name}" needs {smoothed:.1f} seats, and its nominal limit is {nominal}',
+                    f'the smoothed demand of "{level.name}" is {smoothed:.1f} seats, and its nominal limit is {nominal}',
                     severity="info" if level.current >= smoothed or is_short_burst else None,
                     notes=(
                         (
-                            "The demand is smoothed: it halves in 5 minutes after a burst. In the last adjustment period (10 s), it was"
+                            "The demand includes the seats of waiting requests, so a queue inflates it: the level may need fewer seats. It"
+                            " halves in 5 minutes after a burst. In the last adjustment period (10 s), it was"
                             f" {average:.1f} on average."
                         ),
                         *duration,
                         f"The level currently has {pluralize(level.current, 'seat')}, with those that it borrows.",
                     ),
-                    help="give the level more shares, because other levels take borrowed seats back at the next adjustment (every 10 s)",
+                    help="compare the offered load, which apflint doctor shows for an overloaded level, with the nominal limit",
                 ),
             )
 
@@ -192,6 +200,8 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
 def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF805: report levels whose requests wait because the level lends seats."""
     for level in evidence.lasting:
+        if level.demand_average is not None and level.demand_average <= (level.current or 0):
+            continue  # the requests have just arrived, and the next adjustment takes the seats back
         if _is_saturated(level) and level.nominal is not None and level.current is not None:
             lent = level.nominal - level.current
             if lent > 0:

@@ -10,9 +10,15 @@ from apflint.engine import make_finding
 from apflint.finding import ObjectRef, Report
 from apflint.releases import GROUP
 
+ABOUT_LOAD = frozenset(
+    {"APF801", "APF802", "APF803", "APF804", "APF805", "APF809", "APF810", "APF811", "APF812", "APF813", "APF818"}
+)
+"""Rules about waits, rejections and seats, whose advice depends on the cause of an overload."""
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from apflint.doctor.causes import Conclusion
     from apflint.doctor.evidence import Evidence
     from apflint.finding import Finding
 
@@ -21,14 +27,16 @@ def diagnose(
     evidence: Sequence[Evidence],
     rules: Collection[str],
     adjust: Callable[[Finding], Finding | None] | None = None,
+    conclusion: Conclusion | None = None,
 ) -> Report:
     """Diagnose servers and return the report.
 
-    `adjust` applies the settings of a project to a finding, as in `engine.Options`.
+    `adjust` applies the settings of a project to a finding, as in `engine.Options`. With a conclusion, findings about load
+    agree with it: their advice is that of the cause, and without a cause, they are details.
     """
     findings = [
         adjusted
-        for finding in chain.from_iterable(_find(server_evidence, rules) for server_evidence in evidence)
+        for finding in chain.from_iterable(_find(server_evidence, rules, conclusion) for server_evidence in evidence)
         if (adjusted := finding if adjust is None else adjust(finding)) is not None
     ]
     files = {
@@ -51,7 +59,7 @@ def diagnose(
     )
 
 
-def _find(evidence: Evidence, rules: Collection[str]) -> Iterator[Finding]:
+def _find(evidence: Evidence, rules: Collection[str], conclusion: Conclusion | None) -> Iterator[Finding]:
     version = evidence.release.newest_version
     for rule, find in DIAGNOSES.items():
         if rule in rules:
@@ -59,4 +67,28 @@ def _find(evidence: Evidence, rules: Collection[str]) -> Iterator[Finding]:
                 finding = make_finding(rule, diagnosis.problem)
                 if diagnosis.object is not None and finding.object is None:
                     finding = finding._replace(object=ObjectRef(f"{GROUP}/{version}", *diagnosis.object))
-                yield finding
+                yield finding if conclusion is None or rule not in ABOUT_LOAD else _agree(finding, evidence, conclusion)
+
+
+def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Finding:
+    """Return a finding about load with the advice of the cause of the overload of its level.
+
+    A level that is not overloaded now, or that works as configured, needs no advice.
+    """
+    level = finding.object.name if finding.object is not None and finding.object.kind != "FlowSchema" else None
+    schema = finding.object.name if finding.object is not None and finding.object.kind == "FlowSchema" else None
+    server = evidence.state.server.last.sources[0].name
+    cause = conclusion.explanations.get((server, level or schema or ""))
+    if cause is None:
+        severity = "info" if finding.severity == "warning" else finding.severity
+        return finding._replace(severity=severity, help="nothing has to be done now: the level is not overloaded")
+    action = cause.actions[0].text if cause.actions else "apflint doctor shows it"
+    return finding._replace(help=f"see the cause {cause.cause}: {action}")
+
+
+def list_unexplained(report: Report) -> Report:
+    """Return the report with the warnings and errors that are not about load, which causes do not explain."""
+    findings = tuple(
+        finding for finding in report.findings if finding.rule not in ABOUT_LOAD and finding.severity != "info"
+    )
+    return report._replace(findings=findings)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from apflint.doctor.evidence import Evidence
     from apflint.doctor.level_state import Flow, LevelState
 
+YOUNG_SECONDS = 60.0
+"""Age up to which the requests at catch-all can be those from before the server had read its FlowSchemas."""
 MAX_CATCH_ALL = 0.01
 """Maximum proportion of the requests of a server at the level catch-all that is reported with severity info."""
 _FROM_CACHE = ListOptions(resource_version="0")
@@ -33,8 +35,15 @@ def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
         return
     requests = level.requests
     everything = sum(state.requests for state in evidence.state.levels)
+    default = evidence.state.level(GLOBAL_DEFAULT)
+    is_few = not level.rejected and requests <= MAX_CATCH_ALL * everything
+    if is_few and default is not None and default.dispatched:
+        return  # from before the server had read its FlowSchemas: global-default matches such requests since then
     if requests:
-        is_rare = not level.rejected and requests <= MAX_CATCH_ALL * everything
+        metrics = evidence.state.server.last.metrics
+        age = metrics.age_seconds if metrics is not None else None
+        is_young = evidence.state.since_start and age is not None and age <= YOUNG_SECONDS
+        is_rare = is_few or is_young
         yield about_level(
             level,
             Problem(

@@ -6,6 +6,7 @@ from collections import Counter
 from math import isinf
 from typing import TYPE_CHECKING
 
+from apflint.doctor.diagnosis import list_unexplained
 from apflint.finding import SEVERITIES
 from apflint.output.blocks import (
     DOCUMENTS,
@@ -22,12 +23,14 @@ from apflint.output.blocks import (
     Table,
     Text,
 )
+from apflint.output.doctor_causes import report_causes, report_closing
 from apflint.output.findings import render as render_findings
-from apflint.wording import pluralize
+from apflint.wording import join_some, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from apflint.doctor.causes import Conclusion
     from apflint.doctor.dumps import QueueRow
     from apflint.doctor.level_state import Flow, LevelState, ServerState
     from apflint.finding import Finding, Report
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from apflint.output.chart import Bar
     from apflint.output.console import Style
 
+_MAX_MISSING = 6
+"""Maximum number of missing metrics that are named. JSON has all of them."""
 _MAX_FLOWS = 3
 """Maximum number of flows of a level in the table."""
 MAX_DRAWN_QUEUES = 512
@@ -110,18 +115,31 @@ def _bound(level: LevelState, proportion: float) -> float | str | None:
 
 
 def report_doctor(
-    states: Sequence[ServerState], report: Report, style: Style, configuration: str | None = None
+    states: Sequence[ServerState],
+    report: Report,
+    conclusion: Conclusion,
+    style: Style,
+    configuration: str | None = None,
+    *,
+    is_selected: bool = False,
 ) -> Iterator[Block]:
-    """Yield the findings, and the state of each server. `configuration` describes the manifests, if there are any."""
+    """Yield the verdict, the causes, the findings, and the state of each server.
+
+    `configuration` describes the manifests, if there are any. Text has tables only if the style is verbose, and the findings
+    about load only then or if rules are selected: the causes explain them.
+    """
     counts = [pluralize(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
-    yield Only(HTML, [Heading(", ".join(counts) or "No findings", 1)])
     if configuration is not None:
         yield Prose([f"Configuration: {configuration}"])
+    yield from report_causes(states, conclusion)
+    yield Only(HTML, [Heading(", ".join(counts) or "No findings")])
     yield Only(("markdown",), _embed_findings(report, "markdown", style))
     yield Only(HTML, map(_report_finding, report.findings))
     for state in states:
-        yield from _report_server(state)
-    yield Only(TEXT, _embed_findings(report, "text", style))
+        yield from _report_server(state, is_verbose=style.verbose)
+    shown = report if style.verbose or is_selected else list_unexplained(report)
+    yield Only(TEXT, _embed_findings(shown, "text", style))
+    yield Only(TEXT, [report_closing(conclusion, report, is_verbose=style.verbose)])
 
 
 def _embed_findings(report: Report, name: str, style: Style) -> Iterator[Block]:
@@ -136,14 +154,15 @@ def _report_finding(finding: Finding) -> Details:
     return Details(title, [Prose([*finding.notes, *help_text, (place,)])])
 
 
-def _report_server(state: ServerState) -> Iterator[Block]:
+def _report_server(state: ServerState, *, is_verbose: bool) -> Iterator[Block]:
     files = [source.name for snapshot in state.server.snapshots for source in snapshot.sources]
     seats = f", server concurrency limit {state.total}" if state.total is not None else ""
     title, gaps = f"API server{seats}: {', '.join(files)}", describe_gaps(state)
-    yield Only(TEXT, [Prose([title, *gaps])])
+    tables = (_tabulate_seats(state), _tabulate_requests(state), _tabulate_flows(state))
+    yield Only(TEXT, [Prose([*([title] if is_verbose else []), *gaps]), *(tables if is_verbose else ())])
     yield Only(DOCUMENTS, [Heading(title, 1), Prose(gaps)])
     yield Only(HTML, _draw_server(state))
-    yield from (_tabulate_seats(state), _tabulate_requests(state), _tabulate_flows(state))
+    yield Only(DOCUMENTS, tables)
 
 
 def describe_gaps(state: ServerState) -> list[str]:
@@ -154,7 +173,7 @@ def describe_gaps(state: ServerState) -> list[str]:
         return [f"{last.sources[0].name}: no metrics, so limits, reasons of rejections, and waits are unknown."]
     lines = []
     if missing := list(metrics.missing(state.release)):
-        lines.append(f"{metrics.source.name}: not in the metrics: {', '.join(missing)}.")
+        lines.append(f"{metrics.source.name}: not in the metrics: {join_some(missing, _MAX_MISSING)}.")
     if state.release is not None and (unsupported := list(metrics.unsupported(state.release))):
         lines.append(
             f"{metrics.source.name}: Kubernetes {state.release.name} has no metrics of: {', '.join(unsupported)}."
@@ -238,7 +257,7 @@ def _name(level: LevelState) -> Text:
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
-    return str(round(value)) if value == round(value) else f"{value:.1f}"
+    return f"{round(value):,}" if value == round(value) else f"{value:,.1f}"
 
 
 def _count(requests: int | None, state: ServerState) -> str:
@@ -246,7 +265,7 @@ def _count(requests: int | None, state: ServerState) -> str:
     rate = _rate(requests, state)
     if not rate:
         return _number(requests)
-    return f"{requests} ({'<0.1' if rate < 0.05 else f'{rate:.1f}'}/s)"
+    return f"{requests:,} ({'<0.1' if rate < 0.05 else f'{rate:.1f}'}/s)"
 
 
 def _wait(level: LevelState, proportion: float) -> str:

@@ -45,8 +45,11 @@ def fail(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(capsys, "--metrics", BUSY, "--dump", str(LIVE / "2-slow-a.requests.txt"))
-    assert list(found)[:3] == ["schema", "configuration", "servers"]
-    assert set(found) == {"schema", "configuration", "kubernetes", "servers", "findings", "summary"}
+    assert list(found)[:3] == ["schema", "configuration", "verdict"]
+    assert set(found) == {
+        "schema", "configuration", "verdict", "verdictMessage", "causes", "unknown",
+        "kubernetes", "servers", "findings", "summary",
+    }  # fmt: skip
     assert found["configuration"] is None
     (server,) = found["servers"]
     assert server["serverConcurrency"] == 30
@@ -96,7 +99,7 @@ def test_several_servers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_reports_the_findings(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor", "--metrics", BUSY, "--format", name]) == 0
+    assert run(["doctor", "--metrics", BUSY, "--verbose", "--format", name]) == 0
     assert "APF801" in capsys.readouterr().out
 
 
@@ -109,6 +112,42 @@ def test_idle_server(capsys: pytest.CaptureFixture[str]) -> None:
 def test_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(capsys, "--metrics", BUSY, "--fail-on", "warning", code=1)["summary"]["warnings"] > 3
     answer(capsys, "--metrics", BUSY, "--fail-on", "error")
+
+
+def test_exit_code_of_a_cause_without_findings(capsys: pytest.CaptureFixture[str]) -> None:
+    """No rule is about wide lists, and the level is overloaded all the same."""
+    files = [
+        str(ROOT / "fixtures/doctor/incidents/list-heavy" / f"{moment}.metrics.txt.gz")
+        for moment in ("1-during", "2-during")
+    ]
+    found = answer(capsys, *files, "--fail-on", "warning", code=1)
+    assert (found["verdict"], found["findings"]) == ("overloaded", [])
+    answer(capsys, *files, "--fail-on", "warning", "--exit-zero")
+    answer(capsys, *files)
+
+
+@pytest.mark.parametrize("name", ["healthy-busy", "old-incident"])
+def test_healthy_server(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = ROOT / "fixtures/doctor/incidents" / name
+    files = [str(directory / f"{moment}.metrics.txt.gz") for moment in ("1-during", "2-during")]
+    found = answer(capsys, *files, "--fail-on", "warning")
+    assert found["summary"]["warnings"] == 0
+    assert run(["doctor", *files, "--fail-on", "warning"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("All good.")
+
+
+def test_findings_have_the_advice_of_the_cause(capsys: pytest.CaptureFixture[str]) -> None:
+    """A rule about a level alone would advise more seats, whatever fills them."""
+    directory = ROOT / "fixtures/doctor/incidents/slow-webhook"
+    files = [str(directory / f"{moment}.metrics.txt.gz") for moment in ("1-during", "2-during")]
+    found = answer(capsys, *files)
+    (cause,) = found["causes"]
+    findings = [finding for finding in found["findings"] if finding["object"]["name"] == "workload-low"]
+    assert {finding["rule"] for finding in findings} == set(cause["findings"])
+    assert findings
+    assert all(finding["help"].startswith("see the cause slow-webhook: ") for finding in findings)
+    assert found["verdict"] == "not-apf"
+    assert cause["isAPF"] is False
 
 
 def test_selection_and_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +197,7 @@ def test_values_that_are_not_finite(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_missing_metrics_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m").write_text('apiserver_flowcontrol_request_concurrency_limit{priority_level="low"} 20\n', "utf-8")
-    assert run(["doctor", "--metrics", "m"]) == 0
+    assert run(["doctor", "--metrics", "m", "--verbose"]) == 0
     shown = capsys.readouterr().out
     assert "m: not in the metrics: min limit (apiserver_flowcontrol_lower_limit_seats), " in shown
     assert "low                  20    -    -        -       -       -         -\n" in shown
@@ -171,7 +210,7 @@ def test_metrics_that_end_too_early(tmp_path: Path, capsys: pytest.CaptureFixtur
     (server,) = answer(capsys, "--metrics", "m")["servers"]
     assert "rejected requests (apiserver_flowcontrol_rejected_requests_total)" in server["missing"]
     assert all(level["rejected"] is level["waits"]["requests"] is None for level in server["levels"])
-    assert run(["doctor", "--metrics", "m"]) == 0
+    assert run(["doctor", "--metrics", "m", "-v"]) == 0
     assert re.search(r"\nslow +20 +3 +35( +-){5}\n", capsys.readouterr().out)
 
 
@@ -197,7 +236,7 @@ def test_dumps_without_metrics(capsys: pytest.CaptureFixture[str]) -> None:
     dump = str(LIVE / "2-slow-a.priority_levels.txt")
     (server,) = answer(capsys, "--dump", dump)["servers"]
     assert {level["name"]: level["rejected"] for level in server["levels"]}["slow"] == 168
-    assert run(["doctor", "--dump", dump]) == 0
+    assert run(["doctor", "--dump", dump, "--verbose"]) == 0
     shown = capsys.readouterr().out
     assert "NOMINAL" not in shown
     assert re.search(r"\nslow +20 +3 +35( +-){5}\n", shown)

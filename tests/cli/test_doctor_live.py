@@ -146,7 +146,7 @@ def test_watch_shows_rates(tmp_path: Path, capsys: pytest.CaptureFixture[str], w
     level = next(level for level in server["levels"] if level["name"] == "slow")
     assert level["dispatchedPerSecond"] == pytest.approx(level["dispatched"] / server["seconds"])
     with serve(Moments(read("1-varied", "metrics")), tmp_path) as kubeconfig:
-        assert run(["doctor", "--isolated", "--live", "--kubeconfig", kubeconfig, "--watch", "1s"]) == 0
+        assert run(["doctor", "--isolated", "--live", "--kubeconfig", kubeconfig, "--watch", "1s", "-v"]) == 0
     assert re.search(
         r"^slow +20 +3 +24 \(1\.0/s\) +150 \(6\.3/s\) +0 +16 \(0\.7/s\) ", capsys.readouterr().out, re.MULTILINE
     )

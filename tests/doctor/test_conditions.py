@@ -92,7 +92,7 @@ EXAMPLES = (
     Example(
         "APF804",
         {"m": lines(*level("low", 10, 10, 610, 10, 10), gauge("demand_seats_average", 11), gauge("demand_seats_smoothed", 11))},
-        '"low" needs 11.0 seats, and its nominal limit is 10',
+        'the smoothed demand of "low" is 11.0 seats, and its nominal limit is 10',
         remove=(
             (gauge("average", 11), gauge("average", 10)),
             (gauge("smoothed", 11), gauge("smoothed", 10)),
@@ -106,8 +106,12 @@ EXAMPLES = (
         "APF805",
         {"m": lines(*level("low", 10, 5, 610, 9, 9, waiting=1))},
         '"low" lends 1 seat while 1 of its requests waits',
-        keep=((gauge("current_executing_seats", 9, BOTH), gauge("current_executing_seats", 10, BOTH)),),
+        keep=(
+            (gauge("nominal_limit_seats", 10), f'{gauge("nominal_limit_seats", 10)}\napiserver_flowcontrol_{gauge("demand_seats_average", 9.1)}'),
+            (gauge("current_executing_seats", 9, BOTH), gauge("current_executing_seats", 10, BOTH)),
+        ),
         remove=(
+            (gauge("nominal_limit_seats", 10), f'{gauge("nominal_limit_seats", 10)}\napiserver_flowcontrol_{gauge("demand_seats_average", 9)}'),
             (gauge("current_limit_seats", 9), gauge("current_limit_seats", 10)),
             (gauge("current_limit_seats", 9), gauge("current_limit_seats", 0)),
             (gauge("nominal_limit_seats", 10), gauge("nominal_limit_seats", 9)),
@@ -185,26 +189,6 @@ EXAMPLES = (
                     ("dispatched_requests_total", 50),
                 )
             ),
-        ),
-    ),
-    Example(
-        "APF817",
-        {"m": lines(
-            gauge("nominal_limit_seats", 0, 'priority_level="exempt"'),
-            gauge("lower_limit_seats", 2, 'priority_level="exempt"'),
-            gauge("demand_seats_high_watermark", 3, 'priority_level="exempt"'),
-            gauge("demand_seats_smoothed", 4, 'priority_level="exempt"'),
-            gauge("target_seats", 5, 'priority_level="exempt"'),
-        )},
-        "target_seats of exempt is 5, and its demand is 4.0",
-        keep=(("demand_seats_high_watermark", "demand_seats_high"), ("lower_limit_seats", "low_limit_seats")),
-        remove=(
-            ('lower_limit_seats{priority_level="exempt"} 2', 'lower_limit_seats{priority_level="exempt"} 5'),
-            ('watermark{priority_level="exempt"} 3', 'watermark{priority_level="exempt"} 5'),
-            ('smoothed{priority_level="exempt"} 4', 'smoothed{priority_level="exempt"} 5'),
-            ("demand_seats_smoothed", "demand_seats_smooth"),
-            ("target_seats", "target"),
-            ("exempt", "low"),
         ),
     ),
     Example(

@@ -7,6 +7,7 @@ import re
 import pytest
 from support.recordings import LIVE, read_moment, read_text
 
+from apflint.doctor.causes import conclude
 from apflint.doctor.diagnosis import diagnose
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
@@ -126,6 +127,8 @@ def test_level_without_counters_in_the_metrics(dispatched: int, is_possible: boo
     """A counter appears with its first event, so the dump may have up to 100 requests that the metrics do not have yet."""
     rows = (
         'nominal_limit_seats{priority_level="new"} 1',
+        'nominal_limit_seats{priority_level="catch-all"} 1',
+        'nominal_limit_seats{priority_level="exempt"} 0',
         'dispatched_requests_total{flow_schema="a",priority_level="low"} 5',
     )
     levels = (
@@ -183,7 +186,7 @@ def test_order_of_metrics_of_older_releases() -> None:
     state = compute_state(server)
     assert (state.seconds, state.levels[0].dispatched) == (None, 2)
     assert "requests between the snapshots" in render(
-        report_doctor([state], diagnose([Evidence(state)], []), Style()), Style()
+        report_doctor([state], diagnose([Evidence(state)], []), conclude([state]), Style(verbose=True)), Style()
     )
     with pytest.raises(UserError, match="do not show which of them is older"):
         group_servers(parse(a=texts["a"], b=texts["a"]))

@@ -9,6 +9,7 @@ import pytest
 from support.recordings import ROOT
 
 from apflint.cli.app import run
+from apflint.doctor.causes import conclude
 from apflint.doctor.diagnosis import diagnose
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
@@ -31,9 +32,10 @@ def render(*files: str) -> tuple[str, str]:
     evidence = [Evidence(compute_state(server)) for server in group_servers(parts)]
     report = diagnose(evidence, ["APF801"])
     states = [one.state for one in evidence]
+    conclusion = conclude(states)
     return (
-        markdown_page.render(report_doctor(states, report, Style())),
-        html_page.render("", report_doctor(states, report, Style())),
+        markdown_page.render(report_doctor(states, report, conclusion, Style())),
+        html_page.render("", report_doctor(states, report, conclusion, Style())),
     )
 
 

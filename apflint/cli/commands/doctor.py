@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 from apflint.cli import options
 from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
+from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.report_files import parse_format
 from apflint.cli.reporting import Output, exit_code_of
 from apflint.cli.terminal import style
+from apflint.doctor.causes import conclude
 from apflint.doctor.diagnoses import DIAGNOSES
 from apflint.doctor.diagnosis import diagnose
 from apflint.doctor.evidence import Evidence
@@ -22,6 +24,7 @@ from apflint.errors import UserError
 from apflint.evaluate.outcomes import parse_duration
 from apflint.output.configuration import name_configuration
 from apflint.output.doctor import describe_gaps, report_doctor, state_json
+from apflint.output.doctor_causes import causes_json, group_findings
 from apflint.output.findings import FORMATS, render
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
@@ -31,6 +34,7 @@ from apflint.sources.metrics_files import read_parts
 from apflint.sources.request import Request
 
 if TYPE_CHECKING:
+    from apflint.doctor.causes import Conclusion
     from apflint.doctor.level_state import ServerState
     from apflint.doctor.snapshot import Part
     from apflint.effective import Effective
@@ -100,17 +104,19 @@ def doctor(
     ] = "text",
     fail_on: options.FailOn = None,
     exit_zero: options.ExitZero = False,
+    verbose: Annotated[bool, option(OUTPUT, "Show all findings and tables, too.", "--verbose", "-v")] = False,
     color: options.Color = "auto",
     config: options.Config = None,
     isolated: options.Isolated = False,
 ) -> int:
     """Diagnose a running API server from its metrics and debug dumps.
 
-    Shows the seats, queues, rejections and waits of each priority level,
-    and findings. Two snapshots of a server show rates. Of several API servers,
-    --live reads only the one that answers.
+    Shows a verdict, and the causes of waits and rejections, the worst first.
+    Two snapshots of a server show rates. Of several API servers, --live reads
+    only the one that answers.
 
-    Exits with 1 if there are findings at or above --fail-on.
+    Exits with 1 if there are findings at or above --fail-on. An overload is a
+    warning.
     """
     paths = options.chain_paths(files, metrics, dump)
     kubectl = options.parse_kubectl(live, kubeconfig, kube_context)
@@ -151,7 +157,8 @@ def doctor(
     expected = settings.server_concurrency if "server_concurrency" in settings.origins else None
     evidence = [Evidence(state, effective, expected, current) for state in states]
     chosen = settings.to_options()
-    report = diagnose(evidence, chosen.rules, chosen.adjust)
+    conclusion = conclude(states)
+    report = diagnose(evidence, chosen.rules, chosen.adjust, conclusion)
     notes = (
         []
         if DIAGNOSES.keys() & chosen.rules
@@ -159,8 +166,13 @@ def doctor(
     )
     if output_format not in _FORMATS_WITH_TABLES:
         notes += [gap for state in states for gap in describe_gaps(state)]
-    text = _render(states, report, output_format, style(color, quiet=True), description)
+    how = style(color, quiet=True, verbose=verbose)
+    is_selected = "select" in settings.origins
+    text = _render(states, report, conclusion, output_format, how, description, is_selected=is_selected)
     status = exit_code_of(report, Output(output_format, settings.fail_on, exit_zero=exit_zero))
+    # Not every cause has a finding: those of storage, lists and differences between servers have none.
+    if conclusion.warnings and settings.fail_on in ("warning", "info") and not exit_zero:
+        status = ExitCode.FINDINGS
     return show(Answer(text, tuple(notes), status=status))
 
 
@@ -185,12 +197,21 @@ def _read_live(
 
 
 def _render(
-    states: list[ServerState], report: Report, output_format: str, how: Style, configuration: str | None
+    states: list[ServerState],
+    report: Report,
+    conclusion: Conclusion,
+    output_format: str,
+    how: Style,
+    configuration: str | None,
+    *,
+    is_selected: bool,
 ) -> str:
     if output_format == "json":
         findings = json.loads(render(report, "json", how))
-        head = {"schema": findings.pop("schema"), "servers": [state_json(state) for state in states]}
+        causes = causes_json(conclusion, group_findings(conclusion, states, report))
+        head = {"schema": findings.pop("schema"), **causes, "servers": [state_json(state) for state in states]}
         return to_json(name_configuration({**head, **findings, "configuration": configuration}, configuration), 2)
     if output_format in _FORMATS_WITH_TABLES:
-        return render_report("apflint doctor", report_doctor(states, report, how, configuration), output_format, how)
+        blocks = report_doctor(states, report, conclusion, how, configuration, is_selected=is_selected)
+        return render_report("apflint doctor", blocks, output_format, how)
     return render(report, output_format, how)

@@ -1,0 +1,144 @@
+"""The verdict about API servers and the causes of waits and rejections: as blocks and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.output.blocks import DOCUMENTS, TEXT, Bullets, Command, Group, Heading, Only, Prose, Text
+from apflint.wording import count_noun, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.doctor.causes.model import Conclusion, OverloadCause
+    from apflint.doctor.level_state import ServerState
+    from apflint.finding import Report
+    from apflint.output.blocks import Block, Inline, Tone
+
+CAUSE_URL = "https://github.com/apflint/apflint/blob/main/docs/reference/causes.md#{id}"
+"""Address of the section about a cause."""
+_VERDICTS = {
+    "healthy": "Healthy",
+    "past": "Healthy now, and overloaded in the past",
+    "overloaded": "Overloaded",
+    "not-apf": "Not a matter of API Priority and Fairness",
+}
+_TONES: dict[str, Tone] = {"healthy": "good", "past": "good", "overloaded": "error", "not-apf": "error"}
+_INDENT = "    "
+"""Indentation of the lines about a cause in text."""
+
+
+def report_causes(states: Sequence[ServerState], conclusion: Conclusion) -> Iterator[Block]:
+    """Yield the verdict and the causes, worst first."""
+    verdict = Text(f"{_VERDICTS[conclusion.verdict]}.", _TONES[conclusion.verdict])
+    yield Only(TEXT, [Prose([*describe_servers(states), (verdict, f" {conclusion.summary}")])])
+    yield Only(DOCUMENTS, [Heading(_VERDICTS[conclusion.verdict], 1), Prose([conclusion.summary])])
+    for number, cause in enumerate(conclusion.causes, 1):
+        yield Group(_report_cause(number, cause, is_alone=len(states) == 1))
+    if conclusion.limits:
+        yield Prose(conclusion.limits)
+
+
+def describe_servers(states: Sequence[ServerState]) -> Iterator[str]:
+    """Yield a line about each server: its seats, release, age and files."""
+    for state in states:
+        metrics = state.server.last.metrics
+        age = metrics.age_seconds if metrics is not None else None
+        parts = [f"{state.total} seats"] if state.total is not None else []
+        parts += [f"Kubernetes {state.release.name}"] if state.release is not None else []
+        parts += [f"up {format_duration(age * 1e6)}"] if age else []
+        files = ", ".join(source.name for snapshot in state.server.snapshots for source in snapshot.sources)
+        yield f"API server{''.join(f', {part}' for part in parts)}: {files}"
+
+
+def _report_cause(number: int, cause: OverloadCause, *, is_alone: bool) -> Iterator[Block]:
+    """Yield what happens and where, the figures, what to do, and what would not help."""
+    name = Text(cause.cause, cause.severity)
+    place: list[str | Text] = [*name_place(cause)]
+    if not is_alone:
+        place += [" (", Text(cause.server, "name"), ")"]
+    yield Only(TEXT, [Prose([(f"{number} ", name, "  ", *place)]), Bullets([cause.message], _INDENT)])
+    yield Only(DOCUMENTS, [Heading((f"{number}. ", name, ": ", *place)), Prose([cause.message])])
+    since: list[Inline] = [] if cause.since is None else [f"since: {cause.since}"]
+    yield Bullets([*since, *cause.evidence], f"{_INDENT}- ")
+    for action in cause.actions:
+        yield Bullets([(Text("next", "bold"), f": {action.text}")], _INDENT)
+        if action.command is not None:
+            program, _, arguments = action.command.partition(" ")
+            yield Command(program, arguments, 2 * len(_INDENT))
+    yield Bullets([(Text("would not help", "bold"), f": {text}") for text in cause.would_not_help], _INDENT)
+    if cause.unsure is not None:
+        yield Bullets([(Text("not certain", "bold"), f": {cause.unsure}")], _INDENT)
+
+
+def name_place(cause: OverloadCause) -> Iterator[str | Text]:
+    """Yield the level, FlowSchema, client and requests of a cause, as far as they are known."""
+    levels = ", ".join(cause.levels)
+    names = (("priority level ", levels), ("FlowSchema ", cause.schema), ("user ", cause.user))
+    request = " ".join(filter(None, (cause.verb, cause.resource)))
+    shown = [(label, name) for label, name in (*names, ("", request)) if name]
+    for index, (label, name) in enumerate(shown):
+        yield f"{', ' if index else ''}{label}"
+        yield Text(name, "name")
+
+
+def report_closing(conclusion: Conclusion, report: Report, *, is_verbose: bool) -> Prose:
+    """Return the last line: how much was found, and how to see all of it."""
+    number = len(report.findings) + report.left_out
+    findings = f" in {count_noun(number, 'finding')}" if number else ""
+    hint = "." if is_verbose else ": --verbose shows all, with tables."
+    if conclusion.warnings:
+        return Prose([f"Found {count_noun(len(conclusion.warnings), 'cause')}{findings}{hint}"])
+    details = f" {count_noun(number, 'finding')}{hint}" if number else ""
+    return Prose([(Text("All good.", "good"), details)])
+
+
+def causes_json(conclusion: Conclusion, findings: Sequence[Sequence[str]]) -> dict[str, object]:
+    """Return the verdict and the causes. `findings` has the rules that each cause explains. Values that are unknown are None."""
+    return {
+        "verdict": conclusion.verdict,
+        "verdictMessage": conclusion.summary,
+        "causes": [_cause_json(cause, rules) for cause, rules in zip(conclusion.causes, findings, strict=True)],
+        "unknown": list(conclusion.limits),
+    }
+
+
+def _cause_json(cause: OverloadCause, findings: Sequence[str]) -> dict[str, object]:
+    return {
+        "cause": cause.cause,
+        "isAPF": cause.is_apf,
+        "severity": cause.severity,
+        "priorityLevel": cause.levels[0] if cause.levels else None,
+        "priorityLevels": list(cause.levels),
+        "flowSchema": cause.schema,
+        "user": cause.user,
+        "verb": cause.verb,
+        "resource": cause.resource,
+        "message": cause.message,
+        "since": cause.since,
+        "evidence": list(cause.evidence),
+        "actions": [{"text": action.text, "command": action.command} for action in cause.actions],
+        "wouldNotHelp": list(cause.would_not_help),
+        "notCertain": cause.unsure,
+        "server": cause.server,
+        "findings": list(findings),
+        "url": CAUSE_URL.format(id=cause.cause),
+    }
+
+
+def group_findings(conclusion: Conclusion, states: Sequence[ServerState], report: Report) -> list[list[str]]:
+    """Return the rules of the findings that each cause explains: those about its levels or FlowSchema at its server."""
+    servers = {
+        source.name: state.server.last.sources[0].name
+        for state in states
+        for shot in state.server.snapshots
+        for source in shot.sources
+    }
+    rules: dict[tuple[str, str], set[str]] = {}
+    for finding in report.findings:
+        if finding.object is not None and finding.file in servers:
+            rules.setdefault((servers[finding.file], finding.object.name), set()).add(finding.rule)
+    return [
+        sorted({rule for name in (*cause.levels, cause.schema or "") for rule in rules.get((cause.server, name), ())})
+        for cause in conclusion.causes
+    ]
