@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
 
+from apflint.load import load
 from apflint.load.go_yaml import Decoded, _allowed_ratio, decode
 from apflint.load.tree import ParseError
 from apflint.load.yaml import parse_tree
@@ -145,3 +147,23 @@ def test_path_of_infinity() -> None:
 def test_allowed_ratio_of_aliases(values: int, share: float) -> None:
     """`allowedAliasRatio` (go-yaml, decode.go): it falls from 99 to 10 percent between 400,000 and 4,000,000 values."""
     assert _allowed_ratio(values) == pytest.approx(share)
+
+
+def count_garbage(text: str) -> int:
+    """Return the number of objects that only a garbage collection frees after a text is loaded."""
+    load("a.yaml", text.encode())
+    gc.collect()
+    gc.disable()
+    try:
+        loaded = load("a.yaml", text.encode())
+        freed = gc.collect()
+        assert loaded.problems
+        return freed
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("document", ["a: b: FlowSchema\n---\n", "a: *FlowSchema\n---\n"])
+def test_garbage_does_not_grow_with_broken_documents(document: str) -> None:
+    """The process collects garbage rarely, so reference cycles of many documents would take much memory."""
+    assert count_garbage(document * 100) < count_garbage(document * 10) + 50
