@@ -24,7 +24,7 @@ ROOT = Path(apflint.__file__).parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "cli", "lsp", "run"),
     ("baseline", "checking", "diff", "edit", "graph", "output", "policy", "replay", "settings", "simulate", "sources"),
-    ("clusters", "doctor", "engine", "explainer"),
+    ("clusters", "doctor", "engine", "explainer", "monitoring"),
     ("checks", "fixes", "rule_selection", "suppressions"),
     ("effective",),
     ("proofs",),

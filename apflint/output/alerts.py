@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from apflint.monitoring.alerts import EVALUATION_SECONDS, escape_template
 from apflint.output.sanitize import find_commands, sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from apflint.doctor.alerts import Alert
+    from apflint.monitoring.alerts import Alert
 
 GROUP_NAME = "api-priority-and-fairness"
-_HEADER = """\
-# For the metrics of the kube-apiservers of one cluster. Aggregated API servers have metrics of the same names, with other limits.
-# If this Prometheus scrapes them, or several clusters, add a matcher to each selector, such as job="kube-apiserver".
-"""
-"""The expressions select neither a job nor a cluster: the labels for both are those of the user's scrape configuration."""
 
 
-def render_alerts(alerts: Sequence[Alert], notes: Sequence[str] = (), *, is_object: bool) -> str:
+def render_alerts(
+    alerts: Sequence[Alert],
+    notes: Sequence[str] = (),
+    *,
+    is_object: bool,
+    labels: Mapping[str, str] = MappingProxyType({}),
+    level_label: str = "priority_level",
+) -> str:
     """Render alerts as YAML. `is_object`: as a PrometheusRule, instead of a plain rule file.
 
-    `notes` are comments about the manifests, such as objects without alerts because the API server rejects them.
+    `notes` are comments about the manifests, such as objects without alerts because the API server rejects them. `labels` are
+    further labels of each alert, and may replace its severity.
     """
-    groups = {"groups": [{"name": GROUP_NAME, "rules": [_rule(alert) for alert in alerts]}]}
+    rules = [_rule(alert, labels, level_label) for alert in alerts]
+    groups = {"groups": [{"name": GROUP_NAME, "interval": f"{EVALUATION_SECONDS}s", "rules": rules}]}
     value: dict[str, Any] = groups
     if is_object:
         value = {
@@ -35,17 +41,26 @@ def render_alerts(alerts: Sequence[Alert], notes: Sequence[str] = (), *, is_obje
             "metadata": {"name": GROUP_NAME},
             "spec": groups,
         }
-    # Without line breaks in strings, so that none of their parts is at the start of a line.
+    return "".join((*(f"# {sanitize(note)}\n" for note in notes), render_yaml(value)))
+
+
+def render_yaml(value: object) -> str:
+    """Render a value as YAML in ASCII that no terminal and no CI system acts on."""
+    # Lines are not wrapped, so that no part of a name is at the start of a line.
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=float("inf"))
-    return "".join((_HEADER, *(f"# {sanitize(note)}\n" for note in notes), escape_commands(text)))
+    return escape_commands(text)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes strings with CI commands in double quotes, so that `escape_commands` may escape them without changing them."""
+    """Writes expressions of several lines as blocks, and strings with CI commands in double quotes.
+
+    So `escape_commands` may escape the commands without changing the string. PyYAML writes strings with unprintable characters
+    in double quotes as well.
+    """
 
 
 def _represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = '"' if next(find_commands(text), None) is not None else None
+    style = '"' if next(find_commands(text), None) is not None else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -62,23 +77,13 @@ def escape_commands(text: str) -> str:
     return "".join((*parts, text[start:]))
 
 
-def _rule(alert: Alert) -> dict[str, Any]:
-    labels = {"severity": alert.severity}
-    if alert.level:
-        labels["priority_level"] = _escape(alert.level)
+def _rule(alert: Alert, more_labels: Mapping[str, str], level_label: str) -> dict[str, Any]:
+    level = {level_label: alert.level} if alert.level else {}
+    labels = {name: escape_template(value) for name, value in {**level, **more_labels}.items()}
     return {
         "alert": alert.name,
         "expr": alert.expression,
         "for": alert.duration,
-        "labels": labels,
-        "annotations": {
-            "summary": _escape(alert.summary),
-            "description": _escape(alert.description),
-            "runbook_url": alert.runbook,
-        },
+        "labels": {"severity": alert.severity, **labels},
+        "annotations": {"summary": alert.summary, "description": alert.description, "runbook_url": alert.runbook},
     }
-
-
-def _escape(text: str) -> str:
-    """Escape text that Prometheus expands as a template of Go."""
-    return text.replace("{{", '{{"{{"}}')

@@ -231,6 +231,7 @@ USAGES: dict[str, Callable[..., None]] = {
     "pip install -r FILE": succeed,
     "pip install apflint": succeed,
     "pip install mutmut": succeed,
+    "promtool test rules FILE": succeed,
     "ruff check DIR": succeed,
     "ruff format --check DIR": succeed,
     "uvx apflint check": lambda: run_apflint("check"),

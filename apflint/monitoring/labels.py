@@ -1,0 +1,27 @@
+"""Labels that users add to alerts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.errors import UserError
+from apflint.monitoring.queries import parse_label_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_RESERVED = frozenset({"alertname", "instance", "job", "priority_level", "priorityLevel"})
+"""Labels that say what an alert is about."""
+
+
+def parse_labels(values: Iterable[str]) -> dict[str, str]:
+    """Parse labels such as `team=platform`. Raises UserError for a name that Prometheus or the alerts do not allow."""
+    labels: dict[str, str] = {}
+    for text in values:
+        name, found, value = text.partition("=")
+        if not found:
+            raise UserError(f'"{text}" is not a label such as team=platform')
+        if parse_label_name(name) in _RESERVED:
+            raise UserError(f'"{text}": the label {name} says what an alert is about, and cannot be changed')
+        labels[name] = value
+    return labels

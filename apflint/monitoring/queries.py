@@ -1,0 +1,180 @@
+"""Expressions of PromQL over the metrics of API Priority and Fairness, with the names of each release.
+
+Every expression is aggregated by cluster, server and priority level. So the two sides of an operator match one to one, even while
+a target has two sets of labels because its scrape configuration has changed: Prometheus reports the old series for five more
+minutes if they end without a marker.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.doctor import metric_names
+from apflint.doctor.metric_names import PREFIX, Metric, Quantity
+from apflint.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apflint.releases import Release
+
+DEFAULT_SELECTOR = 'job="kube-apiserver"'
+"""Matcher of kubernetes-mixin for kube-apiserver (`kubeApiserverSelector` in config.libsonnet)."""
+DEFAULT_CLUSTER_LABEL = "cluster"
+"""Label of kubernetes-mixin for the cluster (`clusterLabel` in config.libsonnet)."""
+
+EXECUTION_SUM = Quantity("service time", (Metric(f"{PREFIX}request_execution_seconds_sum", 18),))
+EXECUTION_COUNT = Quantity("executed requests", (Metric(f"{PREFIX}request_execution_seconds_count", 18),))
+EXECUTION = Quantity("service times", (Metric(f"{PREFIX}request_execution_seconds_bucket", 18),))
+"""Time from dispatch to response. From 1.26 on, watches have `type="watch"` and count until their initial events are sent."""
+ETCD_SUM, ETCD_COUNT = "etcd_request_duration_seconds_sum", "etcd_request_duration_seconds_count"
+WEBHOOK_SUM = "apiserver_admission_webhook_admission_duration_seconds_sum"
+WEBHOOK_COUNT = "apiserver_admission_webhook_admission_duration_seconds_count"
+
+_EXEMPT_LIMITS_MINOR = 28
+_MATCHER = re.compile(
+    r"""\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*(=~|!~|!=|=)\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')\s*(?:,|$)""", re.ASCII
+)
+_LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
+
+
+class Matcher(NamedTuple):
+    """A matcher of a selector, such as `job="kube-apiserver"`."""
+
+    label: str
+    operator: str
+    quoted: str
+    """The value in quotes, as in PromQL."""
+
+    def __str__(self) -> str:
+        """Return the matcher as PromQL."""
+        return f"{self.label}{self.operator}{self.quoted}"
+
+    @property
+    def value(self) -> str:
+        """The value. PromQL has the escapes of Go, and of these only quotes and backslashes are usual here."""
+        return re.sub(r"\\(.)", r"\1", self.quoted[1:-1])
+
+
+def parse_selector(text: str) -> tuple[Matcher, ...]:
+    """Parse the matchers of a selector, with or without braces. Raises UserError for other text."""
+    inner = text.strip()
+    if inner.startswith("{") and inner.endswith("}"):
+        inner = inner[1:-1].strip()
+    matchers: list[Matcher] = []
+    position = 0
+    while position < len(inner):
+        match = _MATCHER.match(inner, position)
+        if match is None:
+            raise UserError(f'"{text}" is not a selector of Prometheus, such as job="kube-apiserver",cluster="prod"')
+        matchers.append(Matcher(match[1], match[2], match[3]))
+        position = match.end()
+    return tuple(matchers)
+
+
+def parse_label_name(text: str) -> str:
+    """Return the name of a label. Raises UserError for other text."""
+    if not _LABEL_NAME.fullmatch(text):
+        raise UserError(f'"{text}" is not a label name of Prometheus')
+    return text
+
+
+def quote(text: str) -> str:
+    """Quote a string for PromQL."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def match_any(names: Iterable[str]) -> str:
+    """Return a quoted regular expression that matches exactly these names."""
+    return quote("|".join(re.sub(r"[.^$*+?()\[\]{}|\\]", r"\\\g<0>", name) for name in names))
+
+
+class Queries(NamedTuple):
+    """The metrics of a release, and the servers that expressions select."""
+
+    release: Release
+    matchers: tuple[str, ...] = (DEFAULT_SELECTOR,)
+    """Matchers of the servers, as PromQL."""
+    cluster_label: str = DEFAULT_CLUSTER_LABEL
+    window: str = "2m"
+    """Range of rates and averages."""
+
+    @property
+    def level_label(self) -> str:
+        """The label with the priority level."""
+        return metric_names.level_label(self.release)
+
+    @property
+    def server(self) -> str:
+        """Labels that identify a server."""
+        return f"{self.cluster_label}, instance"
+
+    @property
+    def level(self) -> str:
+        """Labels that identify a priority level of a server."""
+        return f"{self.server}, {self.level_label}"
+
+    @property
+    def counts_demand(self) -> bool:
+        """Whether servers measure the demand of each level. They do since levels borrow seats."""
+        return self.name(metric_names.DEMAND_AVERAGE) is not None
+
+    @property
+    def has_exempt_limits(self) -> bool:
+        """Whether the limits and the demand of the level `exempt` are metrics."""
+        return self.release.minor >= _EXEMPT_LIMITS_MINOR
+
+    @property
+    def seats_in_use(self) -> Quantity:
+        """The seats in use. In 1.18 to 1.21, each executing request has one seat, and only requests are counted."""
+        return metric_names.SEATS_IN_USE if self.name(metric_names.SEATS_IN_USE) else metric_names.EXECUTING
+
+    def name(self, quantity: Quantity) -> str | None:
+        """Return the metric of a quantity in the release, or None."""
+        return metric_names.name_in(quantity, self.release)
+
+    def of_levels(self, operator: str, names: Iterable[str]) -> str:
+        """Return the matcher that selects priority levels (`=~`) or all others (`!~`)."""
+        return f"{self.level_label}{operator}{match_any(names)}"
+
+    def select(self, metric: Quantity | str, *matchers: str) -> str:
+        """Return the selector of a metric. The release must have the metric."""
+        name = metric if isinstance(metric, str) else self.name(metric)
+        assert name is not None, metric
+        return f"{name}{{{', '.join((*self.matchers, *filter(None, matchers)))}}}"
+
+    def rate(self, metric: Quantity | str, *matchers: str, by: str | None = None) -> str:
+        """Return the sum of the rates of a counter, for each level or by other labels."""
+        return f"sum by ({by or self.level}) (rate({self.select(metric, *matchers)}[{self.window}]))"
+
+    def gauge(self, metric: Quantity | str, *matchers: str, window: str = "") -> str:
+        """Return a gauge that a server has once for each level, as its average over `window` if that is given."""
+        selected = self.select(metric, *matchers)
+        return f"max by ({self.level}) ({f'avg_over_time({selected}[{window}])' if window else selected})"
+
+    def total(self, metric: Quantity | str, *matchers: str, window: str = "") -> str:
+        """Return the sum of a gauge that a server has for each FlowSchema of a level."""
+        selected = self.select(metric, *matchers)
+        return f"sum by ({self.level}) ({f'avg_over_time({selected}[{window}])' if window else selected})"
+
+    def share_of_limit(self, *matchers: str, window: str = "") -> str:
+        """Return the proportion of its seats that a level uses or wants, as an average over `window` if that is given.
+
+        From 1.26 on, that is the demand of the last period of 10 seconds in proportion to the current limit. Without queues,
+        demand is the seats in use (`dispatchSansQueueLocked` in queueset.go). Earlier releases only show the seats in use.
+        """
+        if self.counts_demand:
+            demand = self.gauge(metric_names.DEMAND_AVERAGE, *matchers, window=window)
+            return f"{demand} / {self.gauge(metric_names.CURRENT, *matchers, window=window)}"
+        used = self.total(self.seats_in_use, *matchers, window=window)
+        return f"{used} / {self.gauge(metric_names.NOMINAL, *matchers, window=window)}"
+
+    def mean(self, total: Quantity | str, count: Quantity | str, *matchers: str, by: str | None = None) -> str:
+        """Return the mean of a histogram."""
+        return f"{self.rate(total, *matchers, by=by)} / {self.rate(count, *matchers, by=by)}"
+
+    def quantile(self, quantile: float, buckets: Quantity, *matchers: str) -> str:
+        """Return a quantile of a histogram for each level."""
+        return f"histogram_quantile({quantile}, {self.rate(buckets, *matchers, by=f'{self.level}, le')})"
