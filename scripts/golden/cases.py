@@ -10,7 +10,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMMANDS = (
-    *("alerts", "check", "completion", "config", "defaults", "diff", "doctor", "explain", "fix", "graph", "help"),
+    *(
+        "alerts",
+        "check",
+        "completion",
+        "config",
+        "dashboard",
+        "defaults",
+        "diff",
+        "doctor",
+        "explain",
+        "fix",
+        "graph",
+        "help",
+    ),
     *("limits", "lsp", "migrate", "replay", "rule", "schema", "shards", "simulate", "test"),
 )
 RELEASES = tuple(f"1.{minor}" for minor in range(18, 38))
@@ -171,7 +184,16 @@ def directory_cases(work: Path) -> Iterator[Case]:
             line(f"limits {place} {options}")
             for options in ("-v", "--format json", "--no-defaults", "--server-concurrency 60")
         )
+        yield from (
+            line(f"alerts {place} {option}")
+            for option in (
+                "--selector '' --cluster-label c",
+                "--label a=b --threshold wait=2",
+                "--tests x --format rules",
+            )
+        )
         yield from (line(f"alerts {place} --format {form}") for form in ("prometheusrule", "rules"))
+        yield from (line(f"dashboard {place} {option}") for option in ("", "--kubernetes 1.25", "--selector x"))
         yield from (line(f"migrate --diff --to {version} {place}") for version in VERSIONS)
         yield from (line(f"migrate --diff --range 1.26..1.31 {place} {option}") for option in ("", "--accept-changes"))
         yield from (

@@ -16,13 +16,13 @@ _DOCUMENT = "prints a document for programs"
 _NO_MANIFESTS = "reads no manifests"
 _NO_CHANGE = "the exit code does not depend on the answer"
 _SHELLS = {"completion": "prints a script", "help": "has no options", "lsp": "is run by editors, not at a terminal"}
-_PRINTERS = {"defaults": _DOCUMENT, "schema": _DOCUMENT, "alerts": _DOCUMENT}
+_PRINTERS = {"defaults": _DOCUMENT, "schema": _DOCUMENT, "alerts": _DOCUMENT, "dashboard": _DOCUMENT}
 _ONE_DOCUMENT = "prints one document, which the shell can redirect"
 ABSENT: dict[str, dict[str, str]] = {
     "--color": {**_SHELLS, **_PRINTERS},
     "--format": {
         **_SHELLS,
-        "schema": "prints JSON",
+        **dict.fromkeys(("dashboard", "schema"), "prints JSON"),
         "fix": "`check --format json` has the edits of fixes, and --diff prints a patch",
         "migrate": "--diff prints a patch",
     },
@@ -47,7 +47,19 @@ ABSENT: dict[str, dict[str, str]] = {
         **_SHELLS,
         **dict.fromkeys(("config", "defaults", "rule", "schema"), _NO_MANIFESTS),
         **dict.fromkeys(
-            ("alerts", "diff", "doctor", "explain", "graph", "limits", "replay", "shards", "simulate", "test"),
+            (
+                "alerts",
+                "dashboard",
+                "diff",
+                "doctor",
+                "explain",
+                "graph",
+                "limits",
+                "replay",
+                "shards",
+                "simulate",
+                "test",
+            ),
             "reads a configuration, whose files the settings exclude",
         ),
     },

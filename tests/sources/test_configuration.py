@@ -87,6 +87,8 @@ COMMANDS: dict[str, Callable[[tuple[str, ...]], list[str]]] = {
     "graph -f": lambda words: ["graph", "--format", "text", *flags(words)],
     "alerts": lambda words: ["alerts", *words],
     "alerts -f": lambda words: ["alerts", *flags(words)],
+    "dashboard": lambda words: ["dashboard", *words],
+    "dashboard -f": lambda words: ["dashboard", *flags(words)],
     "explain": lambda words: ["explain", *REQUEST, *flags(words)],
     "shards": lambda words: ["shards", "--flow-schema", "service-accounts", "--distinguisher", "a", *flags(words)],
     "replay": lambda words: ["replay", "../audit.log", *flags(words)],
@@ -136,6 +138,12 @@ def call(
     return code, printed.out, printed.err
 
 
+def shown_text(command: str, out: str) -> str:
+    """Return the text in which a command names the configuration. A dashboard has a description."""
+    description: str = json.loads(out)["description"] if command.startswith("dashboard") else out
+    return description
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(("words", "description"), DESCRIPTIONS.items(), ids=make_id)
 @pytest.mark.usefixtures("project")
@@ -149,7 +157,7 @@ def test_every_command_names_the_configuration(
     arguments = COMMANDS[command](words)
     code, out, err = call(arguments, capsys, monkeypatch)
     assert code == 0, err
-    (line,) = re.findall(r"Configuration: (.*)", out)
+    (line,) = re.findall(r"Configuration: (.*)", shown_text(command, out))
     hint = ". Name the objects of your cluster with -f, --live or --cluster."
     assert line.removesuffix(hint) == description
     if command in WITH_JSON:
@@ -244,7 +252,7 @@ def test_without_words_the_configuration_is_the_cluster_of_the_settings_or_the_c
     def describe() -> list[str]:
         code, out, err = call(arguments, capsys, monkeypatch)
         assert code == 0, err
-        return re.findall(r"Configuration: ([^.\n]*\.\d\d[^.\n]*)", out)
+        return re.findall(r"Configuration: ([^.\n]*\.\d\d[^.\n]*)", shown_text(command, out))
 
     assert describe() == [f"cluster:prod (2 objects) and {BUILT_IN}"]
     (project / "apflint.toml").unlink()
@@ -316,7 +324,9 @@ def test_path_of_the_name_live_is_an_error(
 
 
 @pytest.mark.parametrize("word", ["defaults:1.36", "live"])
-@pytest.mark.parametrize("command", ["limits", "graph", "alerts", "explain", "shards", "replay", "simulate"])
+@pytest.mark.parametrize(
+    "command", ["limits", "graph", "alerts", "dashboard", "explain", "shards", "replay", "simulate"]
+)
 @pytest.mark.usefixtures("project")
 def test_built_in_objects_cannot_be_left_out_of_themselves(
     command: str, word: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
