@@ -357,7 +357,7 @@ def _saturation(source: Queries, levels: Levels, texts: _Texts) -> Iterator[Aler
             f"{source.share_of_limit(vital)} >= 1\n{_unless_idle(source, vital)}",
             "1m",
             "critical",
-            f"{texts.level} needs {_PERCENT} of its seats. The control plane or nodes use it",
+            f"{texts.level} has a demand of {_PERCENT} of its seats. The control plane or nodes use it",
             f"Server {texts.server}. Further requests wait or are rejected. {_FIND}",
             "APF803",
         )
@@ -367,7 +367,7 @@ def _saturation(source: Queries, levels: Levels, texts: _Texts) -> Iterator[Aler
         f"{source.share_of_limit(others, window=source.window)} >= 0.95\n{_unless_idle(source, others)}",
         "4m",
         "warning",
-        f"{texts.level} needs {_PERCENT} of its seats for minutes",
+        f"{texts.level} has a demand of {_PERCENT} of its seats for minutes",
         f"Server {texts.server}. Requests that wait count as well, so this is not the number of seats that the level needs. {_FIND}",
         "APF803",
     )
