@@ -301,8 +301,8 @@ class _Server(NamedTuple):
 
     def _service(self, level: str, seconds: float) -> Values:
         return {
-            self._key(queries.EXECUTION_SUM, level, type="regular"): _counter(_STEP * seconds),
-            self._key(queries.EXECUTION_COUNT, level, type="regular"): _counter(_STEP),
+            self._key(metric_names.EXECUTION_SUM, level, type="regular"): _counter(_STEP * seconds),
+            self._key(metric_names.EXECUTION_COUNT, level, type="regular"): _counter(_STEP),
         }
 
     def _waits(self, level: str, *, is_long: bool = False) -> Values:
@@ -322,11 +322,13 @@ class _Server(NamedTuple):
         return requests | rejected | self._demand(level, 50 * self.levels[level].nominal)
 
     def _etcd(self, seconds: float) -> Values:
-        total, count = (self._key(name, operation="update") for name in (queries.ETCD_SUM, queries.ETCD_COUNT))
+        total, count = (
+            self._key(name, operation="update") for name in (metric_names.ETCD_SUM, metric_names.ETCD_COUNT)
+        )
         return {total: _counter(_STEP * seconds), count: _counter(_STEP)}
 
     def _webhook(self, seconds: float) -> Values:
-        total, count = (self._key(name, name="w") for name in (queries.WEBHOOK_SUM, queries.WEBHOOK_COUNT))
+        total, count = (self._key(name, name="w") for name in (metric_names.WEBHOOK_SUM, metric_names.WEBHOOK_COUNT))
         return {total: _counter(_STEP * seconds), count: _counter(_STEP)}
 
 

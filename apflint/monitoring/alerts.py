@@ -400,7 +400,7 @@ def _exempt(source: Queries, thresholds: Thresholds, texts: _Texts) -> Iterator[
 def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts: _Texts) -> Iterator[Alert]:
     """Yield alerts about requests that hold their seats for long, which more seats do not cure."""
     limited = source.of_levels("!~", (*levels.contained, EXEMPT))
-    mean = source.mean(queries.EXECUTION_SUM, queries.EXECUTION_COUNT, limited, 'type!="watch"')
+    mean = source.mean(metric_names.EXECUTION_SUM, metric_names.EXECUTION_COUNT, limited, 'type!="watch"')
     more_seats = "More seats would fill with slow requests, too."
     yield Alert(
         "APFSlowRequests",
@@ -411,7 +411,7 @@ def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts
         f"Server {texts.server}. {more_seats} Look at admission webhooks, etcd, and lists of many objects.",
         "APF802",
     )
-    etcd = source.mean(queries.ETCD_SUM, queries.ETCD_COUNT, 'operation!~"list.*"', by=source.server)
+    etcd = source.mean(metric_names.ETCD_SUM, metric_names.ETCD_COUNT, 'operation!~"list.*"', by=source.server)
     yield Alert(
         "APFSlowEtcd",
         f"{etcd} > {_number(thresholds.etcd)}\nand {_has_queued(source, by=source.server)}",
@@ -422,7 +422,7 @@ def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts
         "APF802",
     )
     labels = f"{source.server}, name"
-    webhook = source.mean(queries.WEBHOOK_SUM, queries.WEBHOOK_COUNT, by=labels)
+    webhook = source.mean(metric_names.WEBHOOK_SUM, metric_names.WEBHOOK_COUNT, by=labels)
     yield Alert(
         "APFSlowWebhook",
         f"{webhook} > {_number(thresholds.webhook)}\nand on ({source.server}) {_has_queued(source, by=source.server)}",

@@ -147,7 +147,7 @@ def _panels_of_level(source: Queries, level: str) -> Iterator[Panel]:
             Target(rejected, "{{instance}} rejected: {{reason}}"),
         ),
     )
-    service = source.mean(queries.EXECUTION_SUM, queries.EXECUTION_COUNT, level, 'type!="watch"')
+    service = source.mean(metric_names.EXECUTION_SUM, metric_names.EXECUTION_COUNT, level, 'type!="watch"')
     yield Panel(
         "Service time",
         "Time from the start of the execution to the response. A request holds its seats meanwhile.",

@@ -24,14 +24,9 @@ DEFAULT_SELECTOR = 'job="kube-apiserver"'
 DEFAULT_CLUSTER_LABEL = "cluster"
 """Label of kubernetes-mixin for the cluster (`clusterLabel` in config.libsonnet)."""
 
-EXECUTION_SUM = Quantity("service time", (Metric(f"{PREFIX}request_execution_seconds_sum", 18),))
-EXECUTION_COUNT = Quantity("executed requests", (Metric(f"{PREFIX}request_execution_seconds_count", 18),))
 EXECUTION = Quantity("service times", (Metric(f"{PREFIX}request_execution_seconds_bucket", 18),))
 """Time from dispatch to response. Watches have `type="watch"` and count until their initial events are sent. Old
 releases have no such label."""
-ETCD_SUM, ETCD_COUNT = "etcd_request_duration_seconds_sum", "etcd_request_duration_seconds_count"
-WEBHOOK_SUM = "apiserver_admission_webhook_admission_duration_seconds_sum"
-WEBHOOK_COUNT = "apiserver_admission_webhook_admission_duration_seconds_count"
 
 _EXEMPT_LIMITS_MINOR = 28
 _MATCHER = re.compile(
