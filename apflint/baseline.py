@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1
 _MAX_VALUE_CHARACTERS = 200
-"""Maximum length of `Entry.value`. Longer values are lists on a single line, and their start identifies them."""
+"""Maximum length of `BaselineEntry.value`. Longer values are lists on a single line, and their start identifies them."""
 
 
-class Entry(NamedTuple):
+class BaselineEntry(NamedTuple):
     """A baseline entry. Its fields identify a finding."""
 
     rule: str
@@ -34,26 +34,26 @@ class Entry(NamedTuple):
     """The value as written in the manifest, without quotes. If the value has several lines, the key instead."""
 
 
-class Comparison(NamedTuple):
+class BaselineComparison(NamedTuple):
     """The result of comparing a report with a baseline. `report` does not contain the findings in the baseline."""
 
     report: Report
-    stale: tuple[Entry, ...]
+    stale: tuple[BaselineEntry, ...]
     """Entries of the baseline whose findings the report does not contain."""
 
 
-def make_entry(finding: Finding, report: Report) -> Entry:
+def make_entry(finding: Finding, report: Report) -> BaselineEntry:
     """Return the baseline entry for a finding. The value is read from the sources of the report."""
     if finding.object is None:
-        return Entry(finding.rule, finding.file, finding.field, "")
+        return BaselineEntry(finding.rule, finding.file, finding.field, "")
     source, span = report.sources[finding.file], finding.span
     start = source.line_starts[span.line - 1] + span.column - 1
     end = source.line_starts[span.end_line - 1] + span.end_column - 1
     value = source.text[start:end].strip("\"' \t\r\n")[:_MAX_VALUE_CHARACTERS]
-    return Entry(finding.rule, f"{finding.object.kind}/{finding.object.name}", finding.field, value)
+    return BaselineEntry(finding.rule, f"{finding.object.kind}/{finding.object.name}", finding.field, value)
 
 
-def render_baseline(report: Report, kept: Counter[Entry]) -> str:
+def render_baseline(report: Report, kept: Counter[BaselineEntry]) -> str:
     """Return a baseline in JSON with the findings of a report and the `kept` entries, sorted, with one entry on each line."""
     counts = Counter(make_entry(finding, report) for finding in report.findings) + kept
     lines = [json.dumps({**entry._asdict(), "count": count}) for entry, count in sorted(counts.items())]
@@ -62,7 +62,7 @@ def render_baseline(report: Report, kept: Counter[Entry]) -> str:
     return f'{{"schema": {_SCHEMA}, "findings": [{inner}{end}]}}\n'
 
 
-def parse_baseline(text: str, name: str) -> Counter[Entry]:
+def parse_baseline(text: str, name: str) -> Counter[BaselineEntry]:
     """Return the entries of a baseline with their counts.
 
     Raises UserError if the text is not a baseline. The message contains `name`, the name of the file.
@@ -73,27 +73,27 @@ def parse_baseline(text: str, name: str) -> Counter[Entry]:
     try:
         content: Any = json.loads(text)
         schema, items = content["schema"], content["findings"]
-        rows = [(*(item[key] for key in Entry._fields), item["count"]) for item in items]
+        rows = [(*(item[key] for key in BaselineEntry._fields), item["count"]) for item in items]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise error from None
     if schema != _SCHEMA:
         raise UserError(
             f"{name}: this baseline has schema {schema!r}, but this version of apflint reads schema {_SCHEMA}."
         )
-    entries: Counter[Entry] = Counter()
+    entries: Counter[BaselineEntry] = Counter()
     for *fields, count in rows:
         if not all(isinstance(field, str) for field in fields) or type(count) is not int:
             raise error
-        entries[Entry(*fields)] += count
+        entries[BaselineEntry(*fields)] += count
     return entries
 
 
 def hide_known_findings(
-    report: Report, known: Counter[Entry], rules: Collection[str], objects: Collection[str] | None = None
-) -> Comparison:
+    report: Report, known: Counter[BaselineEntry], rules: Collection[str], objects: Collection[str] | None = None
+) -> BaselineComparison:
     """Remove known findings from a report. An entry with the count n hides at most n findings.
 
-    `rules` are the rules that ran, and `objects` the files and objects that were read, as in `Entry.object` (None means
+    `rules` are the rules that ran, and `objects` the files and objects that were read, as in `BaselineEntry.object` (None means
     all). An entry is stale if its rule ran, its object was read, and it could hide more findings than the report has.
     """
     remaining = Counter(known)
@@ -110,4 +110,4 @@ def hide_known_findings(
         for entry, count in remaining.items()
         if count > 0 and entry.rule in rules and (objects is None or entry.object in objects)
     )
-    return Comparison(report._replace(findings=tuple(kept), baselined=report.baselined + hidden), tuple(stale))
+    return BaselineComparison(report._replace(findings=tuple(kept), baselined=report.baselined + hidden), tuple(stale))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from apflint.clusters import Cluster
     from apflint.engine import Options
     from apflint.load import Loaded
-    from apflint.sources.request import Configuration, Inputs
+    from apflint.sources.request import InputConfiguration, Inputs
 
 _MAX_SHOWN_NAMES = 3
 _NO_EDITS: Mapping[str, bytes] = {}
@@ -115,7 +115,7 @@ class Checker:
         return report._replace(findings=tuple(findings))
 
     def _check_one(
-        self, configuration: Configuration, loaded: Mapping[str, Sequence[Loaded]], added: Iterable[str]
+        self, configuration: InputConfiguration, loaded: Mapping[str, Sequence[Loaded]], added: Iterable[str]
     ) -> Report:
         """Check a configuration that is not one of several clusters."""
         from apflint.engine import check_loaded
@@ -137,7 +137,7 @@ class Checker:
         applied = apply_manifests(load_inputs(live.files), members, live.managers, live.kubernetes, live.served)
         return check_loaded(applied.manifests, [*applied.unchanged, *context], options)
 
-    def _to_cluster(self, configuration: Configuration, added: tuple[str, ...] = ()) -> Cluster:
+    def _to_cluster(self, configuration: InputConfiguration, added: tuple[str, ...] = ()) -> Cluster:
         from apflint.clusters import Cluster
 
         context = (*configuration.context, *added)

@@ -41,7 +41,7 @@ class KustomizedDirectory(NamedTuple):
     is_component: bool = False
 
 
-class Layout(NamedTuple):
+class RepositoryLayout(NamedTuple):
     """The files of a repository that show its clusters."""
 
     objects: Mapping[str, Collection[ObjectKey]]
@@ -66,7 +66,7 @@ class Suggestion(NamedTuple):
     shared: tuple[str, ...]
 
 
-class _Part(NamedTuple):
+class _ClusterDirectory(NamedTuple):
     """A directory of a cluster with everything that its kustomizations reference."""
 
     directory: str
@@ -99,7 +99,7 @@ def _join_to_cluster(parts: list[str], common: int) -> str:
     return "/".join(parts[: next((depth for depth in depths if parts[depth - 2] in CONTAINERS), start)])
 
 
-def suggest_clusters(layout: Layout) -> Suggestion:
+def suggest_clusters(layout: RepositoryLayout) -> Suggestion:
     """Recognize clusters: directories below one of `CONTAINERS`, kustomize overlays, and directories that define the same objects.
 
     A directory is divided if several directories in it define the same object, and is otherwise one cluster with all that
@@ -151,7 +151,7 @@ def name_directory(directory: str, others: Iterable[str] = ()) -> str:
     return _NOT_IN_NAMES.sub("-", "/".join(next(ends, parts)))[-_MAX_NAME_LENGTH:]
 
 
-def _find_directories(layout: Layout) -> set[str]:
+def _find_directories(layout: RepositoryLayout) -> set[str]:
     """Return the directories that may be clusters."""
     found = {
         "/".join(parts[: depth + 1])
@@ -175,7 +175,7 @@ def _find_directories(layout: Layout) -> set[str]:
     return found
 
 
-def _pair_directories(layout: Layout) -> set[tuple[str, str]]:
+def _pair_directories(layout: RepositoryLayout) -> set[tuple[str, str]]:
     """Return pairs of sibling directories that define the same object."""
     files_of: defaultdict[ObjectKey, list[str]] = defaultdict(list)
     for file in sorted(layout.objects, key=lambda file: file.split("/")[:-1]):
@@ -186,17 +186,19 @@ def _pair_directories(layout: Layout) -> set[tuple[str, str]]:
     return {pair for pair in pairs if pair is not None}
 
 
-def _find_part(directory: str, layout: Layout) -> _Part:
+def _find_part(directory: str, layout: RepositoryLayout) -> _ClusterDirectory:
     """Return a directory with the files that its kustomizations reference, and the files that these reference."""
     inside = {path for path in layout.kustomizations if _is_below(path, directory)}
     seen, files = _follow(inside, layout)
     files |= {file for file in layout.objects if _is_below(file, directory)}
     outside = {file for file in files if not _is_below(file, directory)}
     paths = [directory, *_cover(outside, layout, below=seen - inside)]
-    return _Part(directory, tuple(sorted(paths)), frozenset(files), frozenset(seen), tuple(_list_built(inside, layout)))
+    return _ClusterDirectory(
+        directory, tuple(sorted(paths)), frozenset(files), frozenset(seen), tuple(_list_built(inside, layout))
+    )
 
 
-def _follow(directories: Collection[str], layout: Layout) -> tuple[set[str], set[str]]:
+def _follow(directories: Collection[str], layout: RepositoryLayout) -> tuple[set[str], set[str]]:
     """Return the directories and the files that kustomizations reference, directly or through others."""
     seen, pending, files = set(directories), sorted(directories), set[str]()
     while pending:
@@ -209,7 +211,7 @@ def _follow(directories: Collection[str], layout: Layout) -> tuple[set[str], set
     return seen, files
 
 
-def _list_built(directories: Collection[str], layout: Layout) -> Iterator[str]:
+def _list_built(directories: Collection[str], layout: RepositoryLayout) -> Iterator[str]:
     """Yield the directories to build, which none of the others references: those that change APF objects."""
     referenced = {path for directory in directories for path in layout.kustomizations[directory].references}
     for directory in sorted({*directories} - referenced):
@@ -218,7 +220,7 @@ def _list_built(directories: Collection[str], layout: Layout) -> Iterator[str]:
             yield directory
 
 
-def _cover(files: Collection[str], layout: Layout, below: Collection[str] | None = None) -> tuple[str, ...]:
+def _cover(files: Collection[str], layout: RepositoryLayout, below: Collection[str] | None = None) -> tuple[str, ...]:
     """Return the fewest paths that contain these files and no other APF objects.
 
     A path is one of the files, or a directory: one of `below`, or any except the root if `below` is None.
@@ -234,26 +236,26 @@ def _cover(files: Collection[str], layout: Layout, below: Collection[str] | None
     return _remove_nested(paths)
 
 
-def _is_divided(part: _Part, parts: Iterable[_Part], layout: Layout) -> bool:
+def _is_divided(part: _ClusterDirectory, parts: Iterable[_ClusterDirectory], layout: RepositoryLayout) -> bool:
     """Return whether a directory contains or references several clusters, because they define the same object."""
     inner = [other for other in parts if other is not part and _includes(part, other)]
     return len(inner) > 1 and _has_duplicates(part.files, layout)
 
 
-def _includes(part: _Part, other: _Part) -> bool:
+def _includes(part: _ClusterDirectory, other: _ClusterDirectory) -> bool:
     return other.directory != part.directory and (
         _is_below(other.directory, part.directory) or other.directory in part.kustomizations
     )
 
 
-def _has_duplicates(files: Iterable[str], layout: Layout) -> bool:
+def _has_duplicates(files: Iterable[str], layout: RepositoryLayout) -> bool:
     keys = [key for file in files for key in layout.objects[file]]
     return len(keys) > len(set(keys))
 
 
-def _group(roots: list[_Part], layout: Layout) -> Iterator[SuggestedCluster]:
+def _group(roots: list[_ClusterDirectory], layout: RepositoryLayout) -> Iterator[SuggestedCluster]:
     """Yield a cluster for each directory. Directories of one name become one cluster, unless they are different clusters."""
-    by_name: defaultdict[str, list[_Part]] = defaultdict(list)
+    by_name: defaultdict[str, list[_ClusterDirectory]] = defaultdict(list)
     for root in roots:
         by_name[root.directory.rpartition("/")[2]].append(root)
     for group in by_name.values():
@@ -281,7 +283,7 @@ def _number_names(clusters: Iterable[SuggestedCluster]) -> Iterator[SuggestedClu
         yield cluster._replace(name=name)
 
 
-def _suggest(parts: Collection[_Part], name: str) -> SuggestedCluster:
+def _suggest(parts: Collection[_ClusterDirectory], name: str) -> SuggestedCluster:
     paths = {path for part in parts for path in part.paths}
     return SuggestedCluster(name, _remove_nested(paths), tuple(directory for part in parts for directory in part.built))
 

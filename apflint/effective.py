@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import Limits
     from apflint.load.document import Document
-    from apflint.proofs.one_configuration import Analysis, Part
-    from apflint.proofs.two_configurations import Comparison
+    from apflint.proofs.one_configuration import Analysis, FlowSchemaPart
+    from apflint.proofs.two_configurations import ConfigurationComparison
     from apflint.releases import Release
     from apflint.workspace import Workspace
 
@@ -59,7 +59,7 @@ class Assumptions(NamedTuple):
 class DeadParts(NamedTuple):
     """Unreachable FlowSchemas, rules, subjects, resource rules and non-resource rules."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FlowSchemaPart, ...]
     not_analyzed: tuple[FlowSchema, ...]
     """FlowSchemas that were not analyzed completely, and may have more unreachable parts."""
 
@@ -221,12 +221,12 @@ class Effective:
         return Analysis(self.assumed, more_rules=protected_levels.list_rules(self.release))
 
     @cached_property
-    def passages(self) -> Comparison:
+    def passages(self) -> ConfigurationComparison:
         """The comparison of `without_own` with `assumed`. It finds requests that different FlowSchemas capture in these two."""
         from apflint.proofs.request_space import REALISTIC
-        from apflint.proofs.two_configurations import Comparison
+        from apflint.proofs.two_configurations import ConfigurationComparison
 
-        return Comparison(self.without_own, self.assumed, among=REALISTIC)
+        return ConfigurationComparison(self.without_own, self.assumed, among=REALISTIC)
 
     @cached_property
     def dead_parts(self) -> DeadParts:

@@ -11,7 +11,7 @@ from apflint import catalogue
 from apflint.budgets import MAX_EXAMPLE_CHARACTERS, MAX_FINDINGS_PER_RULE
 from apflint.checks import ABOUT_CAPTURED_REQUESTS, ABOUT_TAKEN_SEATS, CHECKS, SINGLE_VALUE, rules_of
 from apflint.effective import Assumptions, Effective
-from apflint.finding import Finding, ObjectRef, Related, Report, Skipped
+from apflint.finding import Finding, ObjectRef, Related, Report, SkippedDocuments
 from apflint.load import load, load_text
 from apflint.load.helm_output import split_helm_output
 from apflint.load.source import STDIN
@@ -107,7 +107,7 @@ def find_problems(
     `validate` returns the problems of a rule of the phase `validation`, if the caller already has them.
     """
     with limit_comparisons():
-        run = _Run(effective, validate or (lambda rule: list(CHECKS[rule].find(effective))))
+        run = _CheckRun(effective, validate or (lambda rule: list(CHECKS[rule].find(effective))))
         return Found(list(run.find(options.rules, covered=options.covered)), not run.rejected)
 
 
@@ -149,7 +149,7 @@ def build_report(loaded: Sequence[Loaded], found: Found, options: Options, kuber
     )
 
 
-class _Run:
+class _CheckRun:
     """Runs checks on one configuration, and selects the problems to report."""
 
     def __init__(self, effective: Effective, validate: Callable[[str], list[Problem]]) -> None:
@@ -273,14 +273,14 @@ def limit_findings(report: Report) -> Report:
     return report._replace(findings=tuple(sorted(kept, key=_order)))
 
 
-def _skipped(loaded: Iterable[Loaded]) -> Iterator[Skipped]:
+def _skipped(loaded: Iterable[Loaded]) -> Iterator[SkippedDocuments]:
     """Yield what was not checked: first the number of objects that are not APF objects, by kind, then the templates."""
     for part in loaded:
         for reason, count in part.skipped.items():
-            yield Skipped(part.source.name, reason, count)
+            yield SkippedDocuments(part.source.name, reason, count)
     for part in loaded:
         if count := sum(problem.kind == "template" for problem in part.problems):
-            yield Skipped(part.source.name, "template or patch, not a manifest yet", count)
+            yield SkippedDocuments(part.source.name, "template or patch, not a manifest yet", count)
 
 
 def make_finding(rule_id: str, problem: Problem) -> Finding:

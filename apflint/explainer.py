@@ -16,8 +16,8 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from apflint.effective import Effective
     from apflint.evaluate.classify import Resolution
-    from apflint.evaluate.explanation import Skipped, Verdict
-    from apflint.evaluate.flows import Flow
+    from apflint.evaluate.explanation import SkippedFlowSchema, Verdict
+    from apflint.evaluate.flows import RequestFlow
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.outcomes import Unclassified
     from apflint.evaluate.requestinfo import RequestInfo
@@ -43,12 +43,12 @@ class Explanation(NamedTuple):
 
     request: Request
     resolution: Resolution
-    flow: Flow
+    flow: RequestFlow
     level: LevelLimits
     limits: Limits
     considered: tuple[Verdict, ...]
     """The FlowSchemas that the server tries, in matching order. Empty if `Explainer.explain` is called with `reasons=False`."""
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedFlowSchema, ...]
     """FlowSchemas that the server skips because their priority level does not exist or is unusable, in matching order."""
     unclassified: Unclassified | None
     """Why API Priority and Fairness does not classify the request, or None if it classifies the request."""
@@ -68,7 +68,7 @@ class Explainer:
         self._skipped = tuple(explain_skipped(known.configuration))
         self._levels = {level.name: level for level in known.limits.levels}
         self._classify = Classifier(known.configuration)
-        self._flows: dict[tuple[int, str], Flow] = {}
+        self._flows: dict[tuple[int, str], RequestFlow] = {}
 
     def explain(self, request: Request, *, reasons: bool = True) -> Explanation:
         """Return the explanation of a request. If `reasons` is true, it covers every FlowSchema that the server tries."""
@@ -88,7 +88,7 @@ class Explainer:
             self._basis,
         )
 
-    def _find_flow(self, resolution: Resolution, user: str, info: RequestInfo) -> Flow:
+    def _find_flow(self, resolution: Resolution, user: str, info: RequestInfo) -> RequestFlow:
         schema = resolution.flow_schema
         key = (resolution.position, find_distinguisher(schema, user, info.namespace))
         flow = self._flows.get(key)

@@ -156,7 +156,7 @@ class Finding(NamedTuple):
         return self.apiserver is not None and not self.is_template
 
 
-class Skipped(NamedTuple):
+class SkippedDocuments(NamedTuple):
     """Documents of a file that were not checked, and the reason."""
 
     file: str
@@ -174,7 +174,7 @@ class Report(NamedTuple):
     """Number of files that were read."""
     objects: int
     """Number of FlowSchemas and PriorityLevelConfigurations."""
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedDocuments, ...]
     suppressed: int
     """Number of findings that comments and annotations suppress."""
     sources: Mapping[str, Source]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apflint.sources.configuration import EffectiveConfiguration
-    from apflint.sources.request import Inputs, Request
+    from apflint.sources.request import InputRequest, Inputs
 
 
 class Answer(NamedTuple):
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
     status: int = ExitCode.OK
 
 
-def run(request: Request, find_answer: Callable[[Inputs], Answer]) -> int:
+def run(request: InputRequest, find_answer: Callable[[Inputs], Answer]) -> int:
     """Run a command, and return its exit status."""
     # 1. Sources. The words of the request name files, directories, git revisions, kustomizations, clusters of the settings, or
     #    a running cluster. Each is a source of named bytes. What cannot be read becomes an error in the result.
@@ -71,7 +71,7 @@ def show(answer: Answer) -> int:
     return ExitCode.ERROR if answer.errors else answer.status
 
 
-def analyze(request: Request, find_answer: Callable[[EffectiveConfiguration], Answer]) -> int:
+def analyze(request: InputRequest, find_answer: Callable[[EffectiveConfiguration], Answer]) -> int:
     """Run a command that answers about one configuration, and return its exit status."""
     from apflint.sources.configuration import build_configuration
 
@@ -84,7 +84,7 @@ def analyze(request: Request, find_answer: Callable[[EffectiveConfiguration], An
     return run(request, answer)
 
 
-def read(request: Request) -> EffectiveConfiguration:
+def read(request: InputRequest) -> EffectiveConfiguration:
     """Return the configuration that a request names, and print its notes, for a command that reads more than that.
 
     Raises UserError as `read_configuration` does.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from apflint.sources.discovery import FoundFile
-    from apflint.sources.reading import Unreadable
+    from apflint.sources.reading import UnreadableInput
 
 SETTINGS = """
 [[cluster]]
@@ -216,7 +216,7 @@ def test_path_restricts_what_is_reported(project: Path, capsys: pytest.CaptureFi
 def test_each_file_is_read_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def count(file: FoundFile) -> bytes | Unreadable:
+    def count(file: FoundFile) -> bytes | UnreadableInput:
         read.append(file.name)
         return reading.read_file(file)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apflint.cluster_layout import (
     KustomizedDirectory,
-    Layout,
+    RepositoryLayout,
     Suggestion,
     find_sibling_directories,
     name_directory,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def suggest(files: Mapping[str, str], kustomizations: Mapping[str, KustomizedDirectory] | None = None) -> Suggestion:
     """Return the suggestion for files with FlowSchemas, whose names are separated by spaces."""
     objects = {file: frozenset(("FlowSchema", name) for name in names.split()) for file, names in files.items()}
-    return suggest_clusters(Layout(objects, kustomizations or {}))
+    return suggest_clusters(RepositoryLayout(objects, kustomizations or {}))
 
 
 def paths(suggestion: Suggestion) -> dict[str, list[str]]:

@@ -116,7 +116,7 @@ def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
     return found
 
 
-class _Search(NamedTuple):
+class _OutsiderSearch(NamedTuple):
     """A claim about some subjects of a rule."""
 
     claim: Claim
@@ -143,7 +143,7 @@ def _find_candidates(effective: Effective) -> Iterator[FlowSchema]:
             yield schema
 
 
-def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_Search]:
+def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSearch]:
     """Yield a search for each broad subject, and one for the other subjects of each rule."""
     from apflint.proofs.one_configuration import Claim
 
@@ -164,7 +164,7 @@ def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_Search]:
             if requests.subjects and not _has_only_exceptions(requests, exceptions):
                 typical = _typical_requests(requests, unmentioned)
                 claim = Claim(schema, requests, exceptions, among, typical)
-                yield _Search(claim, place, subjects, subjects is not named)
+                yield _OutsiderSearch(claim, place, subjects, subjects is not named)
 
 
 def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requesters, ...]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema
-    from apflint.proofs.one_configuration import Part
+    from apflint.proofs.one_configuration import FlowSchemaPart
 
 _FORMULA_WORK = 50
 """Cost of a FlowSchema in a new solver formula, in units of `Analysis.estimate_work`."""
@@ -61,7 +61,7 @@ def shadowed_rule(effective: Effective) -> Iterator[Problem]:
     yield from _problems(effective, [part for part in effective.dead_parts.parts if part.rule is not None])
 
 
-def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
+def _problems(effective: Effective, parts: Sequence[FlowSchemaPart]) -> Iterator[Problem]:
     """Yield a problem for each unreachable part that APF504 and APF506 do not explain."""
     explainable = _count_explainable(effective, parts)
     for number, part in enumerate(parts):
@@ -88,7 +88,7 @@ def _problems(effective: Effective, parts: Sequence[Part]) -> Iterator[Problem]:
             )
 
 
-def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
+def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) -> int:
     """Return the number of unreachable parts for which the budget allows to find the FlowSchemas that capture their requests."""
     if not parts:
         return 0
@@ -97,7 +97,7 @@ def _count_explainable(effective: Effective, parts: Sequence[Part]) -> int:
     return max(0, sum(spent <= MAX_EXPLAINING_WORK for spent in work) - 1)
 
 
-def _shadowed_by_unknown(effective: Effective, part: Part) -> Problem:
+def _shadowed_by_unknown(effective: Effective, part: FlowSchemaPart) -> Problem:
     """Return a problem without the FlowSchemas that capture the requests of the part, because finding them exceeds the budget."""
     captors, advice = "FlowSchemas or rules", f"remove the unreachable {_kind(part)}"
     if part.rule is None:
@@ -112,7 +112,7 @@ def _shadowed_by_unknown(effective: Effective, part: Part) -> Problem:
     return _problem(effective, part, reason, captors=None, assumed=dangling_before, help=advice)
 
 
-def _shadowed_schema(effective: Effective, part: Part, blockers: Sequence[FlowSchema]) -> Problem:
+def _shadowed_schema(effective: Effective, part: FlowSchemaPart, blockers: Sequence[FlowSchema]) -> Problem:
     names = [describe_flow_schema(effective, blocker) for blocker in blockers]
     lowest = min(blocker.spec.matching_precedence for blocker in blockers)
     advice, notes = "remove the FlowSchema", _note_names("FlowSchemas", names)
@@ -127,7 +127,7 @@ def _shadowed_schema(effective: Effective, part: Part, blockers: Sequence[FlowSc
     return _problem(effective, part, reason, captors=blockers, assumed=blockers, notes=notes, help=advice)
 
 
-def _shadowed_part(effective: Effective, part: Part, shadows: Sequence[Part]) -> Problem:
+def _shadowed_part(effective: Effective, part: FlowSchemaPart, shadows: Sequence[FlowSchemaPart]) -> Problem:
     captors, own_name = [shadow.schema for shadow in shadows], part.schema.name
     names = [
         *dict.fromkeys(
@@ -147,7 +147,7 @@ def _shadowed_part(effective: Effective, part: Part, shadows: Sequence[Part]) ->
     return _problem(effective, part, reason, captors=others, assumed=captors, notes=notes, help=advice)
 
 
-def _kind(part: Part) -> str:
+def _kind(part: FlowSchemaPart) -> str:
     return _KINDS[part.member] if part.rule is not None else "FlowSchema"
 
 
@@ -158,7 +158,7 @@ def _note_names(noun: str, names: Sequence[str]) -> tuple[str, ...]:
 
 def _problem(
     effective: Effective,
-    part: Part,
+    part: FlowSchemaPart,
     reason: str,
     *,
     captors: Sequence[FlowSchema] | None = (),
@@ -195,7 +195,7 @@ def is_treated_alike(schema: FlowSchema, other: FlowSchema) -> bool:
     )
 
 
-def _is_reported_elsewhere(effective: Effective, part: Part) -> bool:
+def _is_reported_elsewhere(effective: Effective, part: FlowSchemaPart) -> bool:
     """Return whether APF504 or APF506 has a finding inside the part."""
     path = () if part.rule is None else part.path
     return path in _paths_reported_elsewhere(effective).get(part.schema.document, ())

@@ -286,11 +286,11 @@ def _find_successors(
 ) -> tuple[FlowSchema, ...]:
     """Return the FlowSchemas that capture the requests if `schema` is removed, or () if `schema` cannot be removed."""
     from apflint.proofs.one_configuration import Analysis
-    from apflint.proofs.two_configurations import Comparison
+    from apflint.proofs.two_configurations import ConfigurationComparison
 
     treatment = _treatment(effective, schema)
     successors: list[FlowSchema] = []
-    for move in Comparison(before, after).find_moves(leaving=[schema]):
+    for move in ConfigurationComparison(before, after).find_moves(leaving=[schema]):
         if _treatment(effective, move.to_schema) != treatment:
             return ()
         successors.append(move.to_schema)
@@ -305,6 +305,6 @@ def _find_successors(
         (successor,), wide = successors, _widen(schema)
         order = [each for other in before.order for each in ((wide, other) if other is successor else (other,))]
         extended = before._replace(order=tuple(order))
-        if Comparison(extended, before).find_passage([wide], [successor]) is not None:
+        if ConfigurationComparison(extended, before).find_passage([wide], [successor]) is not None:
             return ()
     return tuple(successors)

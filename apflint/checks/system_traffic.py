@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.model import FlowSchema, Subject
     from apflint.proofs.request_space import Point
-    from apflint.proofs.two_configurations import Comparison, Pair
+    from apflint.proofs.two_configurations import ConfigurationComparison, Pair
     from apflint.proofs.witness import Witness
 
 _NAME = ("metadata", "name")
@@ -224,7 +224,7 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 
 
 def _prove(
-    passages: Comparison, users_of: dict[Pair, tuple[str, ...]], users: _SystemUsers
+    passages: ConfigurationComparison, users_of: dict[Pair, tuple[str, ...]], users: _SystemUsers
 ) -> Iterator[tuple[Pair, Point]]:
     """Yield each proven pair and a request that proves the pair. Users of every cluster and typical requests are preferred."""
     unproven = dict(users_of)
@@ -283,7 +283,7 @@ def _capture_problem(effective: Effective, level: _Level, captures: list[_Captur
     )
 
 
-def _choose_witness(passages: Comparison, capture: _Capture) -> Witness:
+def _choose_witness(passages: ConfigurationComparison, capture: _Capture) -> Witness:
     from apflint.proofs.request_space import Requesters
     from apflint.proofs.witness import make_witness
 
@@ -372,7 +372,7 @@ def built_in_flow_schema_narrowed(effective: Effective) -> tuple[Problem, ...]:
     return tuple(filter(None, problems))
 
 
-def _restore(effective: Effective, schema: FlowSchema) -> Comparison:
+def _restore(effective: Effective, schema: FlowSchema) -> ConfigurationComparison:
     """Return the comparison of the configuration without the redefined FlowSchema, which has the original, with `assumed`.
 
     All other FlowSchemas of the manifests are in both, so that only the redefinition is the cause of a change.
@@ -431,7 +431,7 @@ def _find_targets(effective: Effective, schema: FlowSchema, original: FlowSchema
 
 
 def _find_typical_request(
-    effective: Effective, passages: Comparison, original: FlowSchema, targets: list[FlowSchema]
+    effective: Effective, passages: ConfigurationComparison, original: FlowSchema, targets: list[FlowSchema]
 ) -> Point | None:
     """Return a typical request of the system that goes to one of the targets, or None if no typical request does."""
     source, positions = passages.old.position(original), frozenset(map(passages.new.position, targets))

@@ -43,7 +43,7 @@ class Definition(NamedTuple):
     """Panel of an option in `--help`, or None for the first panel."""
 
 
-class Command(NamedTuple):
+class CommandDefinition(NamedTuple):
     """Definition of a command: its function, and its place and examples in `--help`."""
 
     function: Callable[..., int | None]
@@ -54,7 +54,7 @@ class Command(NamedTuple):
 COMPLETION_VARIABLE = "_APFLINT_COMPLETE"
 """Environment variable that a shell sets to request completions. typer defines the name."""
 
-_COMMANDS: dict[str, Command] = {}
+_COMMANDS: dict[str, CommandDefinition] = {}
 """The commands whose modules have been imported, by name."""
 
 
@@ -67,13 +67,13 @@ def command(*, panel: str, epilog: str) -> Callable[[F], F]:
     """Return a decorator for the function of a command. The module of the function has the name of the command."""
 
     def register(function: F) -> F:
-        _COMMANDS[function.__module__.rpartition(".")[2]] = Command(function, panel, epilog)
+        _COMMANDS[function.__module__.rpartition(".")[2]] = CommandDefinition(function, panel, epilog)
         return function
 
     return register
 
 
-def load_command(name: str) -> Command | None:
+def load_command(name: str) -> CommandDefinition | None:
     """Import the module of a command, and return the command. Return None if there is no command of this name."""
     if name not in _COMMANDS:
         if not name.isidentifier() or not os.path.exists(os.path.join(*commands.__path__, f"{name}.py")):

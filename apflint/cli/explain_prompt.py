@@ -61,7 +61,7 @@ WELCOME = "Which request? Tab completes, the arrow keys edit and recall, Ctrl-D 
 NEXT_REQUEST = f"Another request? Enter keeps the value in brackets, {CLEAR} empties it, Ctrl-D leaves."
 
 
-class Vocabulary(NamedTuple):
+class PromptSuggestions(NamedTuple):
     """Values that the prompts suggest, sorted. Values with wildcards or unprintable characters are omitted."""
 
     users: tuple[str, ...]
@@ -151,7 +151,9 @@ def answer_requests(
         show(NEXT_REQUEST)
 
 
-def ask_for_request(ask: Ask, draft: Draft, vocabulary: Vocabulary, show: Callable[[str], object] = str) -> Draft:
+def ask_for_request(
+    ask: Ask, draft: Draft, vocabulary: PromptSuggestions, show: Callable[[str], object] = str
+) -> Draft:
     """Ask for the values of a request. A value of `draft` is the default if it fits the previous answers.
 
     If a value is invalid, pass the error message to `show` and repeat the prompt.
@@ -230,7 +232,7 @@ def _may_be_namespaced(target: str) -> bool:
     return known is None or known.namespaced
 
 
-def collect_vocabulary(configuration: Configuration) -> Vocabulary:
+def collect_vocabulary(configuration: Configuration) -> PromptSuggestions:
     """Collect the values to suggest: names in the FlowSchemas of a configuration, and names in every cluster."""
     users, groups, namespaces = {*COMMON_USERS}, {*COMMON_GROUPS}, {*COMMON_NAMESPACES}
     targets = {*COMMON_PATHS, *(resource.qualified_name for resource in RESOURCES)}
@@ -250,7 +252,7 @@ def collect_vocabulary(configuration: Configuration) -> Vocabulary:
                 targets.update(_qualify(name, group) for name in resource_rule.resources)
         for non_resource_rule in rule.non_resource_rules:
             targets.update(url for url in non_resource_rule.non_resource_urls if url.startswith("/"))
-    return Vocabulary(
+    return PromptSuggestions(
         *(
             tuple(sorted(name for name in names if name and ALL not in name and name.isprintable()))
             for names in (users, groups, namespaces, targets)

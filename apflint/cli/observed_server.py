@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
     from apflint.explainer import Explanation
     from apflint.sources.kubectl import KubectlOptions
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 
 class ObservedServers(NamedTuple):
@@ -59,7 +59,7 @@ def read_observed_servers(files: tuple[str, ...], kubectl: KubectlOptions | None
     return ObservedServers(tuple(compute_state(server) for server in group_servers(parts)))
 
 
-def use_seats_of_server(request: Request, observed: ObservedServers | None) -> Request:
+def use_seats_of_server(request: InputRequest, observed: ObservedServers | None) -> InputRequest:
     """Return the request with the seats that the servers have, unless --server-concurrency is given."""
     if observed is None or request.server_concurrency is not None:
         return request

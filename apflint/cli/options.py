@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apflint.rule_selection import RuleSelector
     from apflint.settings.model import Settings
     from apflint.sources.kubectl import KubectlOptions
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 CLUSTER = "Cluster"
 FIXES = "Fixes"
@@ -271,7 +271,7 @@ class SourceOptions(NamedTuple):
     config: Config = None
     isolated: Isolated = False
 
-    def select(self, paths: list[str] | None = None, compared: str | None = None) -> Request:
+    def select(self, paths: list[str] | None = None, compared: str | None = None) -> InputRequest:
         """Return a request for what the options and `paths` name. Raises UserError for options that contradict each other.
 
         `compared` is the other side of a comparison. --kubeconfig and --kube-context also describe its running cluster.

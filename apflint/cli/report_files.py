@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import Report
     from apflint.output.console import Style
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 JOB_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 MAX_JOB_SUMMARY_BYTES = 1 << 20
@@ -52,7 +52,7 @@ def parse_report_file(text: str) -> ReportFile:
     return ReportFile(name, file)
 
 
-def check_report_files(report_files: Sequence[ReportFile], request: Request) -> None:
+def check_report_files(report_files: Sequence[ReportFile], request: InputRequest) -> None:
     """Raise UserError if two reports have the same file, or if a report would replace an input of this run.
 
     A report may replace a file in an input directory if that file is an earlier report in JSON.

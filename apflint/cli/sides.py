@@ -12,7 +12,7 @@ from apflint.sources.words import BUILT_IN_PREFIX, CLUSTER_PREFIX, LIVE, parse_w
 
 if TYPE_CHECKING:
     from apflint.sources.configuration import EffectiveConfiguration
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 
 def has_own_objects(word: str) -> bool:
@@ -25,7 +25,7 @@ def is_project(word: str) -> bool:
     return parse_words((word,)).is_project
 
 
-def read_live(request: Request) -> Request:
+def read_live(request: InputRequest) -> InputRequest:
     """Return the request with the objects of the running cluster, which both sides share."""
     if not request.defaults:
         raise UserError("live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
@@ -36,7 +36,7 @@ def read_live(request: Request) -> Request:
     return request._replace(recorded=recorded)
 
 
-def read_side(word: str, request: Request, cluster: str | None = None) -> EffectiveConfiguration:
+def read_side(word: str, request: InputRequest, cluster: str | None = None) -> EffectiveConfiguration:
     """Read one side of a comparison: `word`, with the files that the request names, and print its notes.
 
     If the project defines clusters, the current directory is `cluster`, or the only one. If the request has a running
@@ -60,7 +60,7 @@ def read_side(word: str, request: Request, cluster: str | None = None) -> Effect
     return configuration._replace(name=" + ".join((name, *request.words)))
 
 
-def read_other_side(word: str, request: Request) -> EffectiveConfiguration:
+def read_other_side(word: str, request: InputRequest) -> EffectiveConfiguration:
     """Read the configuration of --compare. If it is the project, its cluster is the one that the words of `request` name."""
     clusters = parse_words(request.words).clusters
     return read_side(word, request._replace(words=()), next(iter(clusters), None))

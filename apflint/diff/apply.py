@@ -80,7 +80,7 @@ class KeptField(NamedTuple):
     managers: tuple[str, ...]
 
 
-class Rejection(NamedTuple):
+class RejectedManifest(NamedTuple):
     """A manifest that the API server rejects, so that applying it changes nothing."""
 
     place: Place
@@ -103,7 +103,7 @@ class Applied(NamedTuple):
     """The same, and the manifests that the API server rejects."""
     kept: tuple[KeptField, ...]
     """Fields that stay, although they differ from the manifests."""
-    rejected: tuple[Rejection, ...]
+    rejected: tuple[RejectedManifest, ...]
 
     @property
     def loaded(self) -> list[Loaded]:
@@ -130,7 +130,7 @@ def apply_manifests(
     loaded: list[Loaded] = []
     checked: list[Loaded] = []
     kept: list[KeptField] = []
-    rejected: list[Rejection] = []
+    rejected: list[RejectedManifest] = []
     for part in manifests:
         merged = {
             _merge(document, existing.get((document.kind, document.name)), managers): document
@@ -148,7 +148,7 @@ def apply_manifests(
             is_kept_invalid = bool(fields) and not _find_reasons(part._replace(documents=(document,)), release, served)
             causes = [field.field for field in fields] if is_kept_invalid else []
             causes = [field for field in causes if field.startswith(place.field)] or causes
-            rejected.append(Rejection(place, key, reason, tuple(causes), old is not None))
+            rejected.append(RejectedManifest(place, key, reason, tuple(causes), old is not None))
         loaded.append(part._replace(documents=tuple(document for document in merged if document not in reasons)))
         results = (document if result in reasons else result for result, document in merged.items())
         checked.append(part._replace(documents=tuple(results)))

@@ -16,7 +16,7 @@ from apflint.evaluate.classify import Classifier
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.model import PolicyRulesWithSubjects
 from apflint.proofs.one_configuration import Analysis
-from apflint.proofs.two_configurations import Comparison
+from apflint.proofs.two_configurations import ConfigurationComparison
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Side(NamedTuple):
     limits: Limits
 
 
-class Example(NamedTuple):
+class ChangedRequest(NamedTuple):
     """A request and its classification in both configurations."""
 
     old: Resolution
@@ -59,7 +59,7 @@ class Example(NamedTuple):
 class RequestChange(NamedTuple):
     """A change for the requests with the same old FlowSchema and the same new FlowSchema."""
 
-    examples: tuple[Example, ...]
+    examples: tuple[ChangedRequest, ...]
     """Never empty. Requests that move have an example for each entry of a changed FlowSchema (`_split_flow_schemas`)."""
 
     @property
@@ -91,7 +91,7 @@ class ChangeGroup(NamedTuple):
     """Sorted by the matching order of the old FlowSchemas, then of the new FlowSchemas. Never empty."""
 
 
-class Difference(NamedTuple):
+class ConfigurationDifference(NamedTuple):
     """Everything that changes from one configuration to another."""
 
     old: Side
@@ -121,16 +121,16 @@ class Difference(NamedTuple):
         return next((change for change in self.objects if (change.kind, change.name) == ("FlowSchema", name)), None)
 
 
-def compare_configurations(old: Side, new: Side, world: World = "authenticated") -> Difference:
+def compare_configurations(old: Side, new: Side, world: World = "authenticated") -> ConfigurationDifference:
     """Find everything that changes from `old` to `new`. `world` selects the requests (see `apflint.proofs`)."""
     before, after = Classifier(old.configuration), Classifier(new.configuration)
 
-    def make_example(witness: Witness) -> Example:
-        return Example(before(witness.digest), after(witness.digest), witness)
+    def make_example(witness: Witness) -> ChangedRequest:
+        return ChangedRequest(before(witness.digest), after(witness.digest), witness)
 
-    search = Comparison(*_split_flow_schemas(old.configuration, new.configuration), world)
+    search = ConfigurationComparison(*_split_flow_schemas(old.configuration, new.configuration), world)
 
-    def find_examples() -> Iterator[Example]:
+    def find_examples() -> Iterator[ChangedRequest]:
         max_proofs = MAX_MOVE_PROOFS // (len(old.configuration.order) + len(new.configuration.order))
         for move in search.find_moves(max_proofs=max_proofs):
             example = make_example(move.witness)
@@ -139,7 +139,7 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
                 yield example
 
     moves = list(islice(find_examples(), MAX_MOVES + 1))
-    pairs: dict[tuple[int, int], list[Example]] = {}
+    pairs: dict[tuple[int, int], list[ChangedRequest]] = {}
     levels = {change.name: change for change in compare_levels(old.limits, new.limits)}
     kept = _find_kept_requests(old.configuration, new.configuration, levels, world)
     for example in (*moves[:MAX_MOVES], *(make_example(witness) for witness in kept)):
@@ -155,7 +155,7 @@ def compare_configurations(old: Side, new: Side, world: World = "authenticated")
         ChangeGroup(change_type, old_levels[old_name], new_levels[new_name], tuple(members))
         for (change_type, old_name, new_name), members in changes.items()
     ]
-    return Difference(
+    return ConfigurationDifference(
         old,
         new,
         tuple(sorted(groups, key=_group_order)),
@@ -216,7 +216,7 @@ def _find_kept_requests(
 ) -> Iterator[Witness]:
     """Yield a request that stays in its FlowSchema, for each FlowSchema whose flows or whose level's limits change."""
     new_schemas = {_identity(schema): schema for schema in new.order}
-    analysis, comparison = Analysis(old, world), Comparison(new, old, world)
+    analysis, comparison = Analysis(old, world), ConfigurationComparison(new, old, world)
     for schema in old.order:
         same = new_schemas.get(_identity(schema))
         level = levels[schema.spec.priority_level_configuration]
@@ -256,7 +256,7 @@ def _find_change_type(change: RequestChange, levels: Mapping[str, LevelChange]) 
     return "flow" if _has_other_flows(old, new, levels[change.old.priority_level.name]) else "limits"
 
 
-def _part_order(example: Example) -> tuple[tuple[int, ...], ...]:
+def _part_order(example: ChangedRequest) -> tuple[tuple[int, ...], ...]:
     sides = (example.old.matched_by, example.new.matched_by)
     return tuple(tuple(-1 if number is None else number for number in part) if part else () for part in sides)
 

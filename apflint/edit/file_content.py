@@ -9,7 +9,7 @@ from typing import NamedTuple
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
-class Encoding(NamedTuple):
+class FileEncoding(NamedTuple):
     """The encoding of a file: the byte order mark, which may be empty, and the Python codec for the text after the mark."""
 
     mark: bytes
@@ -20,17 +20,17 @@ class Encoding(NamedTuple):
         return self.mark + text.encode(self.codec)
 
 
-UTF_8_WITH_MARK = Encoding(*_BYTE_ORDER_MARKS[0])
+UTF_8_WITH_MARK = FileEncoding(*_BYTE_ORDER_MARKS[0])
 
 
 class NotReplacedError(Exception):
     """Raised if a file is not replaced. The message is a clause that states the reason."""
 
 
-def decode(data: bytes) -> tuple[str, Encoding]:
+def decode(data: bytes) -> tuple[str, FileEncoding]:
     """Return text (without byte order mark) and encoding of a file. Raises UnicodeDecodeError if the bytes are invalid."""
-    encodings = (Encoding(mark, codec) for mark, codec in _BYTE_ORDER_MARKS if data.startswith(mark))
-    encoding = next(encodings, Encoding(b"", "utf-8"))
+    encodings = (FileEncoding(mark, codec) for mark, codec in _BYTE_ORDER_MARKS if data.startswith(mark))
+    encoding = next(encodings, FileEncoding(b"", "utf-8"))
     return data[len(encoding.mark) :].decode(encoding.codec), encoding
 
 

@@ -78,7 +78,7 @@ def apply_fixes(
 
     `first` is the report of `check` on the inputs, if the caller already has this report.
     """
-    run = _Run(_State(inputs, first or check(inputs), {}), check, unsafe=unsafe)
+    run = _FixRun(_State(inputs, first or check(inputs), {}), check, unsafe=unsafe)
     size = max(sum(map(len, inputs.values())), 1)
     limit = max(MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS, min(MAX_FIX_ATTEMPTS, _LARGE_INPUT_BYTES // size))
     for _ in range(limit):
@@ -90,7 +90,7 @@ def apply_fixes(
     return run.result()
 
 
-class _Run:
+class _FixRun:
     """The state of a run of `apply_fixes`."""
 
     def __init__(self, state: _State, check: Check, *, unsafe: bool) -> None:

@@ -33,7 +33,7 @@ _FIELD_ORDER = (
 _COMMENT_AFTER_LAST = re.compile(r"[ \t]*(,?)[ \t]*(?<=[ \t,])#[^\r\n]*")
 
 
-class _Entry(NamedTuple):
+class _NewEntry(NamedTuple):
     """A new entry. `names` are the keys of its missing parent mappings, outermost first, and the key of the entry itself."""
 
     names: tuple[str, ...]
@@ -65,7 +65,7 @@ def insert_entry(text: str, root: Node, path: Path, value: object) -> list[Edit]
     """
     depth, key, node = walk(root, path[:-1])
     owner = resolve_alias(node)
-    entry = _Entry(tuple(map(str, path[depth:])), value, "")
+    entry = _NewEntry(tuple(map(str, path[depth:])), value, "")
     if isinstance(owner, Scalar) and owner.value is None and owner is node and key is not None:
         return [_replace_null(text, key, owner, entry)]
     if not isinstance(owner, Mapping):
@@ -87,7 +87,7 @@ def _find_index(name: str, pairs: list[tuple[Scalar, Node]]) -> int:
     return max((number for number, (key, _) in enumerate(pairs, 1) if key.value in earlier), default=0)
 
 
-def _replace_null(text: str, key: Scalar, null: Scalar, entry: _Entry) -> Edit:
+def _replace_null(text: str, key: Scalar, null: Scalar, entry: _NewEntry) -> Edit:
     start = value_start(text, null)
     if start < null.end:
         return Edit(start, null.end, f"{{{entry._replace(quote=key_quote(text, key)).write_flow()}}}")
@@ -95,7 +95,7 @@ def _replace_null(text: str, key: Scalar, null: Scalar, entry: _Entry) -> Edit:
     return _insert_line(text, next_line_start(text, key.start, entry_end(text, key, null)), entry, column)
 
 
-def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _Entry) -> Edit:
+def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _NewEntry) -> Edit:
     """Return the edit that inserts an entry at an index of `pairs` in block style."""
     key, value = pairs[max(index - 1, 0)]
     prefix = line_prefix(text, key)
@@ -109,14 +109,14 @@ def _insert_lines(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry
     return Edit(key.start, key.start, f"{entry.write_lines(column, end)}{end}{' ' * column}")
 
 
-def _insert_line(text: str, at: int, entry: _Entry, column: int) -> Edit:
+def _insert_line(text: str, at: int, entry: _NewEntry, column: int) -> Edit:
     """Return the edit that inserts an entry in block style. `at` is the start of a line, or the end of the last line."""
     end = line_end(text)
     lines = " " * column + entry.write_lines(column, end)
     return Edit(at, at, f"{lines}{end}" if line_start(text, at) == at else f"{end}{lines}")
 
 
-def _insert_in_flow(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _Entry) -> list[Edit]:
+def _insert_in_flow(text: str, pairs: list[tuple[Scalar, Node]], index: int, entry: _NewEntry) -> list[Edit]:
     """Return the edits that insert an entry in flow style, before the entry at `index` or after the last entry."""
     key, value = pairs[min(index, len(pairs) - 1)]
     line, new, end = line_start(text, key.start), entry.write_flow(), line_end(text)

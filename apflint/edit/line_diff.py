@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _CONTEXT_LINES = 3
 
 
-class Change(NamedTuple):
+class LineChange(NamedTuple):
     """A change of the lines `old[start:end]` to the lines `new[new_start:new_end]`."""
 
     start: int
@@ -24,14 +24,14 @@ class Change(NamedTuple):
     new_end: int
 
 
-def find_changes(old: list[str], new: list[str]) -> Iterator[Change]:
+def find_changes(old: list[str], new: list[str]) -> Iterator[LineChange]:
     """Yield the changes that turn `old` into `new`, in order. Smaller changes may be possible."""
     bounds, new_bounds = _find_bounds(old), _find_bounds(new)
     if len(bounds) != len(new_bounds):
         bounds, new_bounds = [0, len(old)], [0, len(new)]
     for (start, end), (new_start, new_end) in zip(pairwise(bounds), pairwise(new_bounds), strict=True):
         for i, j, k, m in _compare(old[start:end], new[new_start:new_end]):
-            yield Change(start + i, start + j, new_start + k, new_start + m)
+            yield LineChange(start + i, start + j, new_start + k, new_start + m)
 
 
 def write_unified_diff(old: list[str], new: list[str], old_name: str, new_name: str) -> Iterator[str]:
@@ -61,9 +61,9 @@ def _compare(old: list[str], new: list[str]) -> Iterator[tuple[int, int, int, in
             yield change[0], change[1], change[2], change[3]
 
 
-def _group(changes: Iterable[Change]) -> Iterator[list[Change]]:
+def _group(changes: Iterable[LineChange]) -> Iterator[list[LineChange]]:
     """Yield groups of changes that are close enough to each other for one hunk. Adjacent changes become one change."""
-    group: list[Change] = []
+    group: list[LineChange] = []
     for change in changes:
         if group and group[-1].end == change.start and group[-1].new_end == change.new_start:
             group[-1] = group[-1]._replace(end=change.end, new_end=change.new_end)
@@ -76,7 +76,7 @@ def _group(changes: Iterable[Change]) -> Iterator[list[Change]]:
         yield group
 
 
-def _write_hunk(group: list[Change], old: list[str], new: list[str]) -> Iterator[str]:
+def _write_hunk(group: list[LineChange], old: list[str], new: list[str]) -> Iterator[str]:
     first, last = group[0], group[-1]
     before = min(_CONTEXT_LINES, first.start)
     after = min(_CONTEXT_LINES, len(old) - last.end)

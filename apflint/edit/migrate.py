@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from apflint.edit.entries import find_alias
-from apflint.edit.migration_target import Target, serves
+from apflint.edit.migration_target import MigrationTarget, serves
 from apflint.edit.object_edits import locate, prove, text_edits
 from apflint.edit.replacement import replace_part
 from apflint.edit.text_edits import CannotEditError, apply_edits
@@ -47,7 +47,7 @@ class Migration(NamedTuple):
         return any(remark.kind == "refused" for remark in self.remarks)
 
 
-def migrate(source: Source, target: Target, *, accept_changes: bool = False) -> Migration:
+def migrate(source: Source, target: MigrationTarget, *, accept_changes: bool = False) -> Migration:
     """Move every object of a text to `target.version`. An object whose meaning would change is refused unless `accept_changes`.
 
     Never raises an error. The result contains a remark for everything that cannot be migrated.
@@ -109,7 +109,7 @@ def _remark(
     return Remark(kind, line, f'{document.kind} "{document.name}"', message)
 
 
-def _find_obstacle(document: Document, target: Target) -> Remark | None:
+def _find_obstacle(document: Document, target: MigrationTarget) -> Remark | None:
     """Return a remark that explains why an object is not migrated, or None if the object can be migrated."""
     version = document.version
     if api_version(version) is None:
@@ -123,7 +123,7 @@ def _find_obstacle(document: Document, target: Target) -> Remark | None:
     return _remark("refused", document, message)
 
 
-def _find_versions(document: Document, target: Target) -> dict[Path, str]:
+def _find_versions(document: Document, target: MigrationTarget) -> dict[Path, str]:
     """Return the apiVersions to replace for an object, by path from the root of the YAML document.
 
     The apiVersion of a list is included, because items without an apiVersion inherit the apiVersion of the list.

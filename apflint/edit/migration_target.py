@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-class Target(NamedTuple):
+class MigrationTarget(NamedTuple):
     """The API version to migrate to, and the Kubernetes releases to support. All of these releases serve the version."""
 
     version: str
     releases: tuple[Release, ...]
 
 
-def choose_target(version: str | None = None, releases: Sequence[Release] = ()) -> Target:
+def choose_target(version: str | None = None, releases: Sequence[Release] = ()) -> MigrationTarget:
     """Return the migration target for a version, for releases, or for both.
 
     Without `version`, choose the newest version that all `releases` serve. Without `releases`, choose the newest release
@@ -42,7 +42,7 @@ def choose_target(version: str | None = None, releases: Sequence[Release] = ()) 
     if missing is not None:
         served = ", ".join(missing.served or missing.on_request)
         raise UserError(f"Kubernetes {missing.name} does not serve {version}. It serves {served}.")
-    return Target(version, tuple(releases))
+    return MigrationTarget(version, tuple(releases))
 
 
 def parse_release_range(text: str) -> tuple[Release, ...]:
@@ -67,10 +67,10 @@ def describe_releases(releases: Sequence[Release]) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def _split(releases: Sequence[Release]) -> Iterator[Target]:
+def _split(releases: Sequence[Release]) -> Iterator[MigrationTarget]:
     """Yield as few targets as possible for all releases. Each target covers consecutive items of `releases`."""
     while releases:
         served = {life.name: (*takewhile(partial(serves, version=life.name), releases),) for life in API_VERSIONS}
         version = max(served, key=lambda name: len(served[name]))
-        yield Target(version, served[version])
+        yield MigrationTarget(version, served[version])
         releases = releases[len(served[version]) :]

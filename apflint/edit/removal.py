@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DASH = re.compile(r"[ ]*-[ ]+\Z")
 
 
-class _Part(NamedTuple):
+class _MappingOrListPart(NamedTuple):
     """An entry of a mapping (two nodes: key and value) or an item of a list (one node)."""
 
     start: int
@@ -42,7 +42,10 @@ def remove_entries(text: str, root: Node, paths: Iterable[Path]) -> list[Edit]:
     for path, steps in removed.items():
         owner = resolve_alias(walk(root, path)[2])
         if isinstance(owner, Sequence):
-            parts = [_Part(item.start, item.end, (item,), index in steps) for index, item in enumerate(owner.items)]
+            parts = [
+                _MappingOrListPart(item.start, item.end, (item,), index in steps)
+                for index, item in enumerate(owner.items)
+            ]
         else:
             assert isinstance(owner, Mapping), "only lists and mappings are collected"
             parts = _split_mapping(text, root, owner, [(*path, step) for step in steps])
@@ -71,7 +74,7 @@ def _collect(root: Node, path: Path, removed: dict[Path, set[str | int]]) -> Non
         raise CannotEditError("there is no such list", owner.start)
 
 
-def _split_mapping(text: str, root: Node, owner: Mapping, paths: list[Path]) -> list[_Part]:
+def _split_mapping(text: str, root: Node, owner: Mapping, paths: list[Path]) -> list[_MappingOrListPart]:
     removed = {find_entry(root, path)[0].start: path for path in paths}
     own = {key.start for key, _ in owner.pairs}
     for start, path in removed.items():
@@ -79,11 +82,14 @@ def _split_mapping(text: str, root: Node, owner: Mapping, paths: list[Path]) -> 
             alias_start, _ = find_alias(root, path) or (owner.start, owner.end)
             raise CannotEditError(f"`{path[-1]}` comes from another place through a merge key", alias_start)
     pairs = [*owner.pairs, *((key, value) for _, key, value in owner.merges)]
-    parts = [_Part(key.start, entry_end(text, key, value), (key, value), key.start in removed) for key, value in pairs]
+    parts = [
+        _MappingOrListPart(key.start, entry_end(text, key, value), (key, value), key.start in removed)
+        for key, value in pairs
+    ]
     return sorted(parts, key=lambda part: part.start)
 
 
-def _remove_lines(text: str, parts: list[_Part]) -> Iterator[Edit]:
+def _remove_lines(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit]:
     """Yield edits that remove whole lines in block style. A list dash stays if other entries of the list item stay."""
     end = line_end(text)
     for index, part in enumerate(parts):
@@ -104,7 +110,7 @@ def _remove_lines(text: str, parts: list[_Part]) -> Iterator[Edit]:
             raise CannotEditError("it shares a line with something else", part.start)
 
 
-def _remove_in_flow(text: str, parts: list[_Part]) -> Iterator[Edit]:
+def _remove_in_flow(text: str, parts: list[_MappingOrListPart]) -> Iterator[Edit]:
     """Yield an edit for each run of adjacent parts to remove in flow style.
 
     The edit ends at the start of the next part. If there is no next part, the edit starts at the end of the previous part.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from apflint.edit.migration_target import Target, serves
+from apflint.edit.migration_target import MigrationTarget, serves
 from apflint.edit.object_edits import changed_value
 from apflint.fix import Insert, Operation, Remove, Rename, Set
 from apflint.load.document import GROUP, Document
@@ -38,7 +38,7 @@ class Note(NamedTuple):
     """What happens to the meaning of the object. `changed` requires the user's consent. `impossible` is always refused."""
 
 
-def plan_migration(document: Document, target: Target) -> tuple[list[Operation], list[Note]]:
+def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Operation], list[Note]]:
     """Return the operations that move an object to a later version, and notes for the user.
 
     The operations do not include the change of the apiVersion.
@@ -86,7 +86,7 @@ def _migrated(document: Document, operations: Iterable[Operation], version: str)
     return Document(document.source, value, lambda: None, api_version=f"{GROUP}/{version}", kind=document.kind)
 
 
-def _find_unreadable(document: Document, target: Target) -> Iterator[Note]:
+def _find_unreadable(document: Document, target: MigrationTarget) -> Iterator[Note]:
     """Yield a note for each reason why the meaning of an object is unknown."""
     for duplicate in document.duplicates:
         yield Note(duplicate.path, f'duplicate key "{duplicate.path[-1]}"; remove one of them', "impossible")
@@ -106,7 +106,9 @@ def _find_undecodable(document: Document, releases: Iterable[Release]) -> Iterat
                 yield Note(violation.path, message, "impossible")
 
 
-def _convert_shares(document: Document, target: Target, operations: list[Operation], notes: list[Note]) -> None:
+def _convert_shares(
+    document: Document, target: MigrationTarget, operations: list[Operation], notes: list[Note]
+) -> None:
     """Append operations and notes about the shares of a priority level, and about its annotation for zero shares."""
     limited: Any = document.at(*_LIMITED) or {}
     old, new = shares_field(document.version), shares_field(target.version)
@@ -131,7 +133,7 @@ def _convert_shares(document: Document, target: Target, operations: list[Operati
         notes.append(Note(_LIMITED, message, "kept"))
 
 
-def _keep_shares(document: Document, target: Target, operations: list[Operation]) -> Iterator[Note]:
+def _keep_shares(document: Document, target: MigrationTarget, operations: list[Operation]) -> Iterator[Note]:
     """If the new version has another default for shares, append the operation that keeps their number. Yield notes."""
     old, new = shares_field(document.version), shares_field(target.version)
     path = (*_LIMITED, old)
@@ -163,7 +165,7 @@ def _effective_shares(document: Document, release: Release) -> int:
     return limited.shares if limited is not None else _DEFAULT_SHARES
 
 
-def _must_remove_annotation(version: str, target: Target, written: int | None) -> bool:
+def _must_remove_annotation(version: str, target: MigrationTarget, written: int | None) -> bool:
     """Return whether the annotation for zero shares must be removed.
 
     It must be removed if the target rejects it, or if it would have an effect only in the target. `written` is the number

@@ -105,7 +105,7 @@ class Verdict(NamedTuple):
         return self.matching_part is not None
 
 
-class Skipped(NamedTuple):
+class SkippedFlowSchema(NamedTuple):
     """A FlowSchema that the server skips because its priority level does not exist or is unusable."""
 
     flow_schema: FlowSchema
@@ -146,10 +146,10 @@ def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
     return Verdict(schema, None, mismatches[0].path, mismatches)
 
 
-def explain_skipped(configuration: Configuration) -> Iterator[Skipped]:
+def explain_skipped(configuration: Configuration) -> Iterator[SkippedFlowSchema]:
     """Explain why the server skips each FlowSchema whose priority level does not exist or is unusable."""
     for schema in configuration.dangling:
-        yield Skipped(schema, configuration.unusable.get(schema.spec.priority_level_configuration))
+        yield SkippedFlowSchema(schema, configuration.unusable.get(schema.spec.priority_level_configuration))
 
 
 def _find_path(part: MatchedBy) -> Path:

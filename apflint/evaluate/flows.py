@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BY_USER, BY_NAMESPACE = "ByUser", "ByNamespace"
 
 
-class Flow(NamedTuple):
+class RequestFlow(NamedTuple):
     """The requests of one FlowSchema with the same distinguisher. They wait in the same queues."""
 
     flow_schema: str
@@ -35,7 +35,7 @@ class Flow(NamedTuple):
     """Queue numbers from 0, in the order of dealing (`apflint.evaluate.shards`); None if the level has fewer than 2 queues."""
 
 
-def find_flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, namespace: str) -> Flow:
+def find_flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, namespace: str) -> RequestFlow:
     """Return the flow of a request by `user` in `namespace`.
 
     `namespace` is empty if the request has no namespace. `schema` and `level` must be from the `Resolution` of the request.
@@ -44,11 +44,11 @@ def find_flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, 
     response = None if level.spec.limited is None else level.spec.limited.limit_response
     queuing = None if response is None or response.type != "Queue" else response.queuing
     if queuing is None or queuing.queues < 2:
-        return Flow(schema.name, method, "", 0 if queuing is None else queuing.queues, None, None)
+        return RequestFlow(schema.name, method, "", 0 if queuing is None else queuing.queues, None, None)
     distinguisher = find_distinguisher(schema, user, namespace)
     hash_value = flow_hash(schema.name, distinguisher)
     hand = deal(hash_value, queuing.queues, queuing.hand_size)
-    return Flow(schema.name, method, distinguisher, queuing.queues, hash_value, hand)
+    return RequestFlow(schema.name, method, distinguisher, queuing.queues, hash_value, hand)
 
 
 def find_distinguisher(schema: FlowSchema, user: str, namespace: str) -> str:

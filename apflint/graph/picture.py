@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits
     from apflint.load.document import Document
     from apflint.model import FlowSchema, ObjectMeta, PriorityLevelConfiguration, Subject
-    from apflint.proofs.one_configuration import Part
+    from apflint.proofs.one_configuration import FlowSchemaPart
 
 State = Literal["reachable", "last resort", "unreachable", "dangling"]
 """The state of a FlowSchema.
@@ -203,7 +203,7 @@ def find_unreachable(configuration: Configuration) -> Unreachable:
     from apflint.proofs.one_configuration import Analysis  # imports a solver
 
     analysis = Analysis(configuration)
-    parts: dict[Document, list[Part]] = {}
+    parts: dict[Document, list[FlowSchemaPart]] = {}
     for part in analysis.find_unreachable()[0]:
         parts.setdefault(part.schema.document, []).append(part)
     schemas, rules = {}, {}
@@ -219,7 +219,7 @@ def find_unreachable(configuration: Configuration) -> Unreachable:
 
 def build_picture(effective: Effective, unreachable: Unreachable) -> Picture:
     """Build the picture of all objects that the server would have."""
-    builder, limits = _Builder(effective, unreachable), effective.limits
+    builder, limits = _PictureBuilder(effective, unreachable), effective.limits
     schemas = tuple(map(builder.build_schema, builder.schemas))
     users: dict[str, dict[int, SchemaNode]] = {name: {} for name in builder.levels}
     for at, (schema, node) in enumerate(zip(builder.schemas, schemas, strict=True)):
@@ -228,7 +228,7 @@ def build_picture(effective: Effective, unreachable: Unreachable) -> Picture:
     return Picture(limits.release.name, limits.server_concurrency, limits.release.has_borrowing, schemas, levels)
 
 
-class _Builder:
+class _PictureBuilder:
     """Builds the nodes of a picture."""
 
     def __init__(self, effective: Effective, unreachable: Unreachable) -> None:

@@ -58,7 +58,7 @@ class Box(NamedTuple):
         return self.y + self.height / 2
 
 
-class Layout(NamedTuple):
+class DrawingLayout(NamedTuple):
     """Size of the drawing, and positions of boxes and arrow ends in the order of the picture."""
 
     width: float
@@ -69,7 +69,7 @@ class Layout(NamedTuple):
     """For each FlowSchema, the y coordinate at which its arrow ends at its level."""
 
 
-def lay_out(picture: Picture) -> Layout:
+def lay_out(picture: Picture) -> DrawingLayout:
     """Compute the positions. Each level is as near to the middle of its FlowSchemas as the other levels allow."""
     count = len(picture.schemas)  # at least two, the mandatory FlowSchemas
     has_arrows_left = any(node.state == "unreachable" and node.blockers for node in picture.schemas)
@@ -94,7 +94,7 @@ def lay_out(picture: Picture) -> Layout:
         for at, schema in enumerate(level.schemas):
             ends[schema] = box.middle + step * (at - steps / 2)
     lowest = max(bottom, *(box.y + box.height for box in levels))
-    return Layout(right + LEVEL_WIDTH + MARGIN, lowest + MARGIN, schemas, levels, tuple(ends))
+    return DrawingLayout(right + LEVEL_WIDTH + MARGIN, lowest + MARGIN, schemas, levels, tuple(ends))
 
 
 def _spread(middles: Sequence[float], heights: Sequence[float], bottom: float) -> list[float]:
@@ -194,7 +194,7 @@ def _legend(picture: Picture) -> Iterator[str]:
     yield draw_text(x + 12, 59, bar, "dim")
 
 
-def _schema(layout: Layout, at: int, node: SchemaNode) -> Iterator[str]:
+def _schema(layout: DrawingLayout, at: int, node: SchemaNode) -> Iterator[str]:
     box, hue = layout.schemas[at], node.level % HUES
     tip = {"dangling": "apf-mg", "unreachable": "apf-mt"}.get(node.state, f"apf-m{hue}")
     yield f'<g id="apf-s{at}" class="flow to{node.level} h{hue} {node.look} {node.state.replace(" ", "-")}">{_tooltip(node)}'

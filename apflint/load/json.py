@@ -68,7 +68,7 @@ def parse_documents(
 
 def parse_tree(text: str, start: int, end: int) -> Node:
     """Return the tree of the value that starts at `start` and ends at or before `end`. Raises ParseError if it is invalid."""
-    root = _TreeBuilder(text, end).build(start, 0)
+    root = _JsonTreeBuilder(text, end).build(start, 0)
     if end - start > MAX_DOCUMENT_CHARACTERS:
         raise ParseError(f"more than {MAX_DOCUMENT_CHARACTERS:,} characters in one document", start, limit="apflint")
     return root
@@ -165,7 +165,7 @@ def _is_within_bounds(value: Any) -> bool:
     return not level and values_left >= 0
 
 
-class _TreeBuilder:
+class _JsonTreeBuilder:
     def __init__(self, text: str, stop: int) -> None:
         self.text = text
         self.stop = stop

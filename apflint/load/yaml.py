@@ -59,7 +59,7 @@ def parse_tree(text: str, start: int, end: int) -> Node | None:
     """Return the tree of the document in `text[start:end]`, or None if it is empty. Raises ParseError if it is invalid."""
     if end - start > MAX_DOCUMENT_CHARACTERS:
         raise ParseError(f"more than {MAX_DOCUMENT_CHARACTERS:,} characters in one document", start, limit="apflint")
-    return _TreeBuilder(text, start, end).build()
+    return _YamlTreeBuilder(text, start, end).build()
 
 
 def split_documents(text: str) -> Iterator[tuple[int, int]]:
@@ -99,7 +99,7 @@ def _make_parser(text: str) -> Any:
     return CParser(text)
 
 
-class _TreeBuilder:
+class _YamlTreeBuilder:
     """Builds the tree of one document from its events."""
 
     def __init__(self, text: str, base: int, end: int) -> None:

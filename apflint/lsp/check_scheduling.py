@@ -35,7 +35,7 @@ EXIT_WAIT_SECONDS = 0.1
 _LANGUAGES = ("json", "jsonc", "helm")
 
 
-class Document(NamedTuple):
+class OpenDocument(NamedTuple):
     """An open document."""
 
     uri: str
@@ -80,7 +80,7 @@ class Session:
         self.editor = editor
         self.encoding: Encoding = "utf-16"
         self.folders: list[str] = []
-        self.documents: dict[str, Document] = {}
+        self.documents: dict[str, OpenDocument] = {}
         self.result = WorkspaceResult(Effective(build_workspace([], NEWEST)), {}, {}, ())
         """The result of the last check. Before the first check, it describes a cluster without manifests."""
         self._checker = WorkspaceChecker()
@@ -170,7 +170,7 @@ class Session:
 
     def _replace(self, uri: str, version: int | None, source: Source) -> None:
         previous = self.documents.get(uri)
-        document = Document(uri, version, source, may_hold_apf(source.text.encode("utf-8", "replace")))
+        document = OpenDocument(uri, version, source, may_hold_apf(source.text.encode("utf-8", "replace")))
         self.documents[uri] = document
         hides_file = previous is None and path_from_uri(uri) is not None
         if document.may_hold_apf or hides_file or (previous is not None and previous.may_hold_apf):
@@ -201,7 +201,7 @@ class Session:
             if self._finished != self._requested and self._timer is None:
                 self._start_check()
 
-    def _publish(self, result: WorkspaceResult, checked: Mapping[str, Document]) -> None:
+    def _publish(self, result: WorkspaceResult, checked: Mapping[str, OpenDocument]) -> None:
         """Publish the diagnostics that have changed. Documents edited during the check are omitted until their next check.
 
         Open documents come last, because the editor may spell the URI of a file differently from apflint. If the diagnostics

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from apflint.location import Path
-    from apflint.lsp.partial_yaml import Entry
+    from apflint.lsp.partial_yaml import PartialEntry
 
 LEVEL_FIELDS: dict[str, Path] = {
     "FlowSchema": ("spec", "priorityLevelConfiguration", "name"),
@@ -65,7 +65,7 @@ class InsertionPoint(NamedTuple):
     is_key: bool
     start: int
     end: int
-    entries: tuple[Entry, ...]
+    entries: tuple[PartialEntry, ...]
     """The entries of the document, except the incomplete entry at the cursor."""
     lead: str = ""
     """Text to insert before the new text: a space if the colon has no space behind it, or an empty string."""
@@ -90,7 +90,7 @@ class SuppressionAtCursor(NamedTuple):
     """True if there is a closing bracket."""
 
 
-def enclosing_object(entries: Sequence[Entry], path: Path) -> EnclosingObject | None:
+def enclosing_object(entries: Sequence[PartialEntry], path: Path) -> EnclosingObject | None:
     """Return the innermost object that contains `path`, or None if this object is not (and cannot become) an APF object.
 
     An object without a complete kind may become an APF object if APF objects have all of its top-level fields.
@@ -109,7 +109,7 @@ def enclosing_object(entries: Sequence[Entry], path: Path) -> EnclosingObject | 
     return EnclosingObject(prefix, "", scalars.get((*prefix, "apiVersion"), ""))
 
 
-def _may_become_apf(scalars: dict[Path, str], entries: Sequence[Entry], prefix: Path) -> bool:
+def _may_become_apf(scalars: dict[Path, str], entries: Sequence[PartialEntry], prefix: Path) -> bool:
     """Return whether an object without a complete kind may become a FlowSchema or PriorityLevelConfiguration."""
     kind, version = scalars.get((*prefix, "kind"), ""), scalars.get((*prefix, "apiVersion"), "")
     depth = len(prefix)
@@ -170,7 +170,7 @@ def insertion_point(text: str, offset: int, *, json: bool = False) -> InsertionP
     )
 
 
-def _find_cursor(entries: Iterable[Entry]) -> Entry | None:
+def _find_cursor(entries: Iterable[PartialEntry]) -> PartialEntry | None:
     """Return the entry whose key or value contains the cursor, or None if the cursor is in a comment."""
     return next((entry for entry in entries if CURSOR in f"{entry.name}{entry.text}"), None)
 

@@ -47,7 +47,7 @@ _FLOW_TOKEN = re.compile(
 )
 
 
-class Entry(NamedTuple):
+class PartialEntry(NamedTuple):
     """A value in a document with its key: an entry of a mapping, an item of a list, or the root of the document."""
 
     path: Path
@@ -76,7 +76,7 @@ def document_at(text: str, offset: int, *, json: bool = False) -> tuple[int, int
     return (start, end) if end - start <= MAX_COMPLETION_CHARACTERS else None
 
 
-def read_entries(text: str, offset: int, *, json: bool = False) -> list[Entry]:
+def read_entries(text: str, offset: int, *, json: bool = False) -> list[PartialEntry]:
     """Return the entries of the document that contains an offset, in the order of the text.
 
     Lists and mappings come before their content. The result is empty if the document is too long.
@@ -85,7 +85,7 @@ def read_entries(text: str, offset: int, *, json: bool = False) -> list[Entry]:
     return _Reader(text, *document).entries if document is not None else []
 
 
-def scalars_by_path(entries: Sequence[Entry]) -> dict[Path, str]:
+def scalars_by_path(entries: Sequence[PartialEntry]) -> dict[Path, str]:
     """Return the text of each scalar by its path."""
     return {entry.path: entry.text for entry in entries if entry.text is not None}
 
@@ -117,7 +117,7 @@ class _Reader:
     def __init__(self, text: str, start: int, end: int) -> None:
         self.text = text
         self.end = end
-        self.entries: list[Entry] = []
+        self.entries: list[PartialEntry] = []
         self.open: list[_Collection] = []
         stop = start
         for line in _LINE.finditer(text, start, end):
@@ -130,7 +130,7 @@ class _Reader:
             return end
         while dash := _DASH.match(self.text, at, end):
             path = self._find_collection(at - start, is_list=True).start_value()
-            self.entries.append(Entry(path, (at, at + 1), (at + 1, at + 1), None))
+            self.entries.append(PartialEntry(path, (at, at + 1), (at + 1, at + 1), None))
             at = dash.end()
         if at == end or self.text[at] == "#":
             return end
@@ -145,7 +145,7 @@ class _Reader:
             if self.entries[-1].path == self.open[-1].last:
                 return self._read_value(at, end, self.open[-1].column)
         elif is_flow and not self.entries:
-            self.entries.append(Entry((), (at, at), (at, at), None))
+            self.entries.append(PartialEntry((), (at, at), (at, at), None))
             return self._read_value(at, end, -1)
         return end
 
@@ -163,7 +163,7 @@ class _Reader:
 
     def _add_key(self, column: int, start: int, end: int) -> None:
         path = self._find_collection(column, is_list=False).start_value(_unquote(self.text[start:end]))
-        self.entries.append(Entry(path, (start, end), (end, end), ""))
+        self.entries.append(PartialEntry(path, (start, end), (end, end), ""))
 
     def _read_value(self, start: int, end: int, column: int) -> int:
         """Read the value of the last entry, whose key or dash is at `column`. Return the end of the value."""
@@ -213,11 +213,13 @@ class _Reader:
     def _add_to_flow(self, collection: _Collection, start: int, end: int, text: str | None) -> None:
         """Add a scalar to a collection: as an item, a value or a key. If `text` is None, add a nested list or mapping."""
         if collection.is_list:
-            entry = Entry(collection.last, (start, start), (start, end), text)
+            entry = PartialEntry(collection.last, (start, start), (start, end), text)
         elif collection.expects_value:
             entry = self.entries.pop()._replace(value=(start, end), text=text)
         else:
-            entry = Entry(collection.start_value(text or ""), (start, end), (end, end), None if text is None else "")
+            entry = PartialEntry(
+                collection.start_value(text or ""), (start, end), (end, end), None if text is None else ""
+            )
         self.entries.append(entry)
         collection.expects_value = False
 

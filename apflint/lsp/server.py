@@ -17,7 +17,7 @@ from apflint.lsp.convert import offset_at, path_from_uri
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.lsp.check_scheduling import Document
+    from apflint.lsp.check_scheduling import OpenDocument
     from apflint.lsp.convert import Encoding
 
     PositionParams = types.HoverParams | types.CompletionParams | types.DefinitionParams | types.ReferenceParams
@@ -46,7 +46,7 @@ class _Protocol(LanguageServerProtocol):
             super().handle_message(message)
 
 
-class Server(LanguageServer):
+class EditorServer(LanguageServer):
     """The server of one editor."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Server(LanguageServer):
         self.session = Session(self)
         self.was_shut_down = False
 
-    def document_at(self, params: PositionParams) -> tuple[Document | None, int]:
+    def document_at(self, params: PositionParams) -> tuple[OpenDocument | None, int]:
         """Return the document and the offset of a request. The document is None if it is neither YAML nor JSON."""
         document = self.session.documents.get(params.text_document.uri)
         offset = offset_at(document.source, params.position, self.session.encoding) if document is not None else 0
@@ -72,12 +72,12 @@ class Server(LanguageServer):
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, message))
 
 
-server = Server()
+server = EditorServer()
 """The server. Modules in `apflint.lsp.features` register their functions with its decorator `feature`."""
 
 
 @server.feature(types.INITIALIZE)
-def initialize(ls: Server, _params: types.InitializeParams) -> None:
+def initialize(ls: EditorServer, _params: types.InitializeParams) -> None:
     """Store the position encoding and the directories that are open in the editor."""
     encoding = str(getattr(ls.workspace.position_encoding, "value", ls.workspace.position_encoding))
     ls.session.encoding = cast("Encoding", encoding)  # pygls chooses one of the three
@@ -85,7 +85,7 @@ def initialize(ls: Server, _params: types.InitializeParams) -> None:
 
 
 @server.feature(types.INITIALIZED)
-def initialized(ls: Server, _params: types.InitializedParams) -> None:
+def initialized(ls: EditorServer, _params: types.InitializedParams) -> None:
     """Ask the editor to report changes of files, and check the open directories."""
     if ls.capability("workspace.did_change_watched_files.dynamic_registration", default=False):
         watchers = [types.FileSystemWatcher(glob) for glob in _WATCHED_FILES]
@@ -96,33 +96,33 @@ def initialized(ls: Server, _params: types.InitializedParams) -> None:
 
 
 @server.feature(types.SHUTDOWN)
-def shutdown(ls: Server, _params: None) -> None:
+def shutdown(ls: EditorServer, _params: None) -> None:
     """Record that the editor ended the session, so that the exit code is 0."""
     ls.was_shut_down = True
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+def did_open(ls: EditorServer, params: types.DidOpenTextDocumentParams) -> None:
     """Add a document that the editor has opened."""
     document = params.text_document
     ls.session.open_document(document.uri, document.language_id, document.version, document.text)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
+def did_change(ls: EditorServer, params: types.DidChangeTextDocumentParams) -> None:
     """Replace the text of a document that the user has edited."""
     document = params.text_document
     ls.session.change_document(document.uri, document.version, params.content_changes[-1].text)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+def did_close(ls: EditorServer, params: types.DidCloseTextDocumentParams) -> None:
     """Remove a document that the editor has closed."""
     ls.session.close_document(params.text_document.uri)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
+def did_save(ls: EditorServer, params: types.DidSaveTextDocumentParams) -> None:
     """Schedule a check that reads settings and files from disk again, if a manifest or a settings file was saved."""
     uri = params.text_document.uri
     if uri in ls.session.documents or uri.endswith(".toml"):
@@ -130,13 +130,13 @@ def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
 
 
 @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-def did_change_watched_files(ls: Server, _params: types.DidChangeWatchedFilesParams) -> None:
+def did_change_watched_files(ls: EditorServer, _params: types.DidChangeWatchedFilesParams) -> None:
     """Schedule a check that reads settings and files from disk again."""
     ls.session.schedule_check(reread=True)
 
 
 @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-def did_change_workspace_folders(ls: Server, _params: types.DidChangeWorkspaceFoldersParams) -> None:
+def did_change_workspace_folders(ls: EditorServer, _params: types.DidChangeWorkspaceFoldersParams) -> None:
     """Update the list of open directories, and schedule a check."""
     ls.session.folders = _list_paths(ls.workspace.folders)
     ls.session.schedule_check(reread=True)

@@ -28,7 +28,7 @@ from apflint.settings.values import is_below
 from apflint.sources.inputs import read_inputs
 from apflint.sources.patches import Patches
 from apflint.sources.renamings import find_renamings
-from apflint.sources.request import Configuration, Inputs, Request
+from apflint.sources.request import InputConfiguration, InputRequest, Inputs
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class DirectoryChecker:
         self._only_open = only_open
         self._settings: Settings | None = None
         self._options = Options()
-        self._inputs = Inputs(Request(), ())
+        self._inputs = Inputs(InputRequest(), ())
         self._names: dict[str, str] = {}
         """Name of each file by real path."""
         self._patches = Patches()
@@ -253,14 +253,14 @@ class DirectoryChecker:
             results.append(_analyze(self.directory, self._options, [self._load(uri, text, previous)], rest))
         return results or [_analyze(self.directory, self._options, [], [])]
 
-    def _check_one(self, parts: Mapping[str, Loaded], configuration: Configuration) -> DirectoryResult:
+    def _check_one(self, parts: Mapping[str, Loaded], configuration: InputConfiguration) -> DirectoryResult:
         """Check a directory whose settings define no clusters."""
         members = [parts[name] for name in sorted(configuration.members, key=_by_directory) if name in parts]
         context = [parts[name] for name in configuration.context if name in parts]
         return _analyze(self.directory, self._options, members, context)
 
     def _check_clusters(
-        self, parts: Mapping[str, Loaded], configurations: Sequence[Configuration]
+        self, parts: Mapping[str, Loaded], configurations: Sequence[InputConfiguration]
     ) -> list[DirectoryResult]:
         """Check the files in each cluster that contains them."""
         loaded = {name: [part] for name, part in parts.items()}
@@ -316,7 +316,7 @@ class DirectoryChecker:
         if self._only_open:
             opened = filter(os.path.isfile, texts) if settings.cluster else ()
             words = tuple(os.path.join(".", os.path.relpath(path)) for path in opened)
-        inputs = read_inputs(Request(words, settings, "edit", uses_project=False), self._limit)
+        inputs = read_inputs(InputRequest(words, settings, "edit", uses_project=False), self._limit)
         self.notes += (*(error.message for error in inputs.errors), *inputs.notes)
         self._inputs = inputs
         self._names = {os.path.realpath(file.path): name for name, file in inputs.files.items()}
@@ -360,14 +360,14 @@ def _by_directory(name: str) -> list[str]:
 
 
 def _add_new_file(
-    configurations: tuple[Configuration, ...], settings: Settings, path: str, name: str
-) -> tuple[Configuration, ...]:
+    configurations: tuple[InputConfiguration, ...], settings: Settings, path: str, name: str
+) -> tuple[InputConfiguration, ...]:
     """Return the configurations with a document that is not saved yet. It belongs to the clusters whose directories contain it."""
     containing = {
         cluster.name for cluster in settings.cluster if is_below(path, map(os.path.realpath, cluster.paths))
     } or {""}
     if "" in containing and all(configuration.name for configuration in configurations):
-        configurations = (*configurations, Configuration("", settings, ()))
+        configurations = (*configurations, InputConfiguration("", settings, ()))
     return tuple(
         configuration._replace(members=(*configuration.members, name))
         if configuration.name in containing

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from apflint.diff.apply import Drift
     from apflint.diff.objects import LevelChange
-    from apflint.diff.requests import ChangeGroup, Difference, Example, RequestChange
+    from apflint.diff.requests import ChangedRequest, ChangeGroup, ConfigurationDifference, RequestChange
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.model import FlowSchema
@@ -74,7 +74,7 @@ _SHOWN = ("Change", "Nominal", "Min", "Attainable", "Queued")
 """Columns in Markdown."""
 
 
-def report_difference(difference: Difference, sides: Sides) -> Iterator[Block]:
+def report_difference(difference: ConfigurationDifference, sides: Sides) -> Iterator[Block]:
     """Yield the requests that move, the seats of levels, and the objects that differ."""
     first, *others = _summarize(difference)
     warnings = list(_warn_about_queues(difference))
@@ -101,7 +101,7 @@ def report_difference(difference: Difference, sides: Sides) -> Iterator[Block]:
     yield Only(DOCUMENTS, _list_objects(difference, is_document=True))
 
 
-def _report_group(group: ChangeGroup, difference: Difference) -> Group:
+def _report_group(group: ChangeGroup, difference: ConfigurationDifference) -> Group:
     facts = [
         ("seats", f"{label}: {text}") if label == "as before" else (label, text)
         for label, text in _list_level_facts(group)
@@ -121,7 +121,7 @@ def _name_group(group: ChangeGroup) -> Heading:
     return Heading(names, 2, TITLES[group.type])
 
 
-def _report_change(change: RequestChange, group: ChangeGroup, difference: Difference) -> Iterator[Block]:
+def _report_change(change: RequestChange, group: ChangeGroup, difference: ConfigurationDifference) -> Iterator[Block]:
     names = (side.flow_schema.name for side in (change.old, change.new))
     yield Bullets([_format_step(*(f"{name}{_format_change(name, difference)}" for name in names))], "  ")
     for example in change.examples[:MAX_EXAMPLES]:
@@ -134,7 +134,7 @@ def _report_change(change: RequestChange, group: ChangeGroup, difference: Differ
     yield Facts([(label, text) for label, text in facts if text], _LABEL_CELLS, 4)
 
 
-def _tabulate_group(group: ChangeGroup, difference: Difference) -> Iterator[Block]:
+def _tabulate_group(group: ChangeGroup, difference: ConfigurationDifference) -> Iterator[Block]:
     yield _name_group(group)
     yield Facts([*_list_level_facts(group)])
     columns = [Column(title, "text") for title in ("FlowSchema before", "after", "for example: `apflint explain ...`")]
@@ -143,7 +143,7 @@ def _tabulate_group(group: ChangeGroup, difference: Difference) -> Iterator[Bloc
     yield Table(columns, rows, notes=[f"And {more} more."] if more > 0 else [])
 
 
-def _list_cells(change: RequestChange, group: ChangeGroup, difference: Difference) -> tuple[Cell, ...]:
+def _list_cells(change: RequestChange, group: ChangeGroup, difference: ConfigurationDifference) -> tuple[Cell, ...]:
     names = [side.flow_schema.name for side in (change.old, change.new)]
     lines: list[Inline] = []
     for example in change.examples[:MAX_EXAMPLES]:
@@ -183,7 +183,7 @@ def _tabulate_levels(changed: Sequence[LevelChange]) -> Iterator[Block]:
     yield Only(DOCUMENTS, [table])
 
 
-def _list_objects(difference: Difference, *, is_document: bool = False) -> Iterator[Block]:
+def _list_objects(difference: ConfigurationDifference, *, is_document: bool = False) -> Iterator[Block]:
     """Yield the objects that differ, and the drift of a cluster."""
     changes: list[Inline] = []
     for change in difference.objects:
@@ -224,7 +224,7 @@ def _describe_managers(managers: tuple[str, ...]) -> str:
     return f" (set by {', '.join(managers)})" if managers else ""
 
 
-def _summarize(difference: Difference) -> list[str]:
+def _summarize(difference: ConfigurationDifference) -> list[str]:
     """Return sentences about the requests that move, the seats of levels, and objects."""
     level, schema, flow = (len(difference.changes_of_type(kind)) for kind in ("priorityLevel", "flowSchema", "flow"))
     groups = level + schema
@@ -254,7 +254,7 @@ def _summarize(difference: Difference) -> list[str]:
     return sentences
 
 
-def _warn_about_queues(difference: Difference) -> Iterator[tuple[str | Text, ...]]:
+def _warn_about_queues(difference: ConfigurationDifference) -> Iterator[tuple[str | Text, ...]]:
     """Yield a warning if levels get fewer queues."""
     lowered = [
         (change.name, f" ({change.old.queues} -> {change.new.queues})")
@@ -278,7 +278,7 @@ def _warn_about_queues(difference: Difference) -> Iterator[tuple[str | Text, ...
     )
 
 
-def _describe_scope(difference: Difference) -> str:
+def _describe_scope(difference: ConfigurationDifference) -> str:
     old, new = difference.old.limits, difference.new.limits
     kubernetes = _format_step(old.release.name, new.release.name)
     seats = _format_step(old.server_concurrency, new.server_concurrency)
@@ -334,12 +334,12 @@ def _describe_method(schema: FlowSchema) -> str:
     return {BY_USER: "one per user", BY_NAMESPACE: "one per namespace"}.get(method or "", "one flow")
 
 
-def _format_request(example: Example) -> str:
+def _format_request(example: ChangedRequest) -> str:
     """Return the request as arguments of `apflint explain`, quoted for a shell."""
     return shlex.join(example.witness.words or ())  # only the world `any` has requests without words
 
 
-def _list_causes(example: Example, difference: Difference) -> list[tuple[str, str]]:
+def _list_causes(example: ChangedRequest, difference: ConfigurationDifference) -> list[tuple[str, str]]:
     """Return the parts of changed FlowSchemas that match the request, each with a label.
 
     The label is `matched` for the old configuration and `matches` for the new configuration. A request
@@ -359,7 +359,7 @@ def _describe_part(resolution: Resolution) -> str | None:
     return None if part is None else describe_match(resolution.flow_schema, part)
 
 
-def _format_change(name: str, difference: Difference) -> str:
+def _format_change(name: str, difference: ConfigurationDifference) -> str:
     """Return ` (removed)`, ` (added)` or ` (changed)` for the FlowSchema `name`, or an empty string if it is unchanged."""
     change = difference.flow_schema_change(name)
     return "" if change is None else f" ({change.change})"
@@ -382,7 +382,7 @@ def _describe_presence(change: LevelChange) -> str:
     return " (added)" if change.old is None else " (removed)" if change.new is None else ""
 
 
-def _describe_upgrade(difference: Difference, sides: Sides) -> list[str]:
+def _describe_upgrade(difference: ConfigurationDifference, sides: Sides) -> list[str]:
     """Return sentences about what a server of the new release does with existing objects.
 
     There are sentences only if both sides are the defaults of releases, and the new release is newer.
@@ -404,7 +404,7 @@ def _describe_upgrade(difference: Difference, sides: Sides) -> list[str]:
     return sentences
 
 
-def diff_json(difference: Difference, sides: Sides) -> dict[str, object]:
+def diff_json(difference: ConfigurationDifference, sides: Sides) -> dict[str, object]:
     """Return the object that `diff --format json` prints. It has all differences.
 
     - `changed`: whether anything changes for a request or a level (exit status 1).

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.evaluate.configuration import matching_order
-from apflint.evaluate.explanation import Skipped, Verdict
+from apflint.evaluate.explanation import SkippedFlowSchema, Verdict
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.outcomes import list_outcomes
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from apflint.evaluate.classify import MatchedBy
-    from apflint.evaluate.flows import Flow
+    from apflint.evaluate.flows import RequestFlow
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.explainer import Basis, Explanation
@@ -154,7 +154,7 @@ def matched_by_json(part: MatchedBy | None) -> dict[str, object] | None:
     }
 
 
-def flow_json(flow: Flow) -> dict[str, object]:
+def flow_json(flow: RequestFlow) -> dict[str, object]:
     """Return the flow. `hash` and `hand` are None if the level has fewer than 2 queues."""
     return {
         "distinguisherMethod": flow.method,
@@ -292,7 +292,7 @@ def _describe_unclassified(explanation: Explanation) -> str | None:
     return None if explanation.unclassified is None else f"{describe_unclassified(explanation.unclassified)}."
 
 
-def describe_flow(flow: Flow) -> str:
+def describe_flow(flow: RequestFlow) -> str:
     """Describe a flow in a few words, without the numbers of its queues (see `describe_queues`). The result is not escaped: names may contain control characters."""
     if flow.queues == 0:
         return "The priority level has no queues, so flows make no difference."
@@ -309,7 +309,7 @@ def describe_flow(flow: Flow) -> str:
     return f"{whose}, in {len(flow.hand or ())} of {flow.queues} queues."
 
 
-def describe_queues(flow: Flow) -> str:
+def describe_queues(flow: RequestFlow) -> str:
     """Describe how shuffle sharding chooses the queues of a flow. Empty if the level has fewer than 2 queues."""
     if not flow.hand:
         return ""
@@ -389,7 +389,7 @@ def _report_tried(explanation: Explanation, style: Style) -> Iterator[Block]:
     Built-in FlowSchemas that do not match are only counted, unless `style.verbose` is true.
     """
     has_one_file = len(explanation.basis.files) == 1  # the header names it
-    considered: list[Verdict | Skipped] = [
+    considered: list[Verdict | SkippedFlowSchema] = [
         verdict for verdict in explanation.considered if style.verbose or not _is_ordinary(explanation, verdict)
     ]
     rows = []
@@ -409,9 +409,9 @@ def _report_tried(explanation: Explanation, style: Style) -> Iterator[Block]:
     yield Prose(list(describe_imagined(explanation.basis.imagined)))
 
 
-def _describe_result(verdict: Verdict | Skipped, style: Style) -> str:
+def _describe_result(verdict: Verdict | SkippedFlowSchema, style: Style) -> str:
     """Describe a verdict for a table. A terminal does not show the subjects of built-in objects."""
-    if isinstance(verdict, Skipped):
+    if isinstance(verdict, SkippedFlowSchema):
         return f"skipped: {describe_skipped(verdict)}"
     if verdict.matching_part is not None:
         return f"matches: {describe_match(verdict.flow_schema, verdict.matching_part)}"

@@ -11,13 +11,13 @@ from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.json_text import SCHEMA, span_json, to_json
 from apflint.output.junit import Case, render_suites
 from apflint.output.sanitize import sanitize_path
-from apflint.policy.expectation import Example
+from apflint.policy.expectation import RequestExpectation
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.policy.running import FileResult, Result, Run
+    from apflint.policy.running import ExpectationResult, FileResult, Run
 
 
 def render_text(run: Run, style: Style) -> str:
@@ -36,7 +36,7 @@ def render_mistakes(file: FileResult, style: Style) -> str:
     return text
 
 
-def render_failure(file: FileResult, result: Result, style: Style = Style()) -> str:  # noqa: B008  # a frozen value
+def render_failure(file: FileResult, result: ExpectationResult, style: Style = Style()) -> str:  # noqa: B008  # a frozen value
     """Render a failed expectation."""
     diagnostic = Diagnostic("FAIL", _name(file, result), "error", file.name, result.span, file.source)
     return render_diagnostic(diagnostic._replace(remarks=tuple(_remarks(file, result))), style)
@@ -58,7 +58,7 @@ def _count_files(run: Run) -> int:
     return len({file.name for file in run.files})
 
 
-def _name(file: FileResult, result: Result) -> str:
+def _name(file: FileResult, result: ExpectationResult) -> str:
     """Return the name of an expectation. If the suite was run in a cluster of the settings, its name follows."""
     return result.name if file.cluster is None else f"{result.name} [{file.cluster}]"
 
@@ -80,8 +80,8 @@ def _render_file(file: FileResult, style: Style) -> str:
     return text
 
 
-def _remarks(file: FileResult, result: Result) -> Iterator[tuple[str, str]]:
-    if isinstance(result.test.claim, Example):  # the request itself follows
+def _remarks(file: FileResult, result: ExpectationResult) -> Iterator[tuple[str, str]]:
+    if isinstance(result.test.claim, RequestExpectation):  # the request itself follows
         yield "expected", result.test.claim.reaches.describe()
     elif result.test.name:
         yield "expected", result.expected
@@ -122,7 +122,7 @@ def _file_json(file: FileResult) -> dict[str, Any]:
     }
 
 
-def _result_json(file: FileResult, result: Result) -> dict[str, Any]:
+def _result_json(file: FileResult, result: ExpectationResult) -> dict[str, Any]:
     goes, request = result.destination, result.request
     return {
         "name": result.name,
@@ -165,7 +165,7 @@ def render_junit(run: Run) -> str:
     return render_suites("apflint test", suites)
 
 
-def _to_case(file: FileResult, result: Result) -> Case:
+def _to_case(file: FileResult, result: ExpectationResult) -> Case:
     case = Case(_name(file, result), file.name, line=result.span.line)
     if result.passed:
         return case

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from apflint.evaluate.classify import MatchedBy, Resolution
-    from apflint.evaluate.explanation import Condition, HintKind, Mismatch, Skipped, Verdict
+    from apflint.evaluate.explanation import Condition, HintKind, Mismatch, SkippedFlowSchema, Verdict
     from apflint.model import FlowSchema, Subject
 
 MAX_LISTED_VALUES = 4
@@ -112,7 +112,7 @@ def _exclude(subjects: Sequence[Subject], *, has_names: bool) -> str:
     return f"none of the {len(subjects)} subjects{listed}"
 
 
-def describe_skipped(skipped: Skipped) -> str:
+def describe_skipped(skipped: SkippedFlowSchema) -> str:
     """Return why the server skips a FlowSchema, as a clause without a period."""
     why = "does not exist" if skipped.unusable is None else f"{skipped.unusable}, so it counts as absent"
     return f'the priority level "{skipped.flow_schema.spec.priority_level_configuration}" {why}'

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.output.blocks import Block, Cell
-    from apflint.simulate.comparison import Comparison, Difference, Figures
-    from apflint.simulate.histogram import Distribution
-    from apflint.simulate.simulation import Result
+    from apflint.simulate.comparison import FigureDifference, Figures, SimulationComparison
+    from apflint.simulate.histogram import TimePercentiles
+    from apflint.simulate.simulation import SimulationResult
     from apflint.simulate.statistics import ClientResult, FlowResult, LevelResult
 
 TITLE = "Simulation of API Priority and Fairness"
@@ -45,7 +45,7 @@ _MAX_NAMES = 7
 """Maximum number of busy flows in a legend."""
 
 
-def simulation_json(result: Result) -> dict[str, object]:
+def simulation_json(result: SimulationResult) -> dict[str, object]:
     """Return the object that `simulate --format json` prints. Times are in seconds, seats are of all API servers."""
     load = result.load
     verdicts = dict(list_verdicts(result))
@@ -127,7 +127,7 @@ def _flow_json(flow: FlowResult) -> dict[str, object]:
     }
 
 
-def _distribution_json(times: Distribution | None) -> dict[str, object] | None:
+def _distribution_json(times: TimePercentiles | None) -> dict[str, object] | None:
     if times is None:
         return None
     return {"count": times.number, **{key: _seconds(getattr(times, key)) for key in ("p50", "p90", "p99", "max")}}
@@ -141,7 +141,7 @@ def _round(value: float) -> float:
     return round(value, 6)
 
 
-def list_notes(result: Result) -> Iterator[str]:
+def list_notes(result: SimulationResult) -> Iterator[str]:
     """Yield sentences about assumptions of the simulation."""
     yield from result.notes
     uncounted = [f"{resource}.{group}" if group else resource for group, resource in find_uncounted_lists(result.load)]
@@ -156,7 +156,7 @@ def list_notes(result: Result) -> Iterator[str]:
 
 
 def report_simulation(
-    result: Result, comparison: Comparison | None = None, *, is_verbose: bool = False
+    result: SimulationResult, comparison: SimulationComparison | None = None, *, is_verbose: bool = False
 ) -> Iterator[Block]:
     """Yield verdicts and tables of the levels. If there is a comparison, `result` is its new simulation.
 
@@ -185,7 +185,7 @@ def report_simulation(
     yield Only(TEXT, [Prose(notes)])
 
 
-def describe_run(result: Result) -> Iterator[str]:
+def describe_run(result: SimulationResult) -> Iterator[str]:
     """Yield sentences about the load, the servers and the release that were simulated."""
     load, limits = result.load, result.limits
     servers = count_noun(load.servers, "API server")
@@ -257,7 +257,7 @@ def _client_cells(client: ClientResult) -> tuple[str | Text, ...]:
     )
 
 
-def _difference_cells(difference: Difference) -> tuple[Cell, ...]:
+def _difference_cells(difference: FigureDifference) -> tuple[Cell, ...]:
     """Return the cells of a difference. A figure has two values if the sides differ."""
     sides = [_format_figures(figures) for figures in (difference.old, difference.new)]
     steps = (_format_step(*pair) for pair in zip(*sides, strict=True))
@@ -276,7 +276,7 @@ def _alarm(count: int) -> Text:
     return Text(f"{count:,}", "error" if count else "")
 
 
-def _percentiles(times: Distribution | None) -> tuple[str, ...]:
+def _percentiles(times: TimePercentiles | None) -> tuple[str, ...]:
     return ("-",) * 4 if times is None else tuple(map(format_time, times[1:]))
 
 
@@ -322,7 +322,7 @@ def _tabulate_clients(clients: Sequence[ClientResult]) -> Table:
     return Table(_CLIENT_COLUMNS, list(map(_client_cells, clients)), max_markdown_rows=MAX_CLIENTS)
 
 
-def _draw_levels(levels: Sequence[LevelResult], result: Result) -> Iterator[Block]:
+def _draw_levels(levels: Sequence[LevelResult], result: SimulationResult) -> Iterator[Block]:
     from apflint.output.simulation_charts import chart_queues, chart_seats  # only HTML has drawings
 
     for level in levels:
@@ -343,7 +343,7 @@ def _list_flows(level: LevelResult) -> Iterator[tuple[str, str]]:
     yield "use", pluralize(len(level.flows) - len(elephants), "other flow")
 
 
-def comparison_json(comparison: Comparison) -> dict[str, object]:
+def comparison_json(comparison: SimulationComparison) -> dict[str, object]:
     """Return the object that `simulate --compare --format json` prints."""
     return {
         "schema": SCHEMA,
@@ -374,7 +374,7 @@ def _figures_json(figures: Figures | None) -> dict[str, object] | None:
     }
 
 
-def describe_likeness(comparison: Comparison) -> str:
+def describe_likeness(comparison: SimulationComparison) -> str:
     """Return a sentence about a comparison without differences of clients or levels."""
     if comparison.is_equal:
         return "Both configurations serve this load alike."
@@ -384,7 +384,7 @@ def describe_likeness(comparison: Comparison) -> str:
     )
 
 
-def describe_other_seats(comparison: Comparison) -> Iterator[str]:
+def describe_other_seats(comparison: SimulationComparison) -> Iterator[str]:
     """Yield a sentence about the old side, and another one if the sides do not have the same seats or the same release."""
     yield f"The old side has the configuration: {comparison.old.configuration}"
     old, new = comparison.old.limits, comparison.new.limits
@@ -393,7 +393,7 @@ def describe_other_seats(comparison: Comparison) -> Iterator[str]:
         yield f"The old side has {seats} on each API server, and Kubernetes {old.release.name}."
 
 
-def _report_differences(comparison: Comparison) -> Iterator[Block]:
+def _report_differences(comparison: SimulationComparison) -> Iterator[Block]:
     differences, sides = comparison.differences, Prose(list(describe_other_seats(comparison)))
     if not differences:
         likeness = Prose([describe_likeness(comparison)], "bold")

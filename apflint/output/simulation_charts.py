@@ -8,13 +8,13 @@ from apflint.output.chart import HeatMap, Line, SeatsOverTime
 from apflint.simulate.verdict import format_clock
 
 if TYPE_CHECKING:
-    from apflint.simulate.simulation import Result
+    from apflint.simulate.simulation import SimulationResult
     from apflint.simulate.statistics import LevelResult
 
 _TICKS = 6
 
 
-def chart_seats(level: LevelResult, result: Result) -> SeatsOverTime:
+def chart_seats(level: LevelResult, result: SimulationResult) -> SeatsOverTime:
     """Return the average seats in use, the limits, and the rejections of a level. Numbers are sums of all API servers."""
     samples, servers = level.samples, result.load.servers
     lines = [
@@ -31,7 +31,7 @@ def chart_seats(level: LevelResult, result: Result) -> SeatsOverTime:
     )
 
 
-def chart_queues(level: LevelResult, result: Result) -> HeatMap | None:
+def chart_queues(level: LevelResult, result: SimulationResult) -> HeatMap | None:
     """Return the waiting requests in each queue, or None if no request waited in a queue."""
     numbers = sorted({queue for sample in level.samples for queue in sample.queues})
     if not numbers:
@@ -51,5 +51,5 @@ def chart_queues(level: LevelResult, result: Result) -> HeatMap | None:
     return HeatMap(label, rows, [*names.items()], servers > 1, _list_times(result))
 
 
-def _list_times(result: Result) -> list[str]:
+def _list_times(result: SimulationResult) -> list[str]:
     return [format_clock(result.load.duration * tick // _TICKS) for tick in range(_TICKS + 1)]

@@ -102,7 +102,7 @@ class Requirement(NamedTuple):
         return text
 
 
-class Example(NamedTuple):
+class RequestExpectation(NamedTuple):
     """An expectation with the key `request`: one request and its required destination."""
 
     request: Request
@@ -150,12 +150,12 @@ class Expectation(NamedTuple):
     """Path of the entry in the suite: `("tests", 3)`."""
     name: str
     """The name in the suite, or an empty string if the entry has no name."""
-    claim: Example | Property | Reachability
+    claim: RequestExpectation | Property | Reachability
 
     @property
     def kind(self) -> str:
         """The key that determines the type of the expectation."""
-        return "request" if isinstance(self.claim, Example) else self.claim.kind
+        return "request" if isinstance(self.claim, RequestExpectation) else self.claim.kind
 
 
 class Suite(NamedTuple):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.evaluate.configuration import Configuration
-    from apflint.evaluate.explanation import Skipped, Verdict
+    from apflint.evaluate.explanation import SkippedFlowSchema, Verdict
     from apflint.evaluate.match import RequestDigest
     from apflint.location import Path
     from apflint.model import FlowSchema
@@ -115,7 +115,7 @@ def explain_unreachable(
             yield f'"{schema.name}" matches no request.'
 
 
-def _explain_skipped(skipped: Skipped) -> str:
+def _explain_skipped(skipped: SkippedFlowSchema) -> str:
     schema = skipped.flow_schema
     return f'The server skips "{schema.name}"{_position(schema, skipped.path)}: {describe_skipped(skipped)}.'
 

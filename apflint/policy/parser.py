@@ -11,10 +11,10 @@ from apflint.errors import UserError
 from apflint.load.fields import Fields, read_fields
 from apflint.policy.expectation import (
     WHEN_FULL,
-    Example,
     Expectation,
     Property,
     Reachability,
+    RequestExpectation,
     Requirement,
     Suite,
     WhenFull,
@@ -132,7 +132,7 @@ def _parse_expectation(fields: Fields, path: Path) -> Expectation | None:
     if not fields.check_keys(path, keys, {} if kind in (None, "request") else hints) or len(fields.mistakes) > count:
         return None  # a misplaced key is also missing in its place, which would be reported as a second mistake
     name = fields.string((*path, "name"))
-    claim: Example | Property | Reachability | None
+    claim: RequestExpectation | Property | Reachability | None
     if kind is None:
         fields.reject(path, f"this entry is not an expectation: add {join_words(_KINDS)}")
         return None
@@ -146,7 +146,7 @@ def _parse_expectation(fields: Fields, path: Path) -> Expectation | None:
     return None if claim is None else Expectation(path, name, claim)
 
 
-def _parse_example(fields: Fields, path: Path) -> Example | None:
+def _parse_example(fields: Fields, path: Path) -> RequestExpectation | None:
     count = len(fields.mistakes)
     text, user = fields.string((*path, "request")), fields.string((*path, "as"))
     groups = tuple(fields.strings((*path, "groups")).values())
@@ -156,7 +156,7 @@ def _parse_example(fields: Fields, path: Path) -> Example | None:
         return None
     try:
         arguments = parse_command_line(text, user or None, groups)
-        return Example(arguments.to_request(), arguments.to_command_line(), reaches)
+        return RequestExpectation(arguments.to_request(), arguments.to_command_line(), reaches)
     except UserError as error:
         fields.reject((*path, "request"), str(error))
         return None

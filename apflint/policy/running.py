@@ -20,7 +20,7 @@ from apflint.load.fields import Mistake
 from apflint.load.source import STDIN
 from apflint.location import Span
 from apflint.output.outcomes import describe_unclassified
-from apflint.policy.expectation import Destination, Example, Property, Requirement, describe_target
+from apflint.policy.expectation import Destination, Property, RequestExpectation, Requirement, describe_target
 from apflint.policy.failure_reasons import explain_destination, explain_unreachable
 from apflint.policy.parser import parse_suite
 from apflint.proofs.one_configuration import Analysis, rules_of
@@ -30,7 +30,7 @@ from apflint.releases import NEWEST
 from apflint.settings.clusters import MAX_NAMED_CLUSTERS
 from apflint.sources.configuration import read_configuration
 from apflint.sources.discovery import discover_files
-from apflint.sources.reading import Unreadable, read_file
+from apflint.sources.reading import UnreadableInput, read_file
 from apflint.sources.words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
 from apflint.spelling import suggest
 from apflint.wording import join_some, quote
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from apflint.settings.patterns import Patterns
     from apflint.sources.configuration import EffectiveConfiguration
     from apflint.sources.kubectl import KubectlOptions
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 _MIN_BATCH_VALUES = 128
 """Minimum number of values (see `_count_values`) in a batch. The built-in objects have about as many values."""
@@ -57,7 +57,7 @@ _TESTS_KEY = re.compile(rb'^tests[ \t]*:|"tests"\s*:', re.MULTILINE)
 _START_OF_FILE = Span(1, 1, 1, 1)
 
 
-class Result(NamedTuple):
+class ExpectationResult(NamedTuple):
     """The result of one expectation."""
 
     test: Expectation
@@ -95,7 +95,7 @@ class FileResult(NamedTuple):
     """Words that name the tested manifests, relative to the current directory."""
     configuration: str | None = None
     """Description of the tested configuration, or None if it cannot be read."""
-    results: tuple[Result, ...] = ()
+    results: tuple[ExpectationResult, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
     cluster: str | None = None
     """Name of the tested cluster of the settings, or None for other manifests."""
@@ -112,7 +112,7 @@ class FileResult(NamedTuple):
         """Number of expectations that do not hold."""
         return len(self.results) - self.passed
 
-    def explain_command(self, result: Result) -> str | None:
+    def explain_command(self, result: ExpectationResult) -> str | None:
         """Return an `apflint explain` command for the request of `result`, or None if no command can name the request."""
         if result.request is None or result.request.words is None:
             return None
@@ -152,7 +152,7 @@ def find_suites(path: str, exclude: Patterns) -> tuple[str, ...]:
     return tuple(name for name, data in files if isinstance(data, bytes) and _TESTS_KEY.search(data)) or (path,)
 
 
-def run_suite_file(path: str, request: Request, warn: Callable[[str], object]) -> tuple[FileResult, ...]:
+def run_suite_file(path: str, request: InputRequest, warn: Callable[[str], object]) -> tuple[FileResult, ...]:
     """Run the suite in a file. Return a result for each cluster of the settings that the suite names, otherwise one.
 
     The suite tests the configuration that the words of `request` name. Without words, it tests the clusters or the
@@ -165,7 +165,7 @@ def run_suite_file(path: str, request: Request, warn: Callable[[str], object]) -
         return (_untested(path, None, f"{path}: no YAML or JSON file in this directory has the key `tests`"),)
     file = next(iter(discover_files((path,))))
     data = read_file(file)
-    if isinstance(data, Unreadable):
+    if isinstance(data, UnreadableInput):
         return (_untested(file.name, None, f"{file.name}: {data.reason}"),)
     reading = parse_suite(file.name, data)
     suite = reading.suite
@@ -180,7 +180,7 @@ def run_suite_file(path: str, request: Request, warn: Callable[[str], object]) -
     return (_run_suite(suite, request, warn),)
 
 
-def _run_in_clusters(suite: Suite, request: Request, warn: Callable[[str], object]) -> Iterator[FileResult]:
+def _run_in_clusters(suite: Suite, request: InputRequest, warn: Callable[[str], object]) -> Iterator[FileResult]:
     """Run a suite in each cluster that it names. The words of `request` select one of them."""
     source = suite.document.source
     known_names = request.cluster_names
@@ -211,7 +211,7 @@ def _run_in_clusters(suite: Suite, request: Request, warn: Callable[[str], objec
         yield _untested(source.name, source, str(error), suite.document.span(("clusters",)))
 
 
-def _run_suite(suite: Suite, request: Request, warn: Callable[[str], object]) -> FileResult:
+def _run_suite(suite: Suite, request: InputRequest, warn: Callable[[str], object]) -> FileResult:
     """Run a suite on the configuration of `request`, or on the manifests that the suite names."""
     document, source, name = suite.document, suite.document.source, suite.document.source.name
     is_given = bool(request.words)
@@ -298,7 +298,7 @@ class Runner:
             "priorityLevel": tuple(configuration.levels),
         }
 
-    def run(self) -> Iterator[Result]:
+    def run(self) -> Iterator[ExpectationResult]:
         """Yield the result of each expectation, in order."""
         for batch in split_into_batches(self.suite, self.configuration):
             rules = (*self.suite.excluded, *rules_of_properties(batch))
@@ -308,10 +308,10 @@ class Runner:
                 path = (*test.path, test.kind) if result.passed else result.path
                 yield result._replace(path=() if result.passed else path, span=self.suite.document.span(path))
 
-    def _check(self, test: Expectation, conditions: Analysis) -> Result:
+    def _check(self, test: Expectation, conditions: Analysis) -> ExpectationResult:
         claim, required = test.claim, test.claim.reaches
-        result = Result(test, False, claim.describe(), path=required.path)
-        if isinstance(claim, Example):
+        result = ExpectationResult(test, False, claim.describe(), path=required.path)
+        if isinstance(claim, RequestExpectation):
             digest, user = claim.request.digest, claim.request.user
             witness = Witness(digest, claim.words, {"user": user.name, "groups": list(user.groups)})
             result = result._replace(request=witness, destination=self._find_destination(digest))
@@ -322,13 +322,13 @@ class Runner:
                 hint = f" It {unusable}, so it counts as absent" if unusable else suggest(name, self._known_names[key])
                 message = f"this configuration has no {describe_target(key, name)}{'.' if hint else ''}{hint}"
                 return result._replace(happened=message, path=self._path_of_name(required, key, name))
-        if isinstance(claim, Example):
+        if isinstance(claim, RequestExpectation):
             return self._check_example(result, claim)
         if isinstance(claim, Property):
             return self._check_property(result, claim, conditions)
         return self._check_reachability(result, claim)
 
-    def _check_example(self, result: Result, claim: Example) -> Result:
+    def _check_example(self, result: ExpectationResult, claim: RequestExpectation) -> ExpectationResult:
         request, destination = claim.request, self._find_destination(claim.request.digest)
         deadline = find_deadline(request.url, request.info)
         if unclassified := find_unclassified(request.info, deadline, self._release):
@@ -345,7 +345,7 @@ class Runner:
             path=self._path_of_key(claim.reaches, next(iter(mismatches))),
         )
 
-    def _check_property(self, result: Result, claim: Property, conditions: Analysis) -> Result:
+    def _check_property(self, result: ExpectationResult, claim: Property, conditions: Analysis) -> ExpectationResult:
         required, is_never = claim.reaches, claim.kind == "never"
         all_excluded = (*self.suite.excluded, *claim.excluded)
         forbidden = self._find_forbidden(required, is_never=is_never)
@@ -365,7 +365,7 @@ class Runner:
         path = self._path_of_key(required, next(iter(mismatches)))
         return self._refute(result, witness, happened, path, required)
 
-    def _check_reachability(self, result: Result, claim: Reachability) -> Result:
+    def _check_reachability(self, result: ExpectationResult, claim: Reachability) -> ExpectationResult:
         for key, name in claim.reaches.targets:
             level = name if key == "priorityLevel" else None
             schemas = [
@@ -383,8 +383,13 @@ class Runner:
         return result._replace(passed=True)
 
     def _refute(
-        self, result: Result, witness: Witness, happened: str, path: Path, required: Requirement | None = None
-    ) -> Result:
+        self,
+        result: ExpectationResult,
+        witness: Witness,
+        happened: str,
+        path: Path,
+        required: Requirement | None = None,
+    ) -> ExpectationResult:
         """Return a copy of `result` with the request of `witness`, which disproves the expectation, and with the reasons."""
         destination = self._find_destination(witness.digest)
         reasons = explain_destination(self.configuration, witness.digest, destination, required)

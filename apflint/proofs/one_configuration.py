@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
 
     Key = tuple[int | None, "Member | None", int | None]
-    """A part of a known FlowSchema: `rule`, `member` and `entry` of `Part`."""
+    """A part of a known FlowSchema: `rule`, `member` and `entry` of `FlowSchemaPart`."""
 
 Member = Literal["subjects", "resourceRules", "nonResourceRules"]
 _MEMBERS: tuple[Member, ...] = ("subjects", "resourceRules", "nonResourceRules")
@@ -53,7 +53,7 @@ _SIBLING_WORK = 8
 """Cost of an earlier rule or of an item of the same list in a proof about a part. The cost of a FlowSchema is 1."""
 
 
-class Part(NamedTuple):
+class FlowSchemaPart(NamedTuple):
     """A FlowSchema (`rule` is None), a rule (`member` is None), or the item `entry` of a list (`member`) of a rule."""
 
     schema: FlowSchema
@@ -84,7 +84,7 @@ class Part(NamedTuple):
             return (rule._replace(resource_rules=(rule.resource_rules[self.entry],), non_resource_rules=()),)
         return (rule._replace(resource_rules=(), non_resource_rules=(rule.non_resource_rules[self.entry],)),)
 
-    def contains(self, other: Part) -> bool:
+    def contains(self, other: FlowSchemaPart) -> bool:
         """Return whether `other`, a part of the same FlowSchema, equals this part or is inside this part."""
         return self.rule is None or (self.rule == other.rule and self[2:] in ((None, None), other[2:]))
 
@@ -103,13 +103,13 @@ class Claim(NamedTuple):
     """Requests to try first. A typical request that proves the claim is not replaced by a more ordinary one. May be an iterator."""
 
 
-def parts_of(schema: FlowSchema) -> Iterator[Part]:
+def parts_of(schema: FlowSchema) -> Iterator[FlowSchemaPart]:
     """Yield the FlowSchema, then each rule, followed by its subjects and entries."""
-    yield Part(schema)
+    yield FlowSchemaPart(schema)
     for number, rule in enumerate(schema.spec.rules):
-        yield Part(schema, number)
+        yield FlowSchemaPart(schema, number)
         for member, entries in zip(_MEMBERS, rule, strict=True):
-            yield from (Part(schema, number, member, at) for at in range(len(entries)))
+            yield from (FlowSchemaPart(schema, number, member, at) for at in range(len(entries)))
 
 
 class Analysis:
@@ -187,13 +187,13 @@ class Analysis:
         """Yield candidates for these rules. See `make_candidates`."""
         return make_candidates(rules, self.unmentioned, self.world, ends=ends, watches=self.watches)
 
-    def find_request(self, target: FlowSchema | Part) -> Witness | None:
+    def find_request(self, target: FlowSchema | FlowSchemaPart) -> Witness | None:
         """Return a witness about which `target` decides, or None if no such request exists.
 
         The server must not skip the FlowSchema. In the world `any`, requests that match no FlowSchema fall back to
         `catch-all`, so `catch-all` decides about them.
         """
-        part = target if isinstance(target, Part) else Part(target)
+        part = target if isinstance(target, FlowSchemaPart) else FlowSchemaPart(target)
         position = self.position(part.schema)
         key: Key = part[1:]
         self._reach_all(position)
@@ -215,7 +215,7 @@ class Analysis:
 
     def find_unreachable(
         self, schemas: Iterable[FlowSchema] | None = None
-    ) -> tuple[tuple[Part, ...], tuple[FlowSchema, ...]]:
+    ) -> tuple[tuple[FlowSchemaPart, ...], tuple[FlowSchema, ...]]:
         """Return the parts of `schemas` (default: all FlowSchemas) that never decide, in matching order.
 
         If a part never decides, the parts inside it are omitted. A FlowSchema without rules never decides. The second
@@ -228,10 +228,10 @@ class Analysis:
             return (), ()
         encoding = Encoding(self._vocabulary)
         excluded = work = 0
-        parts: list[Part] = []
+        parts: list[FlowSchemaPart] = []
         not_analyzed: dict[int, FlowSchema] = {}
         for position in undecided:
-            unreachable: Part | None = None
+            unreachable: FlowSchemaPart | None = None
             for part in parts_of(order[position]):
                 key: Key = part[1:]
                 if self._find_reached(position, key) or (unreachable is not None and unreachable.contains(part)):
@@ -254,7 +254,7 @@ class Analysis:
                     raise NotReplayedError(f"{point} does not reach {key} of {position}")
         return tuple(parts), tuple(not_analyzed.values())
 
-    def estimate_work(self, part: Part) -> int:
+    def estimate_work(self, part: FlowSchemaPart) -> int:
         """Return the estimated cost of a proof about a part, in units of `MAX_REACHABILITY_WORK`."""
         siblings = part.rule or 0
         if part.rule is not None and part.member is not None:
@@ -267,9 +267,9 @@ class Analysis:
         If the result has more than `MAX_MINIMAL_BLOCKERS` FlowSchemas, some may not be needed. The result is empty if the
         FlowSchema matches no request. Raises ValueError if the FlowSchema is reachable.
         """
-        return tuple(part.schema for part in self.find_shadows(Part(schema)))
+        return tuple(part.schema for part in self.find_shadows(FlowSchemaPart(schema)))
 
-    def find_shadows(self, target: Part) -> tuple[Part, ...]:
+    def find_shadows(self, target: FlowSchemaPart) -> tuple[FlowSchemaPart, ...]:
         """Return earlier parts that together match every request that the unreachable part `target` matches.
 
         Parts of a long result may not be needed. The result is empty if `target` matches no request. Raises ValueError
@@ -293,7 +293,7 @@ class Analysis:
         needed = [before[literal] for literal in self._reduce(matches, before)]
         return tuple(sorted(needed, key=lambda part: (self.position(part.schema), part.rule or 0, part.entry or 0)))
 
-    def matches_nothing(self, part: Part) -> bool:
+    def matches_nothing(self, part: FlowSchemaPart) -> bool:
         """Return whether no request matches the part, even if there are no other parts. Much cheaper than `find_shadows`."""
         rules = part.only
         digests = map(make_digest, self.candidates(rules))
@@ -413,9 +413,9 @@ class Analysis:
         return [self.encoding.rule(requests), *(-self.encoding.rule(exception) for exception in exceptions)]
 
     @cached_property
-    def _schemas(self) -> list[tuple[int, Part]]:
+    def _schemas(self) -> list[tuple[int, FlowSchemaPart]]:
         """Return the literal and the part of each FlowSchema, in matching order."""
-        return [(self.encoding.schema(schema), Part(schema)) for schema in self.configuration.order]
+        return [(self.encoding.schema(schema), FlowSchemaPart(schema)) for schema in self.configuration.order]
 
     def _reduce(self, matches: Sequence[int], before: Iterable[int]) -> list[int]:
         """Return the literals of `before` that a proof needs. The last `solve` found no model for `matches` and `before`.
@@ -492,7 +492,7 @@ class Analysis:
                 keys.update([(number, member, at) for at in items])
         return keys
 
-    def _deciding(self, part: Part, encoding: Encoding) -> list[int]:
+    def _deciding(self, part: FlowSchemaPart, encoding: Encoding) -> list[int]:
         """Return the assumptions for "this part decides about the request". Earlier FlowSchemas are not considered."""
         matches, siblings = self._matching(part, encoding)
         if part.rule is None and part.schema.name == CATCH_ALL:
@@ -500,14 +500,17 @@ class Analysis:
             matches = [encoding.formula.any_of((*matches, nothing))]
         return [*matches, *(-literal for literal in siblings)]
 
-    def _matching(self, part: Part, encoding: Encoding) -> tuple[list[int], dict[int, Part]]:
+    def _matching(self, part: FlowSchemaPart, encoding: Encoding) -> tuple[list[int], dict[int, FlowSchemaPart]]:
         """Return the assumptions for "this part matches the request", and the earlier parts of its FlowSchema by literal."""
         schema, number, member, at = part
         if number is None:
             return [encoding.schema(schema)], {}
         rule = schema.spec.rules[number]
         matches = [encoding.rule(rule)]
-        siblings = {encoding.rule(other): Part(schema, index) for index, other in enumerate(schema.spec.rules[:number])}
+        siblings = {
+            encoding.rule(other): FlowSchemaPart(schema, index)
+            for index, other in enumerate(schema.spec.rules[:number])
+        }
         if member is None or at is None:
             return matches, siblings
         if member == "subjects":
@@ -517,7 +520,7 @@ class Analysis:
             literals = [*map(encoding.entry, entries)]
         matches.append(literals[at])
         return matches, siblings | {
-            literal: Part(schema, number, member, index) for index, literal in enumerate(literals[:at])
+            literal: FlowSchemaPart(schema, number, member, index) for index, literal in enumerate(literals[:at])
         }
 
 

@@ -62,13 +62,13 @@ def find_ties(
     Two FlowSchemas are tied if the earlier FlowSchema captures a request that the later FlowSchema matches, too. Only
     requests by requesters in `REALISTIC` count.
     """
-    search = _Search(analysis, group, matters, budget)
+    search = _TieSearch(analysis, group, matters, budget)
     for at in range(len(group)):
         search.compare(at)
     return Ties(tuple(group[at] for at in sorted(search.tied)), search.example(), search.not_compared)
 
 
-class _Search:
+class _TieSearch:
     def __init__(
         self,
         analysis: Analysis,

@@ -35,7 +35,7 @@ class Move(NamedTuple):
     witness: Witness
 
 
-class Comparison:
+class ConfigurationComparison:
     """Proofs about two configurations in one world. The object caches its formula and results, so reuse it.
 
     Only requests by requesters in `among` count, and watches only if both servers classify them. A witness is by a requester of the first set for which one exists.
@@ -58,7 +58,7 @@ class Comparison:
         self._rules = (*rules_of(old.order), *rules_of(new.order))
         self._make_encoding = cache(partial(_encode, self._rules, world, watches=self.watches))
 
-    def with_old(self, old: Configuration) -> Comparison:
+    def with_old(self, old: Configuration) -> ConfigurationComparison:
         """Return the comparison of another old configuration, made of FlowSchemas of this comparison, with `new`.
 
         Both comparisons share a formula.
@@ -95,7 +95,7 @@ class Comparison:
             return pair not in found and pair[0] in sources and _place(old[pair[0]]) != _place(new[pair[1]])
 
         # The search adds clauses to its formula, so it needs its own object.
-        search = Comparison(self.old.configuration, self.new.configuration, self.world, among=self.among)
+        search = ConfigurationComparison(self.old.configuration, self.new.configuration, self.world, among=self.among)
         proofs = 0
         for point, is_candidate in search._find_points(sources, found, is_new):
             proofs += not is_candidate

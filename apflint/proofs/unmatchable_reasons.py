@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
-    from apflint.proofs.one_configuration import Part
+    from apflint.proofs.one_configuration import FlowSchemaPart
 
 Reasons = tuple[str, ...]
 """Reasons as clauses of a sentence. Empty if the reason is unknown."""
 
 
-def find_reasons(part: Part, *, watches: bool = True) -> Reasons:
+def find_reasons(part: FlowSchemaPart, *, watches: bool = True) -> Reasons:
     """Return why no request matches the part. `watches` is `Configuration.classifies_watches`."""
     return _combine(_rule(rule, watches=watches) for rule in part.only)
 

@@ -12,7 +12,7 @@ from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo, is_long_running, is_seen_by_apf, parse_path
 from apflint.evaluate.seats import MINIMUM_SEATS, estimate_seats
 from apflint.record import NamedTuple
-from apflint.replay.object_counts import StoredObjects
+from apflint.replay.object_counts import ObjectTotals
 from apflint.requests.list_options import parse_list_options
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class TupleClassifier:
         return seats, estimate("stale") > seats
 
 
-_UNKNOWN = StoredObjects(-1)
+_UNKNOWN = ObjectTotals(-1)
 
 
 def make_request_info(attributes: AttributeTuple) -> RequestInfo:

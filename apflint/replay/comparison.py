@@ -22,7 +22,7 @@ MoveType = Literal["classification", "priorityLevel", "flowSchema", "flow"]
 MOVE_TYPES: tuple[MoveType, ...] = ("classification", "priorityLevel", "flowSchema", "flow")
 
 
-class Destination(NamedTuple):
+class LoggedDestination(NamedTuple):
     """The FlowSchema, priority level and flow to which a configuration assigns requests."""
 
     flow_schema: str
@@ -44,13 +44,13 @@ class MovedRequest(NamedTuple):
     namespace: str
 
 
-class Move(NamedTuple):
+class LoggedMove(NamedTuple):
     """Requests that both configurations assign differently, from the same destination to the same destination."""
 
     type: MoveType
-    old: Destination | None
+    old: LoggedDestination | None
     """None if API Priority and Fairness does not classify the requests, such as watches until 1.21."""
-    new: Destination | None
+    new: LoggedDestination | None
     requests: int
     rejected: int
     """Number of moved requests that API Priority and Fairness answered with 429, according to the log."""
@@ -65,7 +65,7 @@ class ReplayComparison(NamedTuple):
 
     old: ReplayReport
     new: ReplayReport
-    moves: tuple[Move, ...]
+    moves: tuple[LoggedMove, ...]
     """In the order of `MOVE_TYPES`, then the moves with the most requests first."""
 
     @property
@@ -128,9 +128,11 @@ def _distinguish(attributes: AttributeTuple, assignment: Assignment) -> str | No
     return None if is_empty else assignment.distinguished_by
 
 
-def find_moves(log: Log, old: Sequence[Assignment], new: Sequence[Assignment], top_users: int) -> tuple[Move, ...]:
+def find_moves(
+    log: Log, old: Sequence[Assignment], new: Sequence[Assignment], top_users: int
+) -> tuple[LoggedMove, ...]:
     """Return the moves of the requests in `logged`, the view that one of the configurations has assigned."""
-    numbers: dict[tuple[MoveType, Destination | None, Destination | None], int] = {}
+    numbers: dict[tuple[MoveType, LoggedDestination | None, LoggedDestination | None], int] = {}
     moved: dict[int, int] = {}
     for number, (attributes, before, after) in enumerate(zip(log.tuples, old, new, strict=True)):
         move = find_move(attributes, before, after)
@@ -147,7 +149,7 @@ def find_moves(log: Log, old: Sequence[Assignment], new: Sequence[Assignment], t
         rejected[moved[number]] += refused
     first = {number: MovedRequest(*values) for number, *values in _query(log.database, _FIRST_MOVED)}
     moves = [
-        Move(
+        LoggedMove(
             *key,
             users[number].total(),
             rejected[number],
@@ -174,10 +176,10 @@ _FIRST_MOVED = f"""
 """
 
 
-def _make_destination(assignment: Assignment) -> Destination | None:
+def _make_destination(assignment: Assignment) -> LoggedDestination | None:
     if assignment.outcome != "classified":
         return None
-    return Destination(str(assignment.flow_schema), str(assignment.priority_level), assignment.distinguished_by)
+    return LoggedDestination(str(assignment.flow_schema), str(assignment.priority_level), assignment.distinguished_by)
 
 
 def _query(database: Database, sql: str) -> list[Any]:

@@ -31,7 +31,7 @@ class Wanted(NamedTuple):
         return self.namespace, self.agent, self.audit_id
 
 
-class Unreadable(NamedTuple):
+class UnreadableLine(NamedTuple):
     """A line that is not an audit event."""
 
     file: str
@@ -48,10 +48,10 @@ class Coverage:
     """Number of events by stage."""
     unreadable: int = 0
     """Number of lines, and of items in lists, that are not audit events."""
-    first_unreadable: Unreadable | None = None
+    first_unreadable: UnreadableLine | None = None
     other_records: int = 0
     """Number of log records of hosted control planes that are not about audit events."""
-    damaged: list[Unreadable] = field(default_factory=list)
+    damaged: list[UnreadableLine] = field(default_factory=list)
     """Damaged files, which were read up to the damage or not at all."""
     interrupted: bool = False
     """Whether the user interrupted reading, so that only a part was read."""
@@ -62,9 +62,9 @@ class Coverage:
         """Count an unreadable line, and keep the first one."""
         self.unreadable += 1
         if self.first_unreadable is None:
-            self.first_unreadable = Unreadable(file, line, reason)
+            self.first_unreadable = UnreadableLine(file, line, reason)
 
-    def take_first_unreadable(self) -> Unreadable | None:
+    def take_first_unreadable(self) -> UnreadableLine | None:
         """Return the first unreadable line, and remove it from the coverage."""
         first, self.first_unreadable = self.first_unreadable, None
         return first

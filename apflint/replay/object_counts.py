@@ -21,7 +21,7 @@ _COUNTS = ("apiserver_resource_objects", "apiserver_storage_objects")
 _SIZES = "apiserver_resource_size_estimate_bytes"
 
 
-class StoredObjects(NamedTuple):
+class ObjectTotals(NamedTuple):
     """The objects of a resource in all namespaces."""
 
     number: int
@@ -29,11 +29,11 @@ class StoredObjects(NamedTuple):
     """Average size of an object in bytes, or None if unknown. 0 if the server could not measure the objects."""
 
 
-ObjectCounts = dict[str, StoredObjects]
+ObjectCounts = dict[str, ObjectTotals]
 """Objects by resource, such as `pods` or `deployments.apps`."""
 
 
-def parse_object_count(text: str) -> tuple[str, StoredObjects]:
+def parse_object_count(text: str) -> tuple[str, ObjectTotals]:
     """Parse `pods=5000` or `pods=5000:4000`, the number of objects and their average size.
 
     Resources without a group may have any name that kubectl accepts. Raises UserError for other text.
@@ -52,7 +52,7 @@ def parse_object_count(text: str) -> tuple[str, StoredObjects]:
                 f"unknown resource {quote(resource)} in --objects: write other resources with their group, as in widgets.example.com"
             )
         resource = known[0].qualified_name
-    return resource, StoredObjects(int(count), None if size is None else int(size))
+    return resource, ObjectTotals(int(count), None if size is None else int(size))
 
 
 def parse_metrics(text: str) -> ObjectCounts:
@@ -74,7 +74,7 @@ def parse_metrics(text: str) -> ObjectCounts:
             " kubectl get --raw /metrics"
         )
     return {
-        resource: StoredObjects(count, _average(sizes, resource, count))
+        resource: ObjectTotals(count, _average(sizes, resource, count))
         for resource, count in counts.items()
         if count >= 0
     }

@@ -26,7 +26,7 @@ from apflint.replay.events import (
     parse_wait,
     read_attributes,
 )
-from apflint.replay.log import Coverage, Log, Unreadable
+from apflint.replay.log import Coverage, Log, UnreadableLine
 from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.replay.uri_namespace import find_namespace
 from apflint.requests.envelopes import find_server, is_other_log, strip_timestamp, unwrap_event, unwrap_list
@@ -142,7 +142,7 @@ class EventReader:
         for block in blocks:
             before, unreadable, first = self._count_records(), self.coverage.unreadable, number
             if block.is_file_problem:
-                self.coverage.damaged.append(Unreadable(file.name, number, block.problem))
+                self.coverage.damaged.append(UnreadableLine(file.name, number, block.problem))
             elif block.problem:
                 self.coverage.reject(file.name, number, block.problem)
                 number += 1
@@ -156,7 +156,7 @@ class EventReader:
                 useless += max(number - first, self.coverage.unreadable - unreadable)
             if useless > MAX_LINES_WITHOUT_EVENTS:
                 reason = NO_EVENTS
-                self.coverage.damaged.append(Unreadable(file.name, number, reason))
+                self.coverage.damaged.append(UnreadableLine(file.name, number, reason))
                 break
             if max_bytes is not None and size >= max_bytes:
                 self.coverage.beginning_of = file.name
@@ -463,14 +463,14 @@ def _parse_json(text: str) -> object:
         return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 1000 else inf)
 
 
-def find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> Unreadable | None:
+def find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> UnreadableLine | None:
     """Return the first line of a file that is a key of `reasons`, which contains why lines are unreadable."""
     texts = {line.encode(): reason for line, reason in reasons.items()}
     first = 1
     for block in read_blocks(file) if texts else ():
         for number, line in enumerate(block.data.split(b"\n"), first):
             if line in texts:
-                return Unreadable(file.name, number, texts[line])
+                return UnreadableLine(file.name, number, texts[line])
         first += 1 if block.problem else block.data.count(b"\n")
     return None
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint.record import NamedTuple
-from apflint.replay.log import Unreadable
+from apflint.replay.log import UnreadableLine
 from apflint.requests.http_log import parse_logged_request
 from apflint.requests.logged_comparison import LoggedComparer
 from apflint.sources.audit_logs import is_url, read_blocks
@@ -68,7 +68,7 @@ class ServerLogReport(NamedTuple):
     disagreements: tuple[Disagreement, ...]
     disagreeing: int
     """Number of requests with disagreements."""
-    damaged: tuple[Unreadable, ...]
+    damaged: tuple[UnreadableLine, ...]
     """Files that were not read completely."""
     known: Effective
     configuration: str
@@ -131,7 +131,7 @@ def read_server_logs(
     traffic: dict[_Key, _Traffic] = {}
     clauses: Counter[str] = Counter()
     places: dict[str, tuple[str, int]] = {}
-    damaged: list[Unreadable] = []
+    damaged: list[UnreadableLine] = []
     others = disagreeing = 0
     times: list[str] = []
     for file in files:
@@ -169,13 +169,13 @@ def read_server_logs(
 
 
 def _read_lines(
-    file: AuditLogFile, damaged: list[Unreadable], report: Callable[[int], object]
+    file: AuditLogFile, damaged: list[UnreadableLine], report: Callable[[int], object]
 ) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not blank, with their numbers. Append problems of the file to `damaged`."""
     number = 1
     for block in read_blocks(file):
         if block.problem:
-            damaged.append(Unreadable(file.name, number, block.problem))
+            damaged.append(UnreadableLine(file.name, number, block.problem))
             number += 1
             continue
         lines = block.data.split(b"\n")

@@ -29,7 +29,7 @@ SERIES_LENGTH = 240
 """Maximum number of intervals of a time series. It is a multiple of the number of cells of a sparkline."""
 
 
-class Distribution(NamedTuple):
+class DurationPercentiles(NamedTuple):
     """Percentiles of some durations in microseconds."""
 
     number: int
@@ -90,9 +90,9 @@ class LevelTraffic(NamedTuple):
     requests: int
     rejected: int
     """Requests that API Priority and Fairness answered with 429."""
-    waits: Distribution | None
+    waits: DurationPercentiles | None
     """Times in the queue that the log contains: of requests that took more than 500 ms. None if the level has no queues."""
-    durations: Distribution | None
+    durations: DurationPercentiles | None
     """Durations of executed requests, including their wait. Watches are left out, because a watch only waits for
     events."""
     seat_microseconds: int
@@ -109,7 +109,7 @@ class LevelTraffic(NamedTuple):
     series: Series
 
 
-class Group(NamedTuple):
+class RequestGroup(NamedTuple):
     """The requests with equal values of the dimensions of `--by`."""
 
     values: tuple[str, ...]
@@ -122,7 +122,7 @@ class Breakdown(NamedTuple):
     """The groups with the most requests, by some dimensions."""
 
     dimensions: tuple[str, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[RequestGroup, ...]
     total: int
     """Number of all groups."""
 
@@ -490,7 +490,7 @@ def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int,
     return tuple(peaks)
 
 
-def _distributions(database: Database, value: str, condition: str) -> dict[int, Distribution]:
+def _distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
     """Return the distribution of an SQL expression by the index of the level.
 
     Without fast window functions, this takes 8 bytes for each value, and 40 bytes for each value of one level.
@@ -504,12 +504,12 @@ def _distributions(database: Database, value: str, condition: str) -> dict[int, 
     return {level: _describe(numbers) for level, numbers in values.items()}
 
 
-def _describe(values: Iterable[int]) -> Distribution:
+def _describe(values: Iterable[int]) -> DurationPercentiles:
     ranked = sorted(values)
-    return Distribution(len(ranked), *(ranked[rank] for rank in _rank_percentiles(len(ranked))))
+    return DurationPercentiles(len(ranked), *(ranked[rank] for rank in _rank_percentiles(len(ranked))))
 
 
-def _query_distributions(database: Database, value: str, condition: str) -> dict[int, Distribution]:
+def _query_distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
     """Return the distributions, which are at known places if all values are sorted by level and value."""
     counts = _query(database, f"SELECT level, count(*) FROM apf WHERE {condition} GROUP BY level ORDER BY level")
     places: dict[int, tuple[int, ...]] = {}
@@ -526,7 +526,7 @@ def _query_distributions(database: Database, value: str, condition: str) -> dict
         f" WHERE place IN ({wanted})",
     )
     values: dict[int, int] = dict(rows)
-    return {level: Distribution(number, *(values[place] for place in places[level])) for level, number in counts}
+    return {level: DurationPercentiles(number, *(values[place] for place in places[level])) for level, number in counts}
 
 
 def _rank_percentiles(number: int) -> tuple[int, int, int]:
@@ -549,7 +549,7 @@ def _break_down(log: Log, by: Sequence[str], top: int) -> Breakdown:
             log.servers[value] if name == "server" else "" if value is None else str(value)
             for name, value in zip(by, row[:-3], strict=True)
         ]
-        groups.append(Group(tuple(values), row[-3], row[-2], int(row[-1])))
+        groups.append(RequestGroup(tuple(values), row[-3], row[-2], int(row[-1])))
     return Breakdown(tuple(by), tuple(groups), total)
 
 

@@ -65,7 +65,7 @@ _OPTIONS = {"method": ("--method",), "path": ("--path",), "namespace": ("-n", "-
 _VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?", re.ASCII)
 
 
-class Target(NamedTuple):
+class RequestedResource(NamedTuple):
     """The resource of a request. `known` is None if Kubernetes itself does not serve the resource."""
 
     group: str
@@ -200,7 +200,7 @@ def check_target(verb: str, what: str) -> None:
         _parse_resource(_parse_verb(verb), what, "", "default")
 
 
-def infer_resource(text: str) -> Target:
+def infer_resource(text: str) -> RequestedResource:
     """Return the resource of `RESOURCE[.VERSION][.GROUP]`. Raises UserError if the API group cannot be inferred."""
     word, dot, rest = text.partition(".")
     if not word:
@@ -213,14 +213,16 @@ def infer_resource(text: str) -> Target:
     for known in named:
         if known.group == group:
             notes = () if word == known.name else (f'"{word}" is read as the resource "{known.name}".',)
-            return Target(group, version or known.version, known.name, known, notes)
+            return RequestedResource(group, version or known.version, known.name, known, notes)
     served = get_resource(named[0].name if named else word, group)
     if group in AGGREGATED_GROUPS:
         note = f"An aggregated API server serves {describe_group(group)}. kube-apiserver classifies requests that it forwards."
         name = served.name if served else word
-        return Target(group, version or (served.version if served else ""), name, served, (note,))
+        return RequestedResource(group, version or (served.version if served else ""), name, served, (note,))
     elsewhere = next((known for known in named if known.name == word), None)
-    return Target(group, version, word, None, () if elsewhere is None else (_describe_group_of(elsewhere, group),))
+    return RequestedResource(
+        group, version, word, None, () if elsewhere is None else (_describe_group_of(elsewhere, group),)
+    )
 
 
 def _describe_group_of(resource: Resource, group: str) -> str:
@@ -238,7 +240,7 @@ def _describe_group_of(resource: Resource, group: str) -> str:
     )
 
 
-def _infer_group(word: str) -> Target:
+def _infer_group(word: str) -> RequestedResource:
     named = find_resources(word)
     if not named:
         names = [name for known in RESOURCES for name in (known.name, known.singular, *known.short_names)]
@@ -248,13 +250,13 @@ def _infer_group(word: str) -> Target:
         )
     known, *others = named
     if word == known.name and not known.group and not others:
-        return Target("", known.version, known.name, known)  # nothing was inferred, so a note is not needed
+        return RequestedResource("", known.version, known.name, known)  # nothing was inferred, so a note is not needed
     reading = "is" if word == known.name else f'is read as "{known.name}"'
     note = f'"{word}" {reading} in {describe_group(known.group)}'
     if others:
         qualified = ", ".join(f'"{other.qualified_name}"' for other in others)
         note += f"; write {qualified} for the other resource of that name"
-    return Target(known.group, known.version, known.name, known, (f"{note}.",))
+    return RequestedResource(known.group, known.version, known.name, known, (f"{note}.",))
 
 
 def _parse_resource(verb: str, what: str, name: str, namespace: str | None) -> tuple[RequestInfo, tuple[str, ...]]:
@@ -286,7 +288,9 @@ def _parse_resource(verb: str, what: str, name: str, namespace: str | None) -> t
     return info, tuple(notes)
 
 
-def _parse_segments(what: str, segments: list[str], name: str, target: Target, notes: list[str]) -> tuple[str, str]:
+def _parse_segments(
+    what: str, segments: list[str], name: str, target: RequestedResource, notes: list[str]
+) -> tuple[str, str]:
     """Return subresource and name, parsed from `name` and the `segments` after the resource.
 
     A segment that is not a subresource is a name, as in `pod/web-0` for kubectl. Raises UserError for a second name or an

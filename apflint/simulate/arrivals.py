@@ -34,7 +34,7 @@ class Arrival(NamedTuple):
     """Nanoseconds of execution if no deadline ends the request."""
 
 
-class Source(NamedTuple):
+class ArrivalSource(NamedTuple):
     """A loop or a burst of a client."""
 
     client: Client
@@ -47,12 +47,12 @@ class Source(NamedTuple):
     """Whether a client sends its next request some time after each response."""
 
 
-def list_sources(load: Load, seed: int) -> tuple[Source, ...]:
+def list_sources(load: Load, seed: int) -> tuple[ArrivalSource, ...]:
     """Return the loops and bursts of all clients, each with its arrivals in the order of time.
 
     Of a closed loop, these are only the first requests.
     """
-    sources: list[Source] = []
+    sources: list[ArrivalSource] = []
     for client in load.clients:
         kinds: list[Callable[[Client, int, int], Iterator[tuple[int, int, int]]]] = []
         if client.rate:
@@ -64,7 +64,7 @@ def list_sources(load: Load, seed: int) -> tuple[Source, ...]:
             draw_service = _make_service_draws(client, Draws(seed, client.name, "service", place))
             times = kind(client, seed, load.duration)
             arrivals = _serve(len(sources), times, draw_service)
-            sources.append(Source(client, arrivals, draw_service, client.differ, kind is _start_closed_loop))
+            sources.append(ArrivalSource(client, arrivals, draw_service, client.differ, kind is _start_closed_loop))
     return tuple(sources)
 
 

@@ -26,7 +26,7 @@ _PATHS = {
 _INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 
 
-class Change(NamedTuple):
+class LevelFieldChange(NamedTuple):
     """A new value of a field of a priority level. The value None removes the field, so that its default applies."""
 
     level: str
@@ -34,7 +34,7 @@ class Change(NamedTuple):
     value: int | None
 
 
-def parse_change(text: str) -> Change:
+def parse_change(text: str) -> LevelFieldChange:
     """Parse `LEVEL.FIELD=VALUE`. Raises UserError for other text, and for unknown fields."""
     place, separator, value = text.partition("=")
     level, dot, field = place.rpartition(".")
@@ -48,16 +48,16 @@ def parse_change(text: str) -> Change:
         )
     if value != "null" and _INTEGER.fullmatch(value) is None:
         raise UserError(f"--set: {quote(value)} is not an integer, or null for the default")
-    return Change(level, field, None if value == "null" else int(value))
+    return LevelFieldChange(level, field, None if value == "null" else int(value))
 
 
-def apply_changes(known: Effective, changes: Iterable[Change]) -> Effective:
+def apply_changes(known: Effective, changes: Iterable[LevelFieldChange]) -> Effective:
     """Return the configuration with changed priority levels. Raises UserError for an unknown level.
 
     Whether the API server accepts a changed level is not examined. All changes of a level are made at once, because the
     level may be invalid between two of them.
     """
-    by_level: dict[str, list[Change]] = {}
+    by_level: dict[str, list[LevelFieldChange]] = {}
     for change in changes:
         by_level.setdefault(change.level, []).append(change)
     for name, own in by_level.items():
@@ -65,7 +65,7 @@ def apply_changes(known: Effective, changes: Iterable[Change]) -> Effective:
     return known
 
 
-def _apply(known: Effective, name: str, changes: Iterable[Change]) -> Effective:
+def _apply(known: Effective, name: str, changes: Iterable[LevelFieldChange]) -> Effective:
     levels = known.configuration.levels
     level = levels.get(name)
     if level is None:

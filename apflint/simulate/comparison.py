@@ -9,8 +9,8 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.simulate.histogram import Distribution
-    from apflint.simulate.simulation import Result
+    from apflint.simulate.histogram import TimePercentiles
+    from apflint.simulate.simulation import SimulationResult
     from apflint.simulate.statistics import ClientResult, LevelResult
 
 
@@ -24,7 +24,7 @@ class Figures(NamedTuple):
     latency_p99: int | None
 
 
-class Difference(NamedTuple):
+class FigureDifference(NamedTuple):
     """A level or a client with different figures. The figures of a side without requests are None."""
 
     name: str
@@ -39,17 +39,17 @@ class Difference(NamedTuple):
         return self.old != self.new or (self.levels is not None and self.levels[0] != self.levels[1])
 
 
-class Comparison(NamedTuple):
+class SimulationComparison(NamedTuple):
     """Two simulations, and their differences: first those of levels, then those of clients."""
 
-    old: Result
-    new: Result
-    differences: tuple[Difference, ...]
+    old: SimulationResult
+    new: SimulationResult
+    differences: tuple[FigureDifference, ...]
     is_equal: bool
     """Whether all results of all clients are equal, including numbers that `Figures` does not have."""
 
 
-def compare(old: Result, new: Result) -> Comparison:
+def compare(old: SimulationResult, new: SimulationResult) -> SimulationComparison:
     """Compare two simulations."""
     sides = [
         {level.name: _find_figures(level, level.requests) for level in result.levels if level.attempts}
@@ -57,23 +57,24 @@ def compare(old: Result, new: Result) -> Comparison:
     ]
     clients = [_group_clients(result) for result in (old, new)]
     differences = [
-        Difference(name, None, sides[0].get(name), sides[1].get(name)) for name in dict.fromkeys((*sides[0], *sides[1]))
+        FigureDifference(name, None, sides[0].get(name), sides[1].get(name))
+        for name in dict.fromkeys((*sides[0], *sides[1]))
     ]
     for name in dict.fromkeys((*clients[0], *clients[1])):
         rows = [side.get(name) for side in clients]
         old_levels, new_levels = (" + ".join(row.level for row in side_rows or ()) or "-" for side_rows in rows)
         figures = [None if side_rows is None else _join(side_rows) for side_rows in rows]
-        differences.append(Difference(name, (old_levels, new_levels), *figures))
+        differences.append(FigureDifference(name, (old_levels, new_levels), *figures))
     changed = tuple(difference for difference in differences if difference.is_effective)
     is_equal = [list(map(_omit_flow_schemas, rows.items())) for rows in clients]
-    return Comparison(old, new, changed, is_equal[0] == is_equal[1])
+    return SimulationComparison(old, new, changed, is_equal[0] == is_equal[1])
 
 
 def _omit_flow_schemas(item: tuple[str, list[ClientResult]]) -> list[ClientResult]:
     return [row._replace(flow_schemas=()) for row in item[1]]
 
 
-def _group_clients(result: Result) -> dict[str, list[ClientResult]]:
+def _group_clients(result: SimulationResult) -> dict[str, list[ClientResult]]:
     groups: dict[str, list[ClientResult]] = {}
     for level in result.levels:
         for client in level.clients:
@@ -101,5 +102,5 @@ def _find_figures(row: LevelResult | ClientResult, requests: int) -> Figures:
     return Figures(requests, sum(row.rejected.values()), row.failed, _p99(row.waits), _p99(row.latencies))
 
 
-def _p99(times: Distribution | None) -> int | None:
+def _p99(times: TimePercentiles | None) -> int | None:
     return None if times is None else times.p99

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from apflint.simulate.request import Request
+    from apflint.simulate.request import SimulatedRequest
 
 T = TypeVar("T")
 KIND_BITS = 3
@@ -40,7 +40,7 @@ class EventLoop:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self._limited: dict[int, deque[Request]] = {}
+        self._limited: dict[int, deque[SimulatedRequest]] = {}
         """Requests that may be waiting, by wait limit, in order of arrival. The first request of each limit has an
         event."""
 
@@ -48,11 +48,11 @@ class EventLoop:
         """Schedule `action(subject, time)`."""
         heappush(self.events, (time << KIND_BITS | kind, number, action, subject))
 
-    def submit(self, request: Request) -> None:
+    def submit(self, request: SimulatedRequest) -> None:
         """Schedule the arrival of a request, at the present or later."""
         self.schedule(request.arrival, ARRIVAL, request.id, _start, request)
 
-    def limit_wait(self, request: Request, wait_limit: int) -> None:
+    def limit_wait(self, request: SimulatedRequest, wait_limit: int) -> None:
         """Schedule the end of the wait of a request that has arrived now.
 
         Requests with the same limit reach it in order of arrival, so one event for all of them is enough.
@@ -66,7 +66,7 @@ class EventLoop:
             del requests[1]
         requests.append(request)
 
-    def _time_out(self, request: Request, now: int) -> None:
+    def _time_out(self, request: SimulatedRequest, now: int) -> None:
         wait_limit = now - request.arrival
         requests = self._limited[wait_limit]
         requests.popleft()
@@ -78,7 +78,7 @@ class EventLoop:
         if request.is_waiting:
             request.queue_set.time_out(request, now)
 
-    def run(self, arrivals: Iterable[Request] = ()) -> None:
+    def run(self, arrivals: Iterable[SimulatedRequest] = ()) -> None:
         """Run until nothing is left to happen. `arrivals` are requests in the order of their arrival and number."""
         events = self.events
         for request in arrivals:
@@ -93,5 +93,5 @@ class EventLoop:
             action(subject, when >> KIND_BITS)
 
 
-def _start(request: Request, now: int) -> None:
+def _start(request: SimulatedRequest, now: int) -> None:
     request.queue_set.start_request(request, now)

@@ -11,7 +11,7 @@ _PRECISION_BITS = 8
 """Significant bits of a bucket: a percentile differs from the exact value by less than 1%."""
 
 
-class Distribution(NamedTuple):
+class TimePercentiles(NamedTuple):
     """Percentiles of times, in nanoseconds."""
 
     number: int
@@ -42,7 +42,7 @@ class Histogram:
         self._counts.update(other._counts)
         self.max = max(self.max, other.max)
 
-    def summarize(self) -> Distribution | None:
+    def summarize(self) -> TimePercentiles | None:
         """Return the percentiles, or None if no time was counted."""
         total = self._counts.total()
         if not total:
@@ -55,7 +55,7 @@ class Histogram:
             while len(percentiles) < len(ranks) and below >= ranks[len(percentiles)]:
                 percentiles.append(min(_highest(bucket), self.max))
         p50, p90, p99 = percentiles
-        return Distribution(total, p50, p90, p99, self.max)
+        return TimePercentiles(total, p50, p90, p99, self.max)
 
 
 def _highest(bucket: int) -> int:

@@ -10,11 +10,11 @@ from apflint.evaluate.seats import Seats
 from apflint.evaluate.shards import flow_hash
 from apflint.record import NamedTuple
 from apflint.requests.words import RequestArguments
-from apflint.simulate.arrivals import Arrival, Source
+from apflint.simulate.arrivals import Arrival, ArrivalSource
 from apflint.simulate.draws import Draws
 from apflint.simulate.load import REQUEST_TIMEOUT, SECOND, Client, Load, ServiceTime
 from apflint.simulate.request import complete_work_estimate
-from apflint.simulate.routes import Flow, Route
+from apflint.simulate.routes import Route, SimulatedFlow
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class LoggedLoad(NamedTuple):
     load: Load
     """The load without clients: its requests come from the source."""
     routes: LoggedRoutes
-    source: Source
+    source: ArrivalSource
     notes: tuple[str, ...]
     """Sentences about what the log does not show."""
     requests: int
@@ -91,7 +91,7 @@ class LoggedRoutes:
             distinguisher = namespace if assignment.distinguished_by == BY_NAMESPACE else user
         return Route(
             level,
-            Flow(schema, distinguisher),
+            SimulatedFlow(schema, distinguisher),
             flow_hash(schema, distinguisher) if self._queues[level] > 1 else 0,
             user,
             attributes.verb,
@@ -110,7 +110,7 @@ def build_logged_load(replay: Replay, scale: float, seed: int) -> LoggedLoad:
     servers = [number for (number,) in replay.log.database.query("SELECT DISTINCT server FROM apf ORDER BY server")]
     arrivals = _list_arrivals(replay, routes, servers, start, scale, Draws(seed, "copies"))
     client = Client("log", (), RequestArguments(""), ServiceTime(0))
-    source = Source(client, arrivals, lambda _: 0, differ=True, is_closed=False)
+    source = ArrivalSource(client, arrivals, lambda _: 0, differ=True, is_closed=False)
     load = Load(duration, (), max(1, len(servers)))
     notes = tuple(_list_notes(rejected, open_, has_counts=replay.has_counts))
     return LoggedLoad(load, routes, source, notes, round(count * scale))

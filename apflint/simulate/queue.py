@@ -9,7 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from apflint.simulate.request import Request
+    from apflint.simulate.request import SimulatedRequest
 
 NOT_LISTED = 1 << 64
 """`Queue.listed_finish` of a queue that the picker does not list: more than every reading of the progress meter."""
@@ -31,7 +31,7 @@ class Queue:
 
     def __init__(self, index: int) -> None:
         self.index = index
-        self.waiting: deque[Request] = deque()
+        self.waiting: deque[SimulatedRequest] = deque()
         self.next_dispatch_r = 0
         """Reading of the progress meter at which the next request starts in virtual time."""
         self.executing = 0

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apflint.simulate.event_loop import EventLoop
-    from apflint.simulate.request import Outcome, Request
+    from apflint.simulate.request import Outcome, SimulatedRequest
 
 
 class ServerCrashError(Exception):
@@ -46,7 +46,12 @@ class QueueSet:
     """The state of a level. `on_end` gets each request when it finishes its execution or is rejected."""
 
     def __init__(
-        self, loop: EventLoop, queuing: Queuing, concurrency_limit: int, on_end: Callable[[Request], None], now: int = 0
+        self,
+        loop: EventLoop,
+        queuing: Queuing,
+        concurrency_limit: int,
+        on_end: Callable[[SimulatedRequest], None],
+        now: int = 0,
     ) -> None:
         self._loop = loop
         self._events = loop.events
@@ -97,7 +102,7 @@ class QueueSet:
         self.concurrency_limit = concurrency_limit
         self._dispatch_as_much_as_possible(now)
 
-    def start_request(self, request: Request, now: int) -> None:
+    def start_request(self, request: SimulatedRequest, now: int) -> None:
         """`StartRequest`: reject, enqueue or dispatch a request that arrives."""
         self._sync_time(now)
         request.arrival_r = self.current_r
@@ -123,13 +128,13 @@ class QueueSet:
         if request.start is None and request.wait_limit is not None:
             self._loop.limit_wait(request, request.wait_limit)
 
-    def _reject(self, request: Request, outcome: Outcome, now: int) -> None:
+    def _reject(self, request: SimulatedRequest, outcome: Outcome, now: int) -> None:
         self.rejected += 1
         request.outcome = outcome
         request.end = now
         self._on_end(request)
 
-    def time_out(self, request: Request, now: int) -> None:
+    def time_out(self, request: SimulatedRequest, now: int) -> None:
         """Case `decisionCancel` of `wait`: reject a request that has waited too long.
 
         The server does not dispatch now. So if the rejected request was wide and blocked others, the blocked requests
@@ -177,7 +182,7 @@ class QueueSet:
             units = int(work)
             self.current_r += units if work - units < 0.5 else units + 1
 
-    def _enqueue(self, queue: Queue, request: Request, now: int) -> None:
+    def _enqueue(self, queue: Queue, request: SimulatedRequest, now: int) -> None:
         """`enqueueToBound`, and `boundNextDispatch`."""
         estimate = request.estimate
         seats = estimate.max_seats
@@ -203,7 +208,7 @@ class QueueSet:
         while self.waiting and self.seats_in_use < self.concurrency_limit and self._dispatch(now):
             pass
 
-    def _dispatch_sans_queue(self, request: Request, now: int) -> None:
+    def _dispatch_sans_queue(self, request: SimulatedRequest, now: int) -> None:
         """`dispatchSansQueue`: dispatch a request of a level without queues."""
         request.start_r = 0
         request.dispatch_queue = -1
@@ -250,7 +255,7 @@ class QueueSet:
             queue.next_dispatch_r = waiting[0].arrival_r
         return True
 
-    def _execute(self, request: Request, now: int) -> None:
+    def _execute(self, request: SimulatedRequest, now: int) -> None:
         """End of `dispatch` and of `dispatchSansQueue`."""
         request.start = now
         request.dispatch_number = self.dispatched
@@ -269,7 +274,7 @@ class QueueSet:
             return self.executing == 0
         return self.seats_in_use + seats <= self.concurrency_limit
 
-    def finish_request(self, request: Request, now: int) -> None:
+    def finish_request(self, request: SimulatedRequest, now: int) -> None:
         """`finishRequestAndDispatchAsMuchAsPossible`: end the execution, and schedule the release of the final seats."""
         self._sync_time(now)
         self.executing -= 1
@@ -291,13 +296,13 @@ class QueueSet:
         self._dispatch_as_much_as_possible(now)
         self._on_end(request)
 
-    def release_seats(self, request: Request, now: int) -> None:
+    def release_seats(self, request: SimulatedRequest, now: int) -> None:
         """Event of `finishRequest`: release the seats at the end of the additional latency."""
         self._sync_time(now)
         self._release_seats(request, now)
         self._dispatch_as_much_as_possible(now)
 
-    def _release_seats(self, request: Request, now: int) -> None:
+    def _release_seats(self, request: SimulatedRequest, now: int) -> None:
         seats, queue = request.estimate.max_seats, request.queue
         self.seats_in_use -= seats
         self.seat_demand.set(self.seats_in_use + self.seats_waiting, now)

@@ -42,7 +42,7 @@ def complete_work_estimate(seats: Seats) -> WorkEstimate:
     return WorkEstimate(seats.initial, seats.final, seats.nanoseconds, seats.peak, total_work, final_work)
 
 
-class Request:
+class SimulatedRequest:
     """A request. The first seven attributes are the input. All times are integer nanoseconds."""
 
     __slots__ = (

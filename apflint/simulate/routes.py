@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apflint.simulate.load import Client, Load, ResourceKey
 
 
-class Flow(NamedTuple):
+class SimulatedFlow(NamedTuple):
     """The requests of one FlowSchema with the same distinguisher."""
 
     flow_schema: str
@@ -39,7 +39,7 @@ class Route(NamedTuple):
     """How a server treats the requests of a client."""
 
     level: str
-    flow: Flow
+    flow: SimulatedFlow
     flow_hash: int
     client: str
     """The name of the client in reports."""
@@ -91,7 +91,7 @@ class Routes:
         deadline = min(client.timeout, round(explanation.wait_seconds * 4 * SECOND))
         return Route(
             level.name,
-            Flow(flow.flow_schema, flow.distinguisher),
+            SimulatedFlow(flow.flow_schema, flow.distinguisher),
             flow.hash or 0,
             client.name,
             request.info.verb,

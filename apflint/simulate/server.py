@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.simulate.borrowing import Adjustment
-    from apflint.simulate.request import Request
+    from apflint.simulate.request import SimulatedRequest
 
 MAX_QUEUE_WAIT = 60_000_000_000
 """Maximum time in nanoseconds that a request may wait in a queue (`maxQueueWait` of the filter)."""
@@ -39,7 +39,7 @@ def get_wait_limit(timeout: int) -> int:
 class Level:
     """A priority level of a server (`priorityLevelState`)."""
 
-    def __init__(self, limits: LevelLimits, loop: EventLoop, on_end: Callable[[Request], None]) -> None:
+    def __init__(self, limits: LevelLimits, loop: EventLoop, on_end: Callable[[SimulatedRequest], None]) -> None:
         self.limits = limits
         if limits.is_exempt:
             queuing = Queuing(-1)
@@ -54,14 +54,14 @@ class Level:
         return self.queue_set.concurrency_limit
 
 
-class Server:
+class SimulatedServer:
     """One API server. `on_end` gets each request when it finishes its execution or is rejected.
 
     Several servers can share a loop. Each has its own `number` from 0, which is their order for simultaneous adjustments.
     """
 
     def __init__(
-        self, limits: Limits, on_end: Callable[[Request], None], loop: EventLoop | None = None, number: int = 0
+        self, limits: Limits, on_end: Callable[[SimulatedRequest], None], loop: EventLoop | None = None, number: int = 0
     ) -> None:
         self._change_number = _LAST_BEFORE_ALL - number
         self.loop = EventLoop() if loop is None else loop
@@ -79,7 +79,7 @@ class Server:
             level.queue_set.set_configuration(level.queue_set.queuing, limit, now)
         return adjustment
 
-    def run(self, arrivals: Iterable[Request], until: int) -> None:
+    def run(self, arrivals: Iterable[SimulatedRequest], until: int) -> None:
         """Run until nothing is left to happen. Adjust the limits every 10 seconds up to the time `until`.
 
         `arrivals` are requests in the order of their arrival and number.

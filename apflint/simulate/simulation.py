@@ -15,16 +15,16 @@ from apflint.record import NamedTuple
 from apflint.simulate.arrivals import Arrival
 from apflint.simulate.event_loop import CONFIGURATION, EventLoop
 from apflint.simulate.load import REQUEST_TIMEOUT, SECOND
-from apflint.simulate.request import Request
+from apflint.simulate.request import SimulatedRequest
 from apflint.simulate.retry_after import RejectionTracker
-from apflint.simulate.server import MAX_QUEUE_WAIT, Server
+from apflint.simulate.server import MAX_QUEUE_WAIT, SimulatedServer
 from apflint.simulate.statistics import SLOTS, Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from apflint.evaluate.limits import Limits
-    from apflint.simulate.arrivals import Source
+    from apflint.simulate.arrivals import ArrivalSource
     from apflint.simulate.load import Client, Load
     from apflint.simulate.queue_set import QueueSet
     from apflint.simulate.routes import Route
@@ -44,7 +44,7 @@ class FindRoute(Protocol):
         """Return the index of the API server to which a client is connected."""
 
 
-class Target(NamedTuple):
+class RoutedClient(NamedTuple):
     """The route of a client's requests, and the API server of the client."""
 
     route: Route
@@ -58,7 +58,7 @@ class Target(NamedTuple):
 class Call(NamedTuple):
     """A request that a client wants to succeed, with one attempt or several."""
 
-    source: Source
+    source: ArrivalSource
     number: int
     """Number of the request in its source."""
     instance: int
@@ -66,10 +66,10 @@ class Call(NamedTuple):
     """Time of the first attempt in nanoseconds."""
     service: int
     """Time of the execution without a deadline."""
-    target: Target
+    target: RoutedClient
 
 
-class Attempt(Request):
+class Attempt(SimulatedRequest):
     """An attempt of a call. The attempt ends at its deadline at the latest."""
 
     __slots__ = ("call",)
@@ -89,7 +89,7 @@ class Attempt(Request):
         """Ignore the time, because the service time is that of the call."""
 
 
-class Result(NamedTuple):
+class SimulationResult(NamedTuple):
     """The result of a simulation."""
 
     load: Load
@@ -106,23 +106,25 @@ class Result(NamedTuple):
 class Simulation:
     """The state of a simulation."""
 
-    def __init__(self, load: Load, limits: Limits, routes: FindRoute, sources: Sequence[Source], seed: int) -> None:
+    def __init__(
+        self, load: Load, limits: Limits, routes: FindRoute, sources: Sequence[ArrivalSource], seed: int
+    ) -> None:
         self._load = load
         self._limits = limits
         self._routes = routes
         self._seed = seed
         self._loop = EventLoop()
-        self._servers = tuple(Server(limits, self._end, self._loop, number) for number in range(load.servers))
+        self._servers = tuple(SimulatedServer(limits, self._end, self._loop, number) for number in range(load.servers))
         self._sources = sources
         self._statistics = Statistics(load, limits, self._servers)
         self._trackers: dict[QueueSet, RejectionTracker] = {
             level.queue_set: RejectionTracker() for server in self._servers for level in server.levels.values()
         }
-        self._targets: dict[tuple[str, int], Target] = {}
+        self._targets: dict[tuple[str, int], RoutedClient] = {}
         self._further = 0
         """Number of retries, and of requests of closed-loop clients after the first request."""
 
-    def run(self, show: Callable[[int], None]) -> Result:
+    def run(self, show: Callable[[int], None]) -> SimulationResult:
         """Run until all requests have their responses."""
         for server in self._servers:
             server.schedule_adjustments(self._load.duration + REQUEST_TIMEOUT + MAX_QUEUE_WAIT)
@@ -134,7 +136,7 @@ class Simulation:
         for place in range(SLOTS):
             self._loop.schedule((place + 1) * self._statistics.slot, CONFIGURATION, place, sample, self._statistics)
         self._loop.run(self._send_first())
-        return Result(self._load, self._limits, self._seed, self._statistics.summarize())
+        return SimulationResult(self._load, self._limits, self._seed, self._statistics.summarize())
 
     def _send_first(self) -> Iterator[Attempt]:
         """Yield the requests that do not depend on responses, in the order of their arrival."""
@@ -160,7 +162,7 @@ class Simulation:
         request.call = call
         return request
 
-    def _find_target(self, source: Source, instance: int) -> Target:
+    def _find_target(self, source: ArrivalSource, instance: int) -> RoutedClient:
         client = source.client
         server = self._routes.find_server(client, instance)
         key = (client.name, instance if source.differ else server)
@@ -169,10 +171,12 @@ class Simulation:
             route = self._routes(client, instance)
             level = self._statistics.levels[route.level]
             flow = level.find_flow(route.flow, route.client)
-            target = self._targets[key] = Target(route, level.find_client(route.client, route), flow, level, server)
+            target = self._targets[key] = RoutedClient(
+                route, level.find_client(route.client, route), flow, level, server
+            )
         return target
 
-    def _end(self, request: Request) -> None:
+    def _end(self, request: SimulatedRequest) -> None:
         """Count the end of an attempt, and let the client continue."""
         assert isinstance(request, Attempt)
         source, number, instance, *_ = call = request.call
@@ -246,10 +250,10 @@ def simulate(
     load: Load,
     limits: Limits,
     routes: FindRoute,
-    sources: Sequence[Source],
+    sources: Sequence[ArrivalSource],
     seed: int,
     show: Callable[[int], None] = lambda _: None,
-) -> Result:
+) -> SimulationResult:
     """Run a simulation and return its result. `routes` and `limits` must be from the same configuration.
 
     Calls `show` with the time of the simulation now and then. Raises UserError if clients send too many requests because of

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from apflint.evaluate.limits import LevelLimits, Limits
-    from apflint.simulate.histogram import Distribution
+    from apflint.simulate.histogram import TimePercentiles
     from apflint.simulate.load import Load
-    from apflint.simulate.routes import Flow, Route
-    from apflint.simulate.server import Server
+    from apflint.simulate.routes import Route, SimulatedFlow
+    from apflint.simulate.server import SimulatedServer
 
 SLOTS = 120
 """Number of parts into which the duration is divided, for values over time."""
@@ -45,9 +45,9 @@ class ClientResult(NamedTuple):
     """Failed requests whose next attempt would be after the end of the simulation."""
     waited: int
     """Attempts that were neither dispatched nor rejected on arrival."""
-    waits: Distribution | None
+    waits: TimePercentiles | None
     """Time in the queue of attempts that were not rejected on arrival."""
-    latencies: Distribution | None
+    latencies: TimePercentiles | None
     """Time from the first attempt to the response, of requests that succeeded."""
     first_rejection: int | None
     last_rejection: int | None
@@ -69,7 +69,7 @@ class FlowResult(NamedTuple):
     is_elephant: bool
 
 
-class Sample(NamedTuple):
+class LevelSample(NamedTuple):
     """A level at the end of a part of the duration, and its seats during this part. Numbers are sums of all API servers."""
 
     seats: float
@@ -102,8 +102,8 @@ class LevelResult(NamedTuple):
     expired: int
     failed: int
     waited: int
-    waits: Distribution | None
-    latencies: Distribution | None
+    waits: TimePercentiles | None
+    latencies: TimePercentiles | None
     seats: float
     """Average of the seats in use, added up over all API servers."""
     peak: int
@@ -114,7 +114,7 @@ class LevelResult(NamedTuple):
     """Seats by which current limits were below the nominal limit, on average."""
     fairness: float | None
     """Index of Jain: see `fairness`. None for fewer than 2 flows."""
-    samples: tuple[Sample, ...]
+    samples: tuple[LevelSample, ...]
 
     @property
     def name(self) -> str:
@@ -180,7 +180,7 @@ class FlowTally:
 
     __slots__ = ("attempts", "client", "demand", "flow", "index", "rejected", "service")
 
-    def __init__(self, index: int, flow: Flow, client: str) -> None:
+    def __init__(self, index: int, flow: SimulatedFlow, client: str) -> None:
         self.index = index
         self.flow = flow
         self.client = client
@@ -193,11 +193,11 @@ class LevelTally:
     def __init__(self, limits: LevelLimits) -> None:
         self.limits = limits
         self.clients: dict[str, ClientTally] = {}
-        self.flows: dict[Flow, FlowTally] = {}
+        self.flows: dict[SimulatedFlow, FlowTally] = {}
         self.seats: dict[int, list[int]] = {}
         """Seat-nanoseconds in each part of the duration, by index of the API server."""
         self.rejected = [0] * SLOTS
-        self.samples: list[Sample] = []
+        self.samples: list[LevelSample] = []
 
     def find_client(self, name: str, route: Route) -> ClientTally:
         """Return the tally of a client at this level."""
@@ -207,7 +207,7 @@ class LevelTally:
         tally.flow_schemas[route.flow.flow_schema] = None
         return tally
 
-    def find_flow(self, flow: Flow, client: str) -> FlowTally:
+    def find_flow(self, flow: SimulatedFlow, client: str) -> FlowTally:
         """Return the tally of a flow."""
         tally = self.flows.get(flow)
         if tally is None:
@@ -218,7 +218,7 @@ class LevelTally:
 class Statistics:
     """The tallies of a simulation."""
 
-    def __init__(self, load: Load, limits: Limits, servers: Iterable[Server]) -> None:
+    def __init__(self, load: Load, limits: Limits, servers: Iterable[SimulatedServer]) -> None:
         self.servers = tuple(servers)
         self.slot = -(-load.duration // SLOTS)
         """Length of a part of the duration in nanoseconds."""
@@ -251,7 +251,7 @@ class Statistics:
                         queues[first + queue.index] = len(queue.waiting), flows.most_common(1)[0][0]
                 first += queue_set.queuing.queues
             tally.samples.append(
-                Sample(
+                LevelSample(
                     0.0,  # seats and rejections are set in the end, because requests are counted when they finish
                     sum(queue_set.concurrency_limit for queue_set in queue_sets),
                     sum(max(0, tally.limits.nominal - queue_set.concurrency_limit) for queue_set in queue_sets),

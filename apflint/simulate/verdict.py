@@ -10,14 +10,14 @@ from apflint.wording import count_noun, format_duration, join_words, pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.simulate.simulation import Result
+    from apflint.simulate.simulation import SimulationResult
     from apflint.simulate.statistics import ClientResult, LevelResult
 
 _MAX_CLIENTS = 3
 _PLURALS = {"watch": "watches", "deletecollection": "deletecollection requests", "patch": "patches"}
 
 
-def list_verdicts(result: Result) -> Iterator[tuple[str, str]]:
+def list_verdicts(result: SimulationResult) -> Iterator[tuple[str, str]]:
     """Yield the name and the verdict of each level that got requests. Levels with rejections come first, then those with waits."""
     levels = [level for level in result.levels if level.attempts]
     for level in sorted(levels, key=lambda level: (-sum(level.rejected.values()), -level.waited)):

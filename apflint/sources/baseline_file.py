@@ -14,12 +14,12 @@ from apflint.location import clipped
 from apflint.sources.reading import open_without_waiting
 
 if TYPE_CHECKING:
-    from apflint.baseline import Comparison, Entry
+    from apflint.baseline import BaselineComparison, BaselineEntry
     from apflint.engine import Options
     from apflint.finding import Report
 
 
-def read_baseline(path: str) -> Counter[Entry]:
+def read_baseline(path: str) -> Counter[BaselineEntry]:
     """Return the entries of a baseline file, with their counts.
 
     Raises UserError if the file is missing or is not a baseline. Raises OSError if the file cannot be opened.
@@ -32,7 +32,7 @@ def read_baseline(path: str) -> Counter[Entry]:
         ) from None
 
 
-def read_previous_baseline(path: str) -> Counter[Entry]:
+def read_previous_baseline(path: str) -> Counter[BaselineEntry]:
     """Return the entries of the baseline file that this run will replace. A missing or empty file has no entries.
 
     Raises UserError if the file cannot be read or is not a baseline.
@@ -61,7 +61,7 @@ def _read(path: str) -> str:
     return data.decode("utf-8", "replace")
 
 
-def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], options: Options) -> Comparison:
+def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], options: Options) -> BaselineComparison:
     """Return the report without the findings in the baseline file `path`, and the stale entries of the file.
 
     `paths` are the files and directories that the run checked. Raises UserError and OSError as `read_baseline` does.
@@ -74,7 +74,7 @@ def hide_known_findings(report: Report, path: str, paths: tuple[str, ...], optio
 
 
 def write_baseline(
-    report: Report, path: str, paths: tuple[str, ...], options: Options, previous: Counter[Entry]
+    report: Report, path: str, paths: tuple[str, ...], options: Options, previous: Counter[BaselineEntry]
 ) -> int:
     """Write the findings of a report to the baseline file `path`. Return the number of previous entries that are kept.
 
@@ -98,7 +98,7 @@ def write_baseline(
 
 
 def _read_objects(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
-    """Return the files and objects that a run on `paths` has read, as in `Entry.object`.
+    """Return the files and objects that a run on `paths` has read, as in `BaselineEntry.object`.
 
     Return None, which means all, if a directory in `paths` contains the baseline. If no directory contains it, as in
     a pre-commit hook, the run reads only some files of the project.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from apflint.cluster_layout import KustomizedDirectory, Layout
+from apflint.cluster_layout import KustomizedDirectory, RepositoryLayout
 from apflint.load import load
 from apflint.sources.discovery import discover_files
 from apflint.sources.files import read_files
@@ -31,7 +31,7 @@ _CHANGES = (
 """Fields that add APF objects, or change their names or specs. Labels and annotations do not matter."""
 
 
-def read_layout(root: str, exclude: Patterns) -> tuple[Layout, tuple[ReadError, ...]]:
+def read_layout(root: str, exclude: Patterns) -> tuple[RepositoryLayout, tuple[ReadError, ...]]:
     """Return the layout of the repository in the directory `root`, with paths relative to `root`, and unreadable files."""
     found = list(discover_files((os.path.relpath(root),), exclude))
     objects: dict[str, frozenset[ObjectKey]] = {}
@@ -44,7 +44,7 @@ def read_layout(root: str, exclude: Patterns) -> tuple[Layout, tuple[ReadError, 
     for directory in {os.path.dirname(file.path) for file in found}:
         if (kustomization := read_kustomization(directory)) is not None:
             kustomizations[_relate(directory, root)] = _summarize(kustomization, root)
-    return Layout(objects, kustomizations), read.errors
+    return RepositoryLayout(objects, kustomizations), read.errors
 
 
 def _relate(path: str, root: str) -> str:

@@ -7,14 +7,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
-from apflint.finding import Skipped
+from apflint.finding import SkippedDocuments
 from apflint.record import NamedTuple
 from apflint.settings.clusters import ClusterSettings, apply_cluster
 from apflint.settings.values import is_below
 from apflint.sources.discovery import discover_files
 from apflint.sources.files import CONTEXT_REASON, ReadError, is_same_file, read_files
 from apflint.sources.reading import is_stream
-from apflint.sources.request import Configuration, Inputs
+from apflint.sources.request import InputConfiguration, Inputs
 from apflint.wording import join_some, quote
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.settings.model import Settings
     from apflint.sources.discovery import FoundFile, InputFile
     from apflint.sources.files import SourceFiles
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 RENDERED_REASON = "input of a rendered cluster"
 """Reason for skipping a manifest that a kustomization of the settings builds. The built objects are checked instead."""
@@ -45,7 +45,7 @@ class _Found(NamedTuple):
     """Real paths of the manifests from which the objects of the cluster are rendered."""
 
 
-def read_clusters(request: Request, read: SourceFiles) -> Inputs:
+def read_clusters(request: InputRequest, read: SourceFiles) -> Inputs:
     """Return the clusters that contain the files that were read, with the other files of these clusters.
 
     Without a named cluster, the files that belong to no cluster are a configuration, too. Editors and `fix` render nothing: the
@@ -83,7 +83,7 @@ def read_clusters(request: Request, read: SourceFiles) -> Inputs:
         if key not in checked and (file.may_hold_apf or not reported):
             is_context = key in known and key not in members
             reason = RENDERED_REASON if key in rendered else CONTEXT_REASON if is_context else OUTSIDE_REASON
-            skipped.append(Skipped(file.name, reason))
+            skipped.append(SkippedDocuments(file.name, reason))
     selected_names = {cluster.settings.name for cluster in selected}
     left_out = [
         cluster
@@ -123,7 +123,7 @@ def _add_streams(selected: list[_Found], files: Mapping[str, InputFile]) -> list
     return [cluster._replace(members=cluster.members | streams) for cluster in selected]
 
 
-def _render(cluster: _Found, request: Request, files: dict[str, InputFile]) -> _Found:
+def _render(cluster: _Found, request: InputRequest, files: dict[str, InputFile]) -> _Found:
     """Return a rendered cluster with its objects, which are added to `files`, if the run concerns the cluster.
 
     It does if the user named the cluster or a directory that contains its kustomization, or one of the selected `files` is
@@ -148,8 +148,8 @@ def _render(cluster: _Found, request: Request, files: dict[str, InputFile]) -> _
     return cluster._replace(members={file.path: file.to_found_file()})
 
 
-def _to_configuration(found: _Found, files: Mapping[str, InputFile], settings: Settings) -> Configuration:
-    return Configuration(
+def _to_configuration(found: _Found, files: Mapping[str, InputFile], settings: Settings) -> InputConfiguration:
+    return InputConfiguration(
         found.settings.name,
         apply_cluster(settings, found.settings),
         tuple(files[key].name for key in found.members if key in files),
@@ -176,7 +176,7 @@ def _find_problems(clusters: Iterable[_Found], files: Container[str], paths: Ite
 class _Finder:
     """Finds the files in the paths of clusters. Searches each path once, because clusters share paths."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: InputRequest) -> None:
         self._request = request
         self._real_directory = cache(os.path.realpath)
         self._found: dict[str, dict[str, FoundFile]] = {}

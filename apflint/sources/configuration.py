@@ -18,12 +18,12 @@ from apflint.workspace import build_workspace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from apflint.diff.apply import Rejection
+    from apflint.diff.apply import RejectedManifest
     from apflint.finding import Finding
     from apflint.load import Loaded
     from apflint.releases import Release
     from apflint.sources.kubectl import LiveConfiguration
-    from apflint.sources.request import Configuration, Inputs, Request
+    from apflint.sources.request import InputConfiguration, InputRequest, Inputs
     from apflint.workspace import Workspace
 
 _DUPLICATE = "APF402"
@@ -48,7 +48,7 @@ class EffectiveConfiguration(NamedTuple):
     """Number of objects in manifests, without those of a running cluster."""
 
 
-def read_configuration(request: Request) -> EffectiveConfiguration:
+def read_configuration(request: InputRequest) -> EffectiveConfiguration:
     """Return the configuration that the words of a request name.
 
     Files are added to each of the other sources, and applied to a running cluster as `kubectl apply` does. Without words,
@@ -69,13 +69,13 @@ def build_configuration(inputs: Inputs) -> EffectiveConfiguration:
 def build_configurations(inputs: Inputs) -> tuple[EffectiveConfiguration, ...]:
     """Return the configurations that a run has read. Raises UserError as `read_configuration` does."""
     cache: dict[str, list[Loaded]] = {}
-    return tuple(_Builder(inputs, configuration, cache).build() for configuration in inputs.configurations)
+    return tuple(_ConfigurationBuilder(inputs, configuration, cache).build() for configuration in inputs.configurations)
 
 
-class _Builder:
+class _ConfigurationBuilder:
     """Builds one configuration. Files that other configurations have loaded are taken from `cache`, by name."""
 
-    def __init__(self, inputs: Inputs, configuration: Configuration, cache: dict[str, list[Loaded]]) -> None:
+    def __init__(self, inputs: Inputs, configuration: InputConfiguration, cache: dict[str, list[Loaded]]) -> None:
         self._inputs = inputs
         self._request = inputs.request
         self._configuration = configuration
@@ -249,7 +249,7 @@ def _describe_rejections(loaded: list[Loaded], known: Effective) -> Iterator[str
             yield f"{_describe_findings(group)}: {what}; see `apflint check`"
 
 
-def _describe_failures(rejected: Sequence[Rejection]) -> Iterator[str]:
+def _describe_failures(rejected: Sequence[RejectedManifest]) -> Iterator[str]:
     """Yield sentences about manifests that cannot be applied to the running cluster."""
     for place, (kind, name), reason, kept, is_live in rejected[:_MAX_FAILURES]:
         where = f"{kind} {quote(name)} ({place.source.name}:{place.span.line})"

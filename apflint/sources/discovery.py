@@ -8,7 +8,7 @@ import stat
 from functools import cache
 from typing import TYPE_CHECKING
 
-from apflint.finding import Skipped
+from apflint.finding import SkippedDocuments
 from apflint.load.source import STDIN
 from apflint.record import NamedTuple
 from apflint.settings.patterns import PathMatcher, Patterns
@@ -88,7 +88,7 @@ def discover_entries(
     paths: Iterable[str],
     exclude: Patterns = Patterns(),  # noqa: B008  # a frozen value
     force_exclude: bool = False,
-) -> Iterator[FoundFile | Skipped]:
+) -> Iterator[FoundFile | SkippedDocuments]:
     """Yield each input file once, in the order of `paths`. Files in a directory are sorted by name.
 
     For a directory, yield the files with one of the `SUFFIXES` in the directory and below. Hidden directories and
@@ -99,7 +99,7 @@ def discover_entries(
     `exclude` always applies to the current directory, because it is the default path.
 
     A path that does not exist or cannot be listed is yielded as a file with a `problem`. Directories and files that are
-    skipped because of their names are yielded as `Skipped`.
+    skipped because of their names are yielded as `SkippedDocuments`.
     """
     excluded = PathMatcher(exclude) if exclude.globs else None
     real_directory = cache(os.path.realpath)  # pre-commit names thousands of files
@@ -143,7 +143,7 @@ def _without_dots(path: str) -> str:
     return path
 
 
-def _walk(start: _Directory, excluded: PathMatcher | None, seen: set[str]) -> Iterator[FoundFile | Skipped]:
+def _walk(start: _Directory, excluded: PathMatcher | None, seen: set[str]) -> Iterator[FoundFile | SkippedDocuments]:
     """Yield the files below a directory. Does not recurse, because directories may be nested deeper than Python's stack."""
     stack: list[_Entry] = [start]
     while stack:
@@ -164,10 +164,10 @@ def _walk(start: _Directory, excluded: PathMatcher | None, seen: set[str]) -> It
             stack += reversed(entries)
 
 
-def _list_entries(directory: _Directory, excluded: PathMatcher | None) -> tuple[list[_Entry], list[Skipped]]:
+def _list_entries(directory: _Directory, excluded: PathMatcher | None) -> tuple[list[_Entry], list[SkippedDocuments]]:
     """Return the manifests and directories in a directory, sorted by name, and what is skipped there."""
     entries: list[_Entry] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedDocuments] = []
     with os.scandir(directory.path) as listing:
         found = sorted(listing, key=lambda entry: entry.name)
     for entry in found:
@@ -189,5 +189,5 @@ def _list_entries(directory: _Directory, excluded: PathMatcher | None) -> tuple[
         elif not (os.path.isdir(path) or name.startswith(".#")):  # Emacs locks a file with a dangling link `.#FILE`
             entries.append((os.path.realpath(path), FoundFile(path, path)))
         if reason and name != ".git":
-            skipped.append(Skipped(path, reason))
+            skipped.append(SkippedDocuments(path, reason))
     return entries, skipped

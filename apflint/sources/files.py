@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from apflint.finding import Skipped
+from apflint.finding import SkippedDocuments
 from apflint.load.source import STDIN
 from apflint.record import NamedTuple
 from apflint.sources.discovery import FoundFile, InputFile
-from apflint.sources.reading import Unreadable, is_stream, may_hold_apf, read_file
+from apflint.sources.reading import UnreadableInput, is_stream, may_hold_apf, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ class SourceFiles(NamedTuple):
     """What a source contains: named bytes, and what is missing among them."""
 
     files: tuple[InputFile, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedDocuments, ...] = ()
     errors: tuple[ReadError, ...] = ()
     notes: tuple[str, ...] = ()
     """Clauses about other entries that are not read."""
@@ -50,12 +50,12 @@ def join_sources(sources: Iterable[SourceFiles]) -> SourceFiles:
 def read_files(found: Iterable[FoundFile]) -> SourceFiles:
     """Read files. Kustomize patches are skipped: they are in `files` as files without APF objects, and in `skipped`."""
     files: list[InputFile] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedDocuments] = []
     errors: list[ReadError] = []
     patches = None
     for file in found:
         data = read_file(file)
-        if isinstance(data, Unreadable):
+        if isinstance(data, UnreadableInput):
             errors.append(ReadError(f"{file.name}: {data.reason}", file))
             continue
         is_manifest = may_hold_apf(data)
@@ -64,7 +64,7 @@ def read_files(found: Iterable[FoundFile]) -> SourceFiles:
 
             patches = patches or Patches()
             if file.path in patches:
-                skipped.append(Skipped(file.name, PATCH_REASON))
+                skipped.append(SkippedDocuments(file.name, PATCH_REASON))
                 is_manifest = False
         files.append(InputFile(file.name, file.path, data if is_manifest or _is_needed(file) else b"", is_manifest))
     return SourceFiles(tuple(files), tuple(skipped), tuple(errors))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.budgets import MAX_FILE_BYTES, MAX_GIT_SECONDS, MAX_KUSTOMIZATION_DEPTH, MAX_REVISION_FILES
 from apflint.errors import UserError
-from apflint.finding import Skipped
+from apflint.finding import SkippedDocuments
 from apflint.load.source import GIT_PREFIX
 from apflint.settings.patterns import PathMatcher
 from apflint.sources.discovery import INSTALLED_DIRECTORY, SUFFIXES, InputFile
@@ -49,7 +49,7 @@ class _Header(NamedTuple):
     size: int
 
 
-class _Entry(NamedTuple):
+class _GitEntry(NamedTuple):
     path: str
     """Path relative to the current directory."""
     object_id: str
@@ -90,7 +90,7 @@ def read_revision_file(name: str, path: str) -> bytes | None:
         (header,) = git.resolve(f"{revision}:{_normalize(name, prefix, path)}")
         if header is None or header.type != "blob" or header.size + _REPLY_BYTES > MAX_FILE_BYTES:
             return None
-        return next(data for _, data in git.read_entries([_Entry(path, header.object_id, header.size)]))
+        return next(data for _, data in git.read_entries([_GitEntry(path, header.object_id, header.size)]))
     except ValueError:
         raise UserError(f"{name}: git printed something unexpected.") from None
 
@@ -118,7 +118,7 @@ def write_revision(name: str, directory: str) -> str:
     if root is None:
         raise UserError(f'{name}: the repository has no revision "{revision}".')
     entries = [
-        _Entry(path, object_id, size)
+        _GitEntry(path, object_id, size)
         for mode, object_id, size, path in git.list_tree(root.object_id)
         if mode not in (_LINK, _SUBMODULE)
     ]
@@ -150,7 +150,7 @@ def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, 
             )
         raise UserError(f'{name}: the repository has no revision "{revision}".{hint}')
     notes: list[str] = []
-    entries: dict[str, _Entry] = {}
+    entries: dict[str, _GitEntry] = {}
     named: set[str] = set()
     matcher = PathMatcher(exclude)
     for path, full_path, header in zip(map(posixpath.normpath, paths), full_paths, found, strict=True):
@@ -164,7 +164,7 @@ def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, 
             entries |= {entry.path: entry for entry in selected}
         else:
             named.add(path)
-            entries[path] = _Entry(path, header.object_id, header.size)
+            entries[path] = _GitEntry(path, header.object_id, header.size)
     files = {}
     if any(entry.is_link for entry in entries.values()):
         entries = _follow_links(entries, prefix, _LinkedTree(git, root.object_id), f"{GIT_PREFIX}{revision}:", notes)
@@ -179,7 +179,7 @@ def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, 
     skipped = (file for path, file in files.items() if path in patches and file.may_hold_apf)
     return SourceFiles(
         tuple(file for path, file in files.items() if path not in patches),
-        tuple(Skipped(file.name, PATCH_REASON) for file in skipped),
+        tuple(SkippedDocuments(file.name, PATCH_REASON) for file in skipped),
         notes=tuple(notes),
     )
 
@@ -204,9 +204,9 @@ def _check_name(name: str, revision: str, path: str, paths: Sequence[str]) -> No
 
 def _select(
     lines: Iterable[tuple[str, str, int, str]], start: str, exclude: PathMatcher, name: str, notes: list[str]
-) -> list[_Entry]:
+) -> list[_GitEntry]:
     """Return the entries of a tree that `discover_files` would select below the directory `start`."""
-    entries: list[_Entry] = []
+    entries: list[_GitEntry] = []
     if start == "." and exclude.matches_or_parent(start):
         return entries
     submodules = 0
@@ -221,20 +221,20 @@ def _select(
             continue
         submodules += mode == _SUBMODULE
         if mode != _SUBMODULE and not (mode == _LINK and parts[-1].startswith(".#")):
-            entries.append(_Entry(path, object_id, size, mode == _LINK))
+            entries.append(_GitEntry(path, object_id, size, mode == _LINK))
     if submodules:
         notes.append(f"{name}: {pluralize(submodules, 'submodule')} in the revision not read")
     return sorted(entries, key=lambda entry: entry.path.split("/"))
 
 
 def _follow_links(
-    entries: dict[str, _Entry], prefix: str, tree: _LinkedTree, name_prefix: str, notes: list[str]
-) -> dict[str, _Entry]:
+    entries: dict[str, _GitEntry], prefix: str, tree: _LinkedTree, name_prefix: str, notes: list[str]
+) -> dict[str, _GitEntry]:
     """Return the entries with the files of symbolic links instead of the links. Each file is returned once.
 
     Links to directories are left out, as in `discover_files`. Other links without a file are noted.
     """
-    found: dict[str, _Entry] = {}
+    found: dict[str, _GitEntry] = {}
     seen: set[str] = set()
     for path, entry in entries.items():
         problem = ""
@@ -305,9 +305,9 @@ class _Git:
             mode, _, object_id, size = attributes.split()
             yield mode, object_id, int(size) if size.isdigit() else 0, path
 
-    def read_entries(self, entries: Iterable[_Entry]) -> Iterator[tuple[_Entry, bytes]]:
+    def read_entries(self, entries: Iterable[_GitEntry]) -> Iterator[tuple[_GitEntry, bytes]]:
         """Yield the entries with their bytes."""
-        batch: list[_Entry] = []
+        batch: list[_GitEntry] = []
         size = 0
         for entry in entries:
             if entry.size + _REPLY_BYTES > MAX_FILE_BYTES:
@@ -337,7 +337,7 @@ class _Git:
             return set()
         found = self.resolve(*(f"{root}:{candidate}" for candidate in candidates))
         entries = [
-            _Entry(candidate, header.object_id, header.size)
+            _GitEntry(candidate, header.object_id, header.size)
             for candidate, header in zip(candidates, found, strict=True)
             if header is not None and header.type == "blob" and header.size <= MAX_FILE_BYTES // 2
         ]
@@ -350,7 +350,7 @@ class _Git:
                     patches.add(patch)
         return patches
 
-    def _read_batch(self, batch: list[_Entry]) -> Iterator[tuple[_Entry, bytes]]:
+    def _read_batch(self, batch: list[_GitEntry]) -> Iterator[tuple[_GitEntry, bytes]]:
         if not batch:
             return
         output = self.run("cat-file", "--batch", stdin="".join(f"{entry.object_id}\n" for entry in batch))
@@ -373,12 +373,12 @@ class _LinkedTree:
     """Finds the files of symbolic links in a tree, without leaving the tree."""
 
     def __init__(self, git: _Git, root: str) -> None:
-        self.files: dict[str, _Entry] = {}
+        self.files: dict[str, _GitEntry] = {}
         """Files by path. Paths are relative to the root of the repository."""
         self.directories: set[str] = {""}
         links = []
         for mode, object_id, size, path in git.list_tree(root):
-            entry = _Entry(path, object_id, size)
+            entry = _GitEntry(path, object_id, size)
             self.directories.update(_with_parents(posixpath.dirname(path), ""))
             if mode == _LINK and size <= _MAX_TARGET_BYTES:
                 links.append(entry)

@@ -11,11 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
-from apflint.finding import Skipped
+from apflint.finding import SkippedDocuments
 from apflint.load.source import GIT_PREFIX, STDIN
 from apflint.sources.discovery import FoundFile, InputFile, discover_entries, discover_files, is_dangling
 from apflint.sources.files import CONTEXT_REASON, ReadError, SourceFiles, is_same_file, join_sources, read_files
-from apflint.sources.request import Configuration, Inputs
+from apflint.sources.request import InputConfiguration, Inputs
 from apflint.sources.words import BUILDERS, BUILT_IN_PREFIX, CLUSTER_PREFIX, suggest_word
 from apflint.wording import join_some, join_words, quote
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.sources.kubectl import LiveConfiguration
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
     from apflint.sources.words import Words
 
     Track = Callable[[Sequence[FoundFile]], Iterable[FoundFile]]
     """Returns the files that it is given. It may show the progress, and leave out files."""
 
 
-def read_inputs(request: Request, track: Track = iter) -> Inputs:
+def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:
     """Read the sources that a request names.
 
     What cannot be read is in `Inputs.errors`. To analyze, everything is needed, so UserError is raised instead. It is also
@@ -46,7 +46,7 @@ def read_inputs(request: Request, track: Track = iter) -> Inputs:
     return read_clusters(request, _read_sources(request, request.parsed, _read_paths(request, (), track)))
 
 
-def _read_sources(request: Request, words: Words, *files: SourceFiles) -> SourceFiles:
+def _read_sources(request: InputRequest, words: Words, *files: SourceFiles) -> SourceFiles:
     """Return what the words name, then `files`: the last definition of an object is the effective one."""
     return join_sources(
         (
@@ -57,7 +57,7 @@ def _read_sources(request: Request, words: Words, *files: SourceFiles) -> Source
     )
 
 
-def _read_built(request: Request, word: str) -> SourceFiles:
+def _read_built(request: InputRequest, word: str) -> SourceFiles:
     """Return the objects that a program builds, such as kustomize."""
     module = next(module for prefix, module in BUILDERS.items() if word.startswith(prefix))
     try:
@@ -66,24 +66,26 @@ def _read_built(request: Request, word: str) -> SourceFiles:
         return SourceFiles(errors=(ReadError(str(error)),))
 
 
-def _read_revision(request: Request, word: str) -> SourceFiles:
+def _read_revision(request: InputRequest, word: str) -> SourceFiles:
     from apflint.sources.git import read_revision
 
     return read_revision(word, (), request.settings.exclude)
 
 
-def _read_paths(request: Request, context: tuple[str, ...], track: Track) -> SourceFiles:
+def _read_paths(request: InputRequest, context: tuple[str, ...], track: Track) -> SourceFiles:
     """Return the files in the paths of a request, except the baseline and the files in the paths `context`."""
     exclude = request.settings.exclude
     entries = list(discover_entries(request.paths, exclude, request.force_exclude))
-    skipped = [entry for entry in entries if isinstance(entry, Skipped)]
+    skipped = [entry for entry in entries if isinstance(entry, SkippedDocuments)]
     found = [entry for entry in entries if isinstance(entry, FoundFile)]
     found = [file for file in found if not is_baseline(request, file)]
     if context:
         others = {os.path.realpath(file.path) for file in discover_files(context, exclude) if not file.problem}
         is_context = [not file.problem and os.path.realpath(file.path) in others for file in found]
         skipped += (
-            Skipped(file.name, CONTEXT_REASON) for file, is_other in zip(found, is_context, strict=True) if is_other
+            SkippedDocuments(file.name, CONTEXT_REASON)
+            for file, is_other in zip(found, is_context, strict=True)
+            if is_other
         )
         found = [file for file, is_other in zip(found, is_context, strict=True) if not is_other]
     read = read_files(track(found))
@@ -93,7 +95,7 @@ def _read_paths(request: Request, context: tuple[str, ...], track: Track) -> Sou
     return read._replace(skipped=(*skipped, *read.skipped))
 
 
-def _read_manifests(request: Request, track: Track) -> Inputs:
+def _read_manifests(request: InputRequest, track: Track) -> Inputs:
     """Read a project without clusters, or a cluster that the words name, to report on the manifests or to edit them."""
     words = request.parsed
     found = discover_files(request.context, request.settings.exclude)
@@ -111,7 +113,7 @@ def _read_manifests(request: Request, track: Track) -> Inputs:
             files[file.name] = file
     settings = request.settings if words.release is None else request.settings._replace(kubernetes=words.release)
     further = {file.name: file for file in context.files}
-    whole = Configuration("", settings, tuple(files), tuple(further), words, live)
+    whole = InputConfiguration("", settings, tuple(files), tuple(further), words, live)
     return Inputs(
         request,
         tuple(_split_by_built(whole)) if len(words.built) > 1 and live is None else (whole,),
@@ -124,7 +126,7 @@ def _read_manifests(request: Request, track: Track) -> Inputs:
     )
 
 
-def _split_by_built(whole: Configuration) -> Iterator[Configuration]:
+def _split_by_built(whole: InputConfiguration) -> Iterator[InputConfiguration]:
     """Yield a configuration for each source that a program builds. Each has the other files, too."""
     from apflint.sources.kustomize import name_rendered
 
@@ -134,7 +136,7 @@ def _split_by_built(whole: Configuration) -> Iterator[Configuration]:
         yield whole._replace(name=word, members=members, words=whole.words._replace(built=(word,)))
 
 
-def _read_running_cluster(request: Request, words: Words) -> LiveConfiguration | None:
+def _read_running_cluster(request: InputRequest, words: Words) -> LiveConfiguration | None:
     if not words.is_live:
         return None
     from apflint.sources.kubectl import KubectlOptions, read_live_configuration
@@ -142,7 +144,7 @@ def _read_running_cluster(request: Request, words: Words) -> LiveConfiguration |
     return request.recorded or read_live_configuration(request.kubectl or KubectlOptions(), request.kubernetes)
 
 
-def _read_configurations(request: Request) -> Inputs:
+def _read_configurations(request: InputRequest) -> Inputs:
     """Read each configuration to analyze: a cluster of the settings, what a program builds, or else all sources together."""
     words = request.parsed
     named = (*map(CLUSTER_PREFIX.__add__, words.clusters), *words.built)
@@ -167,7 +169,7 @@ def select_one_cluster(names: Iterable[str]) -> UserError:
     return UserError(f"the settings define the clusters {listed}: select one with --cluster NAME")
 
 
-def _read_configuration(request: Request, words: Words) -> tuple[Configuration, SourceFiles]:
+def _read_configuration(request: InputRequest, words: Words) -> tuple[InputConfiguration, SourceFiles]:
     """Read one configuration, and its files. Raises UserError for the first source or file that cannot be read."""
     if words.release is not None and not request.defaults:
         raise UserError(f"--no-defaults and {BUILT_IN_PREFIX}{words.release.name} cannot be combined")
@@ -202,11 +204,13 @@ def _read_configuration(request: Request, words: Words) -> tuple[Configuration, 
     members = tuple(name for name in names if name not in context)
     live = _read_running_cluster(request, words)
     name = "" if cluster is None else cluster.name
-    configuration = Configuration(name, settings, members, context, words, live, request.defaults, read.skipped, notes)
+    configuration = InputConfiguration(
+        name, settings, members, context, words, live, request.defaults, read.skipped, notes
+    )
     return configuration, read
 
 
-def _require_all(request: Request, words: Words, errors: Iterable[ReadError]) -> Iterator[str]:
+def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError]) -> Iterator[str]:
     """Raise UserError for the first error. For a link that nobody named and that leads nowhere, yield a clause instead."""
     is_default = not request.words and not words.clusters
     for message, file in errors:
@@ -229,6 +233,6 @@ def _is_below(name: str, roots: Iterable[str]) -> bool:
     return any(path == root or path.startswith(f"{root}/") or root == "." for root in normal)
 
 
-def is_baseline(request: Request, file: FoundFile) -> bool:
+def is_baseline(request: InputRequest, file: FoundFile) -> bool:
     """Return whether a file is the baseline of the run, which is not a manifest."""
     return request.baseline is not None and is_same_file(request.baseline, file.path)

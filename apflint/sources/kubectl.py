@@ -161,11 +161,13 @@ def _list_managers(entries: object) -> Iterator[FieldManager]:
 
 def _to_yaml(value: object) -> bytes:
     """Render a value as `kubectl get -o yaml` does, with the same lines. Raises RecursionError if it is nested too deeply."""
-    text: bytes = yaml.dump(value, Dumper=_Dumper, encoding="utf-8", allow_unicode=True, default_flow_style=False)
+    text: bytes = yaml.dump(
+        value, Dumper=_LiveObjectDumper, encoding="utf-8", allow_unicode=True, default_flow_style=False
+    )
     return text
 
 
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the base class that is faster, if there is one
+class _LiveObjectDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the base class that is faster, if there is one
     """Writes YAML as go-yaml does."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # the signature of PyYAML
@@ -182,7 +184,7 @@ def _represent(dumper: Any, text: str) -> Any:
 
 # The second tag is PyYAML's for `*`, which gets quotes anyway.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
-_Dumper.add_representer(str, _represent)
+_LiveObjectDumper.add_representer(str, _represent)
 
 
 def _get(options: KubectlOptions, path: str) -> dict[str, Any]:

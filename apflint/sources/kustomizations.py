@@ -15,7 +15,7 @@ from apflint.budgets import MAX_KUSTOMIZATIONS
 from apflint.settings.values import find_projects, is_below
 from apflint.sources.discovery import FoundFile
 from apflint.sources.patches import KUSTOMIZATIONS, list_patch_files
-from apflint.sources.reading import Unreadable, read_file
+from apflint.sources.reading import UnreadableInput, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -107,7 +107,7 @@ def read_kustomization(directory: str) -> Kustomization | None:
 def read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
     """Return the mappings in a YAML file, and why they may differ from what kustomize reads, or ""."""
     data = read_file(FoundFile(path, path))
-    if isinstance(data, Unreadable):
+    if isinstance(data, UnreadableInput):
         return [], "cannot be read"
     return parse_mappings(data.decode("utf-8", "replace"))
 

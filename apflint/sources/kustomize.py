@@ -23,7 +23,7 @@ from apflint.sources.discovery import FoundFile, InputFile
 from apflint.sources.files import SourceFiles
 from apflint.sources.kustomizations import find_outside_reference, list_objects_files, read_kustomization
 from apflint.sources.programs import run_program
-from apflint.sources.reading import Unreadable, may_hold_apf, read_file
+from apflint.sources.reading import UnreadableInput, may_hold_apf, read_file
 from apflint.sources.words import KUSTOMIZE_PREFIX
 from apflint.wording import quote
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Report
     from apflint.load.document import Document
     from apflint.location import Path
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 _ORIGIN = "config.kubernetes.io/origin"
 _SEPARATOR = re.compile(rb"^(?:---|\.\.\.)(?=\s|$)", re.MULTILINE)
@@ -60,7 +60,7 @@ def name_rendered(directory: str) -> str:
     return f"{directory}{RENDERED_SUFFIX}"
 
 
-def read_source(request: Request, word: str) -> SourceFiles:
+def read_source(request: InputRequest, word: str) -> SourceFiles:
     """Return the objects of `kustomize:DIR`. Raises UserError as `build_kustomization` does."""
     directory = word.removeprefix(KUSTOMIZE_PREFIX)
     name, data = build_kustomization(directory, may_render=request.may_render, is_trusted=request.is_trusted)
@@ -218,7 +218,7 @@ def find_origin(document: Document) -> Origin | None:
 
 def _read_documents(path: str) -> tuple[Document, ...]:
     data = read_file(FoundFile(path, path)) if os.path.isfile(path) else b""
-    return load(path, data).documents if data and not isinstance(data, Unreadable) and may_hold_apf(data) else ()
+    return load(path, data).documents if data and not isinstance(data, UnreadableInput) and may_hold_apf(data) else ()
 
 
 def _move(finding: Finding, source: Document) -> Finding | None:

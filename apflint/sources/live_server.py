@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from apflint.effective import Effective
     from apflint.sources.kubectl import KubectlOptions
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 _METRICS = "metrics"
 _PATHS = {
@@ -42,7 +42,7 @@ class LiveServer(NamedTuple):
     """Sentences about answers that are missing."""
 
 
-def read_live_server(kubectl: KubectlOptions, request: Request, seconds: float | None = None) -> LiveServer:
+def read_live_server(kubectl: KubectlOptions, request: InputRequest, seconds: float | None = None) -> LiveServer:
     """Return the metrics, the dumps and the objects of the API server that kubectl reaches.
 
     If `seconds` is set, read the metrics, wait for this time, and read everything else. The metrics of both moments are

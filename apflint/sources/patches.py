@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_KUSTOMIZATION_DEPTH
 from apflint.sources.discovery import FoundFile
-from apflint.sources.reading import Unreadable, read_file
+from apflint.sources.reading import UnreadableInput, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +83,7 @@ def _patches_of(directory: str) -> frozenset[str]:
     for name in KUSTOMIZATIONS:
         path = os.path.join(directory, name)
         data = read_file(FoundFile(path, path)) if os.path.isfile(path) else b""
-        if not isinstance(data, Unreadable) and any(sign in data for sign in _SIGNS):
+        if not isinstance(data, UnreadableInput) and any(sign in data for sign in _SIGNS):
             listed = list_patch_files(data.decode("utf-8", "replace"))
             paths.update(os.path.realpath(os.path.join(directory, patch)) for patch in listed)
     return frozenset(paths)

@@ -51,24 +51,24 @@ _FAILURES = {
 }
 
 
-class Unreadable(NamedTuple):
+class UnreadableInput(NamedTuple):
     """The result for an unreadable input. The run continues with the other inputs, and ends with exit code 2."""
 
     reason: str
     """One or more sentences, which do not contain the name of the file."""
 
 
-def read_file(file: FoundFile) -> bytes | Unreadable:
+def read_file(file: FoundFile) -> bytes | UnreadableInput:
     """Return the bytes of a file, or the reason why the file cannot be read.
 
     Pipes, sockets and devices are rejected, except streams that the shell has opened: standard input (`-`,
     `/dev/stdin`), and other streams such as `/dev/fd/63` from `<(helm template .)`.
 
     A file larger than `MAX_FILE_BYTES` is only searched for signs of APF objects (`may_hold_apf`). The result is empty
-    bytes if there are no signs, and `Unreadable` otherwise.
+    bytes if there are no signs, and `UnreadableInput` otherwise.
     """
     if file.problem:
-        return Unreadable(file.problem)
+        return UnreadableInput(file.problem)
     try:
         if file.path == "-" or is_stream(file.path):
             return _read_stream(file.path)
@@ -78,9 +78,9 @@ def read_file(file: FoundFile) -> bytes | Unreadable:
         finally:
             os.close(descriptor)
     except UserError as error:  # standard input is closed, or the file is a pipe or a device
-        return Unreadable(str(error))
+        return UnreadableInput(str(error))
     except (OSError, ValueError) as error:
-        return Unreadable(describe_failure(file.path, error))
+        return UnreadableInput(describe_failure(file.path, error))
 
 
 def open_without_waiting(path: str, flags: int) -> int:
@@ -175,7 +175,7 @@ def describe_failure(path: str, error: OSError | ValueError) -> str:
     return _FAILURES.get(error.errno or 0, f"The system cannot read it: {error.strerror or error}.")
 
 
-def _read_regular(descriptor: int) -> bytes | Unreadable:
+def _read_regular(descriptor: int) -> bytes | UnreadableInput:
     size = os.fstat(descriptor).st_size
     if size > MAX_FILE_BYTES:
         return _search(descriptor, size)
@@ -192,8 +192,8 @@ def _read_regular(descriptor: int) -> bytes | Unreadable:
     return b"".join(chunks) if length <= MAX_FILE_BYTES else _refuse_size(length)
 
 
-def _search(descriptor: int, size: int) -> bytes | Unreadable:
-    """Return empty bytes if a large file has no sign of an APF object, otherwise `Unreadable`. Reads chunks."""
+def _search(descriptor: int, size: int) -> bytes | UnreadableInput:
+    """Return empty bytes if a large file has no sign of an APF object, otherwise `UnreadableInput`. Reads chunks."""
     if size > MAX_SEARCHED_BYTES:
         return _refuse_size(size)
     data = os.read(descriptor, _CHUNK_BYTES)
@@ -205,19 +205,21 @@ def _search(descriptor: int, size: int) -> bytes | Unreadable:
     return b""
 
 
-def _read_stream(path: str) -> bytes | Unreadable:
+def _read_stream(path: str) -> bytes | UnreadableInput:
     chunks: list[bytes] = []
     length = 0
     for chunk in read_pieces(path):
         chunks.append(chunk)
         length += len(chunk)
         if length > MAX_FILE_BYTES:
-            return Unreadable(f"More than {MAX_FILE_BYTES >> 20} MiB in one stream. Pass the objects in smaller parts.")
+            return UnreadableInput(
+                f"More than {MAX_FILE_BYTES >> 20} MiB in one stream. Pass the objects in smaller parts."
+            )
     return b"".join(chunks)
 
 
-def _refuse_size(size: int) -> Unreadable:
-    return Unreadable(
+def _refuse_size(size: int) -> UnreadableInput:
+    return UnreadableInput(
         f"The file has {size / 1_000_000:.0f} MB, but apflint reads at most {MAX_FILE_BYTES >> 20} MiB. Split it, or use"
         " --exclude."
     )

@@ -19,16 +19,16 @@ from apflint.sources.reading import may_hold_apf
 if TYPE_CHECKING:
     from apflint.settings.clusters import ClusterSettings
     from apflint.settings.model import Settings
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 
 def read_rendered_cluster(
-    request: Request, settings: Settings, cluster: ClusterSettings, directory: str = ""
+    request: InputRequest, settings: Settings, cluster: ClusterSettings, directory: str = ""
 ) -> SourceFiles:
     """Return what the kustomization or the command of a cluster prints, or nothing if the cluster has paths instead.
 
     `directory` is a copy of the project, if that is not the current directory. Raises UserError, with the name of the
-    cluster, if rendering needs permission (`Request.may_render`) or a program that is not installed, and if a program fails.
+    cluster, if rendering needs permission (`InputRequest.may_render`) or a program that is not installed, and if a program fails.
     """
     if not cluster.is_rendered:
         return SourceFiles()
@@ -42,7 +42,7 @@ def read_rendered_cluster(
 
 
 def read_cluster_of_revision(
-    request: Request, settings: Settings, cluster: ClusterSettings, revision: str, paths: tuple[str, ...]
+    request: InputRequest, settings: Settings, cluster: ClusterSettings, revision: str, paths: tuple[str, ...]
 ) -> SourceFiles:
     """Return the files of a cluster in a git revision: those in `paths`, and what it renders in a copy of the revision."""
     read = read_revision(revision, paths, settings.exclude) if paths else SourceFiles()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from apflint.effective import Assumptions
-    from apflint.finding import Skipped
+    from apflint.finding import SkippedDocuments
     from apflint.releases import Release
     from apflint.sources.discovery import InputFile
     from apflint.sources.files import ReadError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _COMMAND_LINE = "command line"
 
 
-class Request(NamedTuple):
+class InputRequest(NamedTuple):
     """The sources that a run reads: words of the command line, and the settings of the project."""
 
     words: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class Request(NamedTuple):
             and not any(path == "-" or os.path.isdir(path) for path in self.paths)
         )
 
-    def assume(self, kubernetes: Release | None = None, server_concurrency: int | None = None) -> Request:
+    def assume(self, kubernetes: Release | None = None, server_concurrency: int | None = None) -> InputRequest:
         """Return the request for this release and these seats, as if the command line named them."""
         values: dict[str, Any] = {"kubernetes": kubernetes, "server_concurrency": server_concurrency}
         values = {field: value for field, value in values.items() if value is not None}
@@ -150,16 +150,16 @@ def create_request(
     config: str | None = None,
     isolated: bool = False,
     **more: Any,
-) -> Request:
-    """Return a request with the settings of the current directory, or of the file `config`. `more` are fields of `Request`.
+) -> InputRequest:
+    """Return a request with the settings of the current directory, or of the file `config`. `more` are fields of `InputRequest`.
 
     Raises UserError and OSError as `resolve_settings` does.
     """
     command_line = {"kubernetes": kubernetes, "server_concurrency": server_concurrency}
-    return Request(words, resolve_settings(command_line, config, isolated=isolated), **more)
+    return InputRequest(words, resolve_settings(command_line, config, isolated=isolated), **more)
 
 
-class Configuration(NamedTuple):
+class InputConfiguration(NamedTuple):
     """A release, the objects of its sources, and a name."""
 
     name: str
@@ -176,7 +176,7 @@ class Configuration(NamedTuple):
     """The running cluster, or None. If there are members from other sources, they are applied to it."""
     defaults: bool = True
     """Whether the configuration has the built-in objects that its files do not define."""
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedDocuments, ...] = ()
     """Files that were skipped, if the configuration is analyzed. To check manifests, `Inputs.skipped` has all of them."""
     notes: tuple[str, ...] = ()
     """Clauses about files that were not read, if the configuration is analyzed."""
@@ -206,19 +206,19 @@ _NO_FILES: Mapping[str, InputFile] = MappingProxyType({})
 class Inputs(NamedTuple):
     """What a run has read."""
 
-    request: Request
-    configurations: tuple[Configuration, ...]
+    request: InputRequest
+    configurations: tuple[InputConfiguration, ...]
     """The clusters that the request is about. A project without clusters is one configuration without a name."""
     files: Mapping[str, InputFile] = _NO_FILES
     """All files by name. Configurations share files."""
     reported: tuple[str, ...] = ()
     """Names of the files to report on, or to edit."""
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedDocuments, ...] = ()
     errors: tuple[ReadError, ...] = ()
     """Why sources or files could not be read. The run continues with the others, and ends with exit code 2."""
     notes: tuple[str, ...] = ()
     """Clauses about other entries that were not read."""
-    left_out: tuple[Configuration, ...] = ()
+    left_out: tuple[InputConfiguration, ...] = ()
     """Other clusters that contain a file to edit. Fixes must not cause findings there."""
     elsewhere: frozenset[str] = frozenset()
     """Names of files that also belong to clusters that the words leave out."""

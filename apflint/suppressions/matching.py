@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _REST_OF_LINE = re.compile(r"[ \t]*(\r\n|\r|\n|\Z)")
 
 
-class Outcome(NamedTuple):
+class SuppressionResult(NamedTuple):
     """The result of applying suppressions. Each problem comes with the id of its rule."""
 
     kept: list[tuple[str, Problem]]
@@ -44,7 +44,7 @@ def apply_suppressions(
     complete: Collection[str],
     rules: Collection[str],
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE,
-) -> Outcome:
+) -> SuppressionResult:
     """Remove suppressed problems, and find problems of the suppressions themselves.
 
     `rules` are the rules that run, and `complete` are the rules that found all of their problems. The suppression of
@@ -74,7 +74,7 @@ def apply_suppressions(
                 about.append((UNEXPLAINED, Problem(place, message, help=help_)))
     about += ((UNUSED, problem) for problem in _report_unused(unused, max_findings_per_rule))
     kept = [problem for position, problem in enumerate(problems) if position not in suppressed]
-    return Outcome(kept, len(suppressed), [(rule, problem) for rule, problem in about if rule in rules])
+    return SuppressionResult(kept, len(suppressed), [(rule, problem) for rule, problem in about if rule in rules])
 
 
 class _Index:

@@ -33,11 +33,11 @@ def run_apflint(count: int) -> int:
     from apflint.evaluate.shards import flow_hash
     from apflint.simulate.event_loop import EventLoop
     from apflint.simulate.queue_set import QueueSet, Queuing
-    from apflint.simulate.request import Request, complete_work_estimate
+    from apflint.simulate.request import SimulatedRequest, complete_work_estimate
 
     ended = 0
 
-    def note_end(_: Request) -> None:
+    def note_end(_: SimulatedRequest) -> None:
         nonlocal ended
         ended += 1
 
@@ -46,7 +46,7 @@ def run_apflint(count: int) -> int:
     estimate = complete_work_estimate(Seats(1))
     hashes = [flow_hash("benchmark", f"user-{number}") for number in range(FLOWS)]
     loop.run(
-        Request(number, arrival, service, estimate, queue_set, hashes[flow], WAIT_NANOSECONDS)
+        SimulatedRequest(number, arrival, service, estimate, queue_set, hashes[flow], WAIT_NANOSECONDS)
         for number, (arrival, service, flow) in enumerate(arrivals(count))
     )
     return ended

@@ -14,7 +14,7 @@ from apflint.sources.request import create_request
 
 if TYPE_CHECKING:
     from apflint.effective import Effective
-    from apflint.evaluate.flows import Flow
+    from apflint.evaluate.flows import RequestFlow
     from apflint.evaluate.limits import LevelLimits
     from apflint.requests.request import Request
 
@@ -52,7 +52,7 @@ def find_level(name: str) -> LevelLimits:
     return level
 
 
-def find_example_flow(user: str, namespace: str, method: str | None = "ByUser") -> Flow:
+def find_example_flow(user: str, namespace: str, method: str | None = "ByUser") -> RequestFlow:
     """Return the flow of a request that the FlowSchema "ci" captures, if the FlowSchema had this distinguisherMethod."""
     configuration = read_example().configuration
     schema = next(schema for schema in configuration.order if schema.name == "ci")

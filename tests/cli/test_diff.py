@@ -17,7 +17,7 @@ from support.configurations import BUILT_IN, DIGESTS, FLOW_SCHEMAS, RELEASE, obj
 
 from apflint.cli.app import run
 from apflint.diff import requests as changes
-from apflint.diff.requests import Difference, Side, compare_configurations
+from apflint.diff.requests import ConfigurationDifference, Side, compare_configurations
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import build_configuration
 from apflint.evaluate.limits import compute_limits
@@ -40,7 +40,7 @@ STORY = "fixtures/stories/move-ci"
 BOTH = Sides("old", "new")
 
 
-def text_of(difference: Difference, sides: Sides, style: Style) -> str:
+def text_of(difference: ConfigurationDifference, sides: Sides, style: Style) -> str:
     return text_output.render(output.report_difference(difference, sides), style)
 
 
@@ -73,7 +73,7 @@ def side(*values: dict[str, Any], defaults: bool = True, seats: int = 600) -> Si
     return Side(found, compute_limits(tuple(found.levels.values()), found.order, seats, RELEASE))
 
 
-def list_changes(found: Difference) -> set[tuple[str, str, str]]:
+def list_changes(found: ConfigurationDifference) -> set[tuple[str, str, str]]:
     """Return the type of each change, and its old and new FlowSchema."""
     return {
         (group.type, change.old.flow_schema.name, change.new.flow_schema.name)

@@ -16,7 +16,7 @@ from prompt_toolkit.document import Document
 from support.reading import read_effective
 
 from apflint.cli import explain_prompt
-from apflint.cli.explain_prompt import Draft, Prompt, Vocabulary
+from apflint.cli.explain_prompt import Draft, Prompt, PromptSuggestions
 from apflint.explainer import Explainer
 from apflint.output.console import Style
 from apflint.releases import parse_release
@@ -46,7 +46,7 @@ spec:
     - {verbs: ["*"], nonResourceURLs: [/custom]}
     - {verbs: ["*"], nonResourceURLs: ["*"]}
 """
-NOTHING = Vocabulary((), (), (), ())
+NOTHING = PromptSuggestions((), (), (), ())
 
 
 def explainer(directory: Path) -> Explainer:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apflint.edit.migrate import Migration
 from apflint.edit.migrate import migrate as migrated
-from apflint.edit.migration_target import Target, choose_target, parse_release_range, serves
+from apflint.edit.migration_target import MigrationTarget, choose_target, parse_release_range, serves
 from apflint.edit.version_semantics import source_release, stored_spec
 from apflint.engine import Options, check
 from apflint.errors import UserError
@@ -63,7 +63,7 @@ apiVersion: v1
 data: {x: flowcontrol.apiserver.k8s.io/VERSION, assuredConcurrencyShares: "3"}"""
 
 
-def choose(version: str | None = None, kubernetes: str | None = None, span: str | None = None) -> Target:
+def choose(version: str | None = None, kubernetes: str | None = None, span: str | None = None) -> MigrationTarget:
     """Return the target for the options `--to`, `--kubernetes` and `--range`."""
     releases = parse_release_range(span) if span else [parse_release(kubernetes)] if kubernetes else []
     return choose_target(parse_api_version(version) if version else None, releases)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.levels import DOCUMENT, EXEMPT_LEVEL, RELEASE, queue_level, reject_level
 
-from apflint.evaluate.flows import Flow, count_flows, find_flow, matched_namespaces
+from apflint.evaluate.flows import RequestFlow, count_flows, find_flow, matched_namespaces
 from apflint.model import build_flow_schema, build_priority_level
 from apflint.output.explain import describe_flow, describe_queues, flow_json
 
@@ -98,7 +98,7 @@ def test_level_with_fewer_than_two_queues_has_no_hand() -> None:
     # Without queues, or with one, there is no hand. The FlowSchema and its method are reported anyway.
     for level, queues in ((reject_level(), 0), (EXEMPT_LEVEL, 0), (queue_level(1, 1), 1)):
         found = find_flow(_schema("ByUser"), level, "alice", "dev")
-        assert found == Flow("global-default", "ByUser", "", queues, None, None)
+        assert found == RequestFlow("global-default", "ByUser", "", queues, None, None)
 
 
 ALICE, BOB = ({"kind": "User", "user": {"name": name}} for name in ("alice", "bob"))

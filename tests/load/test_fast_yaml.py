@@ -251,7 +251,7 @@ def test_long_list_equals_the_tree() -> None:
 def test_document_with_too_many_values_needs_the_tree(line: str) -> None:
     """The tree counts more values than the bound allows, so the text must not have a value without its tree."""
     text = "".join(line.format(number) for number in range(10_000))
-    builder = load_yaml._TreeBuilder(text, 0, len(text))
+    builder = load_yaml._YamlTreeBuilder(text, 0, len(text))
     builder.build()
     values = MAX_VALUES - builder.values_left
     assert fast_value(text, values - 1) is None

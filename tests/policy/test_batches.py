@@ -16,7 +16,7 @@ from policy.test_running import CONFIGURATION, OURS, built, check_witness, outco
 
 if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
-    from apflint.policy.running import Result
+    from apflint.policy.running import ExpectationResult
 
 
 def users(many: int) -> list[dict[str, Any]]:
@@ -68,7 +68,7 @@ def test_result_does_not_depend_on_other_expectations(world: str) -> None:
             check_refutation(test_result, CONFIGURATION)
 
 
-def check_refutation(test_result: Result, known: Configuration) -> None:
+def check_refutation(test_result: ExpectationResult, known: Configuration) -> None:
     """Check that the witness is a request of the property, and goes where it should not."""
     claim = test_result.test.claim
     assert isinstance(claim, Property)

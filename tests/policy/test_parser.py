@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from support.pages import read_blocks
 
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
-from apflint.policy.expectation import Example, Property, Suite
+from apflint.policy.expectation import Property, RequestExpectation, Suite
 from apflint.policy.parser import ParsedSuite, parse_suite
 from apflint.policy.request_sets import describe_requests
 from apflint.requests.words import parse_command_line
@@ -302,7 +302,7 @@ def test_request_has_the_syntax_of_explain(line: str) -> None:
 
 def test_groups_are_joined() -> None:
     claim = suite("tests:\n- {request: list pods --as-group a, as: x, groups: [b], reaches: z}").tests[0].claim
-    assert isinstance(claim, Example)
+    assert isinstance(claim, RequestExpectation)
     assert claim.request.user.groups == ("b", "a", "system:authenticated")
 
 

@@ -29,7 +29,7 @@ from apflint.requests.words import parse_command_line
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
-    from apflint.policy.running import Result
+    from apflint.policy.running import ExpectationResult
     from apflint.releases import Release
 
 EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
@@ -83,12 +83,12 @@ def suite(value: dict[str, Any]) -> Suite:
     return found.suite
 
 
-def run(tests: Suite, known: Configuration, release: Release) -> list[Result]:
+def run(tests: Suite, known: Configuration, release: Release) -> list[ExpectationResult]:
     limits = compute_limits(tuple(known.levels.values()), known.order, 600, release)
     return list(Runner(tests, known, limits).run())
 
 
-def outcome(test: dict[str, Any], known: Configuration = CONFIGURATION, **top: Any) -> Result:
+def outcome(test: dict[str, Any], known: Configuration = CONFIGURATION, **top: Any) -> ExpectationResult:
     (found,) = run(suite({"tests": [test], **top}), known, RELEASE)
     return found
 
@@ -256,7 +256,7 @@ def test_at_most_a_dozen_blockers_are_named() -> None:
     assert why.endswith(" and 3 more.")
 
 
-def check_witness(found: Result, known: Configuration) -> None:
+def check_witness(found: ExpectationResult, known: Configuration) -> None:
     """Check that the witness reaches the reported destination, also as words."""
     assert found.request is not None
     assert found.destination is not None

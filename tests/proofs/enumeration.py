@@ -22,7 +22,7 @@ from apflint.evaluate.match import (
     matches_subject,
 )
 from apflint.evaluate.requestinfo import is_seen_by_apf, parse_request_info
-from apflint.proofs.one_configuration import Analysis, Part, parts_of
+from apflint.proofs.one_configuration import Analysis, FlowSchemaPart, parts_of
 from apflint.proofs.request_space import (
     PREFERRED,
     SYSTEM_USERS,
@@ -232,7 +232,7 @@ def requests(
     return [RequestDigest(info, user) for user in different.values() for info in asked.values()]
 
 
-def parts(config: Configuration) -> Iterator[Part]:
+def parts(config: Configuration) -> Iterator[FlowSchemaPart]:
     for schema in config.order:
         yield from parts_of(schema)
 
@@ -249,15 +249,15 @@ def deciding(resolution: Resolution) -> list[tuple[int, Any]]:
     return [(id(schema), path) for path in paths]
 
 
-def decides(config: Configuration, asked: RequestDigest, part: Part) -> bool:
+def decides(config: Configuration, asked: RequestDigest, part: FlowSchemaPart) -> bool:
     return (id(part.schema), part.path) in deciding(classify(config, asked))
 
 
-def names(parts: Iterable[Part]) -> list[Any]:
+def names(parts: Iterable[FlowSchemaPart]) -> list[Any]:
     return [(part.schema.name, part.path) for part in parts]
 
 
-def outermost(dead: list[Part]) -> list[Part]:
+def outermost(dead: list[FlowSchemaPart]) -> list[FlowSchemaPart]:
     gone = {(id(part.schema), part.path) for part in dead}
     return [
         part

@@ -22,9 +22,9 @@ from apflint.evaluate.match import (
     matches_flow_schema,
     matches_policy_rule,
 )
-from apflint.proofs.one_configuration import Analysis, Claim, Part
+from apflint.proofs.one_configuration import Analysis, Claim, FlowSchemaPart
 from apflint.proofs.request_space import ANYBODY, PREFERRED, Point, usual_groups
-from apflint.proofs.two_configurations import Comparison
+from apflint.proofs.two_configurations import ConfigurationComparison
 from apflint.releases import RELEASES, parse_release
 
 from .enumeration import (
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import World
 
 
-def _earlier(config: Configuration, other: Part, part: Part) -> bool:
+def _earlier(config: Configuration, other: FlowSchemaPart, part: FlowSchemaPart) -> bool:
     if other.schema is part.schema:
         return other.path < part.path and other.rule is not None
     return config.order.index(other.schema) < config.order.index(part.schema)
 
 
-def _without(schema: FlowSchema, dead: list[Part]) -> FlowSchema:
+def _without(schema: FlowSchema, dead: list[FlowSchemaPart]) -> FlowSchema:
     gone = {part.path for part in dead}
     rules = []
     for at, rule in enumerate(schema.spec.rules):
@@ -194,7 +194,7 @@ def test_all_unreachable_parts_can_be_removed_at_once(values: list[dict[str, Any
     order = tuple(
         _without(schema, [part for part in dead if part.schema is schema])
         for schema in config.order
-        if Part(schema) not in dead or schema.name == "catch-all"
+        if FlowSchemaPart(schema) not in dead or schema.name == "catch-all"
     )
     fewer = config._replace(order=order)
     for request in requests(config, world):
@@ -227,7 +227,7 @@ def test_reachable_flow_schemas_have_no_shadows() -> None:
     config = build_configuration(Objects(), BUILT_IN)
     service_accounts = next(schema for schema in config.order if schema.name == "service-accounts")
     with pytest.raises(ValueError, match=r'^"service-accounts" is reachable$'):
-        Analysis(config).find_shadows(Part(service_accounts))
+        Analysis(config).find_shadows(FlowSchemaPart(service_accounts))
 
 
 @pytest.mark.parametrize(
@@ -250,10 +250,10 @@ def test_empty_flow_schema_matches_nothing(changes: dict[str, Any]) -> None:
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     schema = next(each for each in config.order if each.name == "x")
     assert Analysis(config).find_request(schema) is None
-    assert [*Analysis(config).find_unreachable([schema])[0]] == [Part(schema)]
+    assert [*Analysis(config).find_unreachable([schema])[0]] == [FlowSchemaPart(schema)]
     everybody = next(each for each in config.order if each.name == "global-default")
     assert overlap(config, schema, everybody, "authenticated") is None
-    assert Analysis(config).find_shadows(Part(schema)) == ()
+    assert Analysis(config).find_shadows(FlowSchemaPart(schema)) == ()
 
 
 @pytest.mark.parametrize(
@@ -304,10 +304,10 @@ def test_users_that_authentication_never_gives_reach_nothing(name: str) -> None:
     mine = configurations.schema(builders.user(name))
     before = build_configuration(Objects(), BUILT_IN)
     after = build_configuration(Objects((mine,)), BUILT_IN)
-    assert [*Analysis(after).find_unreachable([mine])[0]] == [Part(mine)]
-    assert [*Comparison(before, after).find_moves()] == []
+    assert [*Analysis(after).find_unreachable([mine])[0]] == [FlowSchemaPart(mine)]
+    assert [*ConfigurationComparison(before, after).find_moves()] == []
     assert [*Analysis(after, "any").find_unreachable([mine])[0]] == []
-    assert {move.to_schema.name for move in Comparison(before, after, "any").find_moves()} == {"x"}
+    assert {move.to_schema.name for move in ConfigurationComparison(before, after, "any").find_moves()} == {"x"}
 
 
 def test_shadows_are_in_matching_order() -> None:
@@ -324,7 +324,7 @@ def test_shadows_are_in_matching_order() -> None:
         spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 50, "rules": rules}
         config = build_configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
         schema = next(each for each in config.order if each.name == "x")
-        found = Analysis(config).find_shadows(Part(schema, *target))
+        found = Analysis(config).find_shadows(FlowSchemaPart(schema, *target))
         assert [(part.rule, part.member, part.entry) for part in found] == parts_of_it
 
 
@@ -342,10 +342,10 @@ def test_unreachable_parts_of_the_built_in_objects(name: str) -> None:
 def test_catch_all_captures_users_in_no_group() -> None:
     config = build_configuration(Objects(), BUILT_IN)
     (catch_all,) = (each for each in config.order if each.name == "catch-all")
-    assert [*Analysis(config).find_unreachable([catch_all])[0]] == [Part(catch_all)]
+    assert [*Analysis(config).find_unreachable([catch_all])[0]] == [FlowSchemaPart(catch_all)]
     # The rules of catch-all match no request that global-default leaves, but a server uses catch-all if no FlowSchema
     # matches.
-    assert [*Analysis(config, "any").find_unreachable([catch_all])[0]] == [Part(catch_all, 0)]
+    assert [*Analysis(config, "any").find_unreachable([catch_all])[0]] == [FlowSchemaPart(catch_all, 0)]
 
 
 def test_solver_is_not_loaded_if_candidates_prove_everything() -> None:
@@ -505,7 +505,7 @@ def test_subject_that_captures_one_request_of_a_group_is_not_its_shadow() -> Non
     spec = {"priorityLevelConfiguration": {"name": "workload-low"}, "matchingPrecedence": 50, "rules": rules}
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
     (mine,) = (each for each in config.order if each.name == "x")
-    (found,) = Analysis(config, "any").find_shadows(Part(mine, 0, "subjects", 2))
+    (found,) = Analysis(config, "any").find_shadows(FlowSchemaPart(mine, 0, "subjects", 2))
     assert found.entry == 0
 
 
@@ -532,10 +532,10 @@ def test_estimated_work_of_a_part() -> None:
     """Each FlowSchema costs 1, and each rule before the part and each sibling in its list costs 8."""
     config, last = _shadowed(3)
     analysis, own = Analysis(config), len(config.order)
-    assert analysis.estimate_work(Part(last)) == own
-    assert [analysis.estimate_work(Part(last, rule)) for rule in range(3)] == [own, own + 8, own + 16]
-    assert analysis.estimate_work(Part(last, 0, "subjects", 1)) == own + 8 * 2
-    assert analysis.estimate_work(Part(last, 2, "resourceRules", 0)) == own + 8 * (2 + 1)
+    assert analysis.estimate_work(FlowSchemaPart(last)) == own
+    assert [analysis.estimate_work(FlowSchemaPart(last, rule)) for rule in range(3)] == [own, own + 8, own + 16]
+    assert analysis.estimate_work(FlowSchemaPart(last, 0, "subjects", 1)) == own + 8 * 2
+    assert analysis.estimate_work(FlowSchemaPart(last, 2, "resourceRules", 0)) == own + 8 * (2 + 1)
 
 
 @pytest.mark.parametrize(("bound", "is_analyzed"), [(0, True), (-1, False)])
@@ -543,10 +543,10 @@ def test_flow_schemas_beyond_the_bound_of_work_are_named(
     bound: int, is_analyzed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, last = _shadowed(1)
-    work = sum(Analysis(config).estimate_work(part) for part in (Part(last),))
+    work = sum(Analysis(config).estimate_work(part) for part in (FlowSchemaPart(last),))
     monkeypatch.setattr("apflint.proofs.one_configuration.MAX_REACHABILITY_WORK", work + bound)
     parts, not_analyzed = Analysis(config).find_unreachable([last])
-    assert (parts, not_analyzed) == (((Part(last),), (last,)[1:]) if is_analyzed else ((), (last,)))
+    assert (parts, not_analyzed) == (((FlowSchemaPart(last),), (last,)[1:]) if is_analyzed else ((), (last,)))
 
 
 @pytest.mark.parametrize(("url", "verb", "is_reachable"), [

@@ -26,7 +26,7 @@ from apflint.proofs.request_space import (
     World,
     usual_groups,
 )
-from apflint.proofs.two_configurations import Comparison
+from apflint.proofs.two_configurations import ConfigurationComparison
 
 from .enumeration import SOME_SYSTEM_USERS, SWAPPED, WORLDS, by_rank, place, rank_of, replays, requests
 
@@ -103,20 +103,21 @@ def test_moves_are_those_of_an_enumeration(
         before, after = classify(old, request), classify(new, request)
         if place(before) != place(after):
             expected.add((place(before), place(after)))
-    moves = list(Comparison(old, new, world).find_moves())
+    moves = list(ConfigurationComparison(old, new, world).find_moves())
     found = [(place_of(move.from_schema), place_of(move.to_schema)) for move in moves]
     assert len(found) == len(set(found))
     assert set(found) == expected
     some = old.order[::2]
     fewer = [
-        (move.from_schema.name, move.to_schema.name) for move in Comparison(old, new, world).find_moves(leaving=some)
+        (move.from_schema.name, move.to_schema.name)
+        for move in ConfigurationComparison(old, new, world).find_moves(leaving=some)
     ]
     kept = [(move.from_schema.name, move.to_schema.name) for move in moves if move.from_schema in some]
     assert sorted(fewer) == sorted(kept)
     for move in moves:
         assert replays(old, move.witness, world).flow_schema is move.from_schema
         assert replays(new, move.witness, world).flow_schema is move.to_schema
-        assert Comparison(new, old, world).find_passage([move.to_schema], [move.from_schema]) is not None
+        assert ConfigurationComparison(new, old, world).find_passage([move.to_schema], [move.from_schema]) is not None
 
 
 @pytest.mark.slow
@@ -131,12 +132,12 @@ def test_moves_prefer_ordinary_users(old: list[dict[str, Any]], new: list[dict[s
         there = place(classify(before, asked)), place(classify(after, asked))
         if there[0] != there[1]:
             best.setdefault(there, at)
-    assert ranks(Comparison(before, after).find_moves()) == best
+    assert ranks(ConfigurationComparison(before, after).find_moves()) == best
     realistic = {pair: at for pair, at in best.items() if at < len(REALISTIC)}
-    assert ranks(Comparison(before, after, among=REALISTIC).find_moves()) == realistic
+    assert ranks(ConfigurationComparison(before, after, among=REALISTIC).find_moves()) == realistic
     for schema, other in itertools.product(before.order[:4], after.order[:4]):
         if place_of(schema) != place_of(other):
-            found = Comparison(after, before).find_passage([other], [schema])
+            found = ConfigurationComparison(after, before).find_passage([other], [schema])
             assert rank_of(found) == best.get((place_of(schema), place_of(other)))
 
 
@@ -152,20 +153,23 @@ def test_moves_of_single_system_users(values: list[dict[str, Any]], names: list[
         there = place(classify(before, asked)), place(classify(after, asked))
         expected |= {there} if there[0] != there[1] else set()
     among = tuple(Requesters("system", name) for name in names)
-    moves = list(Comparison(before, after, among=among).find_moves())
+    moves = list(ConfigurationComparison(before, after, among=among).find_moves())
     assert {(place_of(move.from_schema), place_of(move.to_schema)) for move in moves} == expected
     for move in moves:
         user = move.witness.digest.user
         assert user.name in names
         assert {*user.groups} == {*usual_groups(user.name)}
-        assert Comparison(after, before, among=among).find_passage([move.to_schema], [move.from_schema]) is not None
+        assert (
+            ConfigurationComparison(after, before, among=among).find_passage([move.to_schema], [move.from_schema])
+            is not None
+        )
 
 
 def test_search_ends_after_maximum_number_of_proofs() -> None:
     forth, back = [*range(9)], [*reversed(range(9))]
     expected = {(f"team-{one}", f"team-{other}") for one in forth for other in forth if one < other}
     for max_proofs in (None, len(expected), len(expected) - 1, 5, 0):
-        comparison = Comparison(teams(forth), teams(back))
+        comparison = ConfigurationComparison(teams(forth), teams(back))
         found = names([*comparison.find_moves(max_proofs=max_proofs)])
         assert found <= expected
         assert len(found) == min(len(expected), len(expected) if max_proofs is None else max_proofs)
@@ -175,7 +179,7 @@ def test_search_ends_after_maximum_number_of_proofs() -> None:
 @pytest.mark.parametrize("level", ["workload-low", "workload-high"])
 def test_candidates_find_all_moves_if_only_the_order_of_verbs_differs(level: str, questions: list[object]) -> None:
     forth = [*range(MANY)]
-    found = names([*Comparison(teams(forth), teams(forth, level, ("list", "get"))).find_moves()])
+    found = names([*ConfigurationComparison(teams(forth), teams(forth, level, ("list", "get"))).find_moves()])
     assert found == ({(f"team-{one}", f"team-{one}") for one in forth} if level == "workload-high" else set())
     assert len(questions) == len(PREFERRED)
 
@@ -191,7 +195,7 @@ def test_questions_about_two_configurations_share_a_formula(monkeypatch: pytest.
     old, new = teams([*range(9)]), teams([*reversed(range(9))])
     at = [new.order[position(new, f"team-{name}")] for name in range(9)]
     there = [old.order[position(old, f"team-{name}")] for name in range(9)]
-    comparison = Comparison(new, old)
+    comparison = ConfigurationComparison(new, old)
     for one, other in product(range(9), repeat=2):
         # The FlowSchema with the lower precedence number was first. Now the other one is first.
         found = comparison.find_passage([at[one]], [there[other]])
@@ -212,17 +216,20 @@ def test_examples_are_requests_that_clients_send() -> None:
     ):
         entry = {"verbs": ["*"], "apiGroups": [""], "resources": resources, "namespaces": ["team-a"]}
         mine = flow_schema("mine", "workload-high", 700, subjects=[group("dev")], resources=[entry])
-        for moves in (Comparison(known(), known(mine)).find_moves(), Comparison(known(mine), known()).find_moves()):
+        for moves in (
+            ConfigurationComparison(known(), known(mine)).find_moves(),
+            ConfigurationComparison(known(mine), known()).find_moves(),
+        ):
             ordinary = [move for move in moves if "global-default" in (move.from_schema.name, move.to_schema.name)]
             assert [move.witness.point.resource for move in ordinary] == [expected]
-    assert [*Comparison(known(), known(mine), among=REALISTIC).find_moves()] == []
+    assert [*ConfigurationComparison(known(), known(mine), among=REALISTIC).find_moves()] == []
 
 
 @pytest.mark.parametrize(("old", "new", "moves"), [("1.21", "1.21", 0), ("1.21", "1.22", 0), ("1.22", "1.22", 1)])
 def test_watches_move_only_if_both_servers_classify_them(old: str, new: str, moves: int) -> None:
     entry = {"verbs": ["watch"], "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
     mine = flow_schema("mine", "workload-high", 700, subjects=[group("dev")], resources=[entry], version="v1beta1")
-    comparison = Comparison(known(kubernetes=old), known(mine, kubernetes=new))
+    comparison = ConfigurationComparison(known(kubernetes=old), known(mine, kubernetes=new))
     found = [move for move in comparison.find_moves() if place_of(move.to_schema)[0] == "mine"]
     assert len([move for move in found if move.from_schema.name == "global-default"]) == moves
     assert bool(found) is bool(moves)
@@ -232,7 +239,7 @@ def test_watches_move_only_if_both_servers_classify_them(old: str, new: str, mov
 def test_comparison_with_another_old_configuration_shares_the_formula() -> None:
     first = flow_schema("first", "workload-high", 700, subjects=[group("dev")])
     second = flow_schema("second", "workload-low", 800, subjects=[group("dev")])
-    both = Comparison(known(), known(first, second))
+    both = ConfigurationComparison(known(), known(first, second))
     other = both.with_old(known(second))
     assert other.encoding is both.encoding
     schemas = {schema.name: schema for schema in other.old.configuration.order}

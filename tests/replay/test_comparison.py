@@ -14,9 +14,9 @@ from support.audit_logs import ENGINES, FIXTURES, RECORDINGS, event, needs_duckd
 from support.reading import read_effective
 
 from apflint.releases import parse_release
-from apflint.replay.comparison import Destination, MovedRequest
+from apflint.replay.comparison import LoggedDestination, MovedRequest
 from apflint.replay.filters import Filter, parse_condition
-from apflint.replay.object_counts import StoredObjects
+from apflint.replay.object_counts import ObjectTotals
 from apflint.replay.running import ReplayOptions, compare
 from apflint.sources.audit_logs import find_audit_logs
 
@@ -83,7 +83,7 @@ def log(tmp_path: Path) -> Path:
 
 
 START = 1795326559_000_000
-BY_USER = Destination("alice-0", "tenant", "ByUser")
+BY_USER = LoggedDestination("alice-0", "tenant", "ByUser")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -92,7 +92,7 @@ def test_move_to_another_level(engine: str, log: Path, tmp_path: Path) -> None:
     comparison = compare_logs(log, read(), new, engine)
     (move,) = comparison.moves
     assert move.type == "priorityLevel"
-    assert move.old == Destination("global-default", "global-default", "ByUser")
+    assert move.old == LoggedDestination("global-default", "global-default", "ByUser")
     assert move.new == BY_USER
     assert (move.requests, move.rejected, move.users, move.user_count) == (3, 1, (("alice", 3),), 1)
     assert move.first == MovedRequest("c", START, "alice", "list", "pods", "team-a")
@@ -127,7 +127,7 @@ def test_move_to_another_flow_schema(engine: str, log: Path, tmp_path: Path) -> 
     old = read(write_objects(tmp_path / "old.json", {"distinguisherMethod": {"type": "ByUser"}}))
     new = read(write_objects(tmp_path / "new.json", {"distinguisherMethod": {"type": "ByUser"}, "name": "other"}))
     (move,) = compare_logs(log, old, new, engine).moves
-    assert (move.type, move.old, move.new) == ("flowSchema", BY_USER, Destination("other", "tenant", "ByUser"))
+    assert (move.type, move.old, move.new) == ("flowSchema", BY_USER, LoggedDestination("other", "tenant", "ByUser"))
     assert move.requests == 3
 
 
@@ -175,12 +175,12 @@ def test_requests_that_never_arrive_do_not_move(tmp_path: Path) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_upgrade_changes_seats_of_lists(engine: str, tmp_path: Path) -> None:
     log = write_log(tmp_path / "audit.log", [event(requestURI="/api/v1/pods?limit=500&continue=x")])
-    counts = {"pods": StoredObjects(5000, 4000)}
+    counts = {"pods": ObjectTotals(5000, 4000)}
     comparison = compare_logs(log, read(kubernetes="1.33"), read(kubernetes="1.36"), engine, counts=counts)
     assert comparison.moves == ()
     assert [report.levels[0].peaks[0].seats for report in (comparison.old, comparison.new)] == [8, 8]
     assert comparison.old.levels[0].limits.max_list_seats == 8  # the level allows no more
-    counts = {"pods": StoredObjects(5000, 200)}
+    counts = {"pods": ObjectTotals(5000, 200)}
     comparison = compare_logs(log, read(kubernetes="1.33"), read(kubernetes="1.36"), engine, counts=counts)
     assert [report.levels[0].peaks[0].seats for report in (comparison.old, comparison.new)] == [8, 1]
     assert comparison.changed
@@ -232,7 +232,7 @@ def test_moves_equal_classifying_each_event(
     assert found == expected
 
 
-def to_names(side: Destination | None) -> tuple[str | None, str | None]:
+def to_names(side: LoggedDestination | None) -> tuple[str | None, str | None]:
     return (None, None) if side is None else (side.flow_schema, side.priority_level)
 
 

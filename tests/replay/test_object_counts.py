@@ -11,17 +11,17 @@ from support.audit_logs import ENGINES, FIXTURES, RECORDINGS, event, read_lines,
 
 from apflint.cli.app import run
 from apflint.errors import UserError
-from apflint.replay.object_counts import StoredObjects, parse_metrics, parse_object_count
+from apflint.replay.object_counts import ObjectTotals, parse_metrics, parse_object_count
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_parses_arguments() -> None:
-    assert parse_object_count("pods=5000:4000") == ("pods", StoredObjects(5000, 4000))
-    assert parse_object_count("widgets.shop.example.com=0") == ("widgets.shop.example.com", StoredObjects(0))
-    assert parse_object_count("Deployment=3") == ("deployments.apps", StoredObjects(3))
-    assert parse_object_count("po=3") == ("pods", StoredObjects(3))
+    assert parse_object_count("pods=5000:4000") == ("pods", ObjectTotals(5000, 4000))
+    assert parse_object_count("widgets.shop.example.com=0") == ("widgets.shop.example.com", ObjectTotals(0))
+    assert parse_object_count("Deployment=3") == ("deployments.apps", ObjectTotals(3))
+    assert parse_object_count("po=3") == ("pods", ObjectTotals(3))
     with pytest.raises(UserError, match="unknown resource"):
         parse_object_count("pdos=5000")
 
@@ -35,8 +35,8 @@ def test_rejects_arguments(text: str, capsys: pytest.CaptureFixture[str]) -> Non
 def test_parses_metrics_of_all_releases() -> None:
     old = 'apiserver_storage_objects{resource="pods"} 12\napiserver_storage_objects{resource="leases.coordination.k8s.io"} 1e+03\n'
     assert parse_metrics(old) == {
-        "pods": StoredObjects(12),
-        "leases.coordination.k8s.io": StoredObjects(1000),
+        "pods": ObjectTotals(12),
+        "leases.coordination.k8s.io": ObjectTotals(1000),
     }
     new = (
         "# TYPE apiserver_resource_objects gauge\n"
@@ -50,9 +50,9 @@ def test_parses_metrics_of_all_releases() -> None:
         'apiserver_storage_objects{resource="pods"} 10\n'
     )
     assert parse_metrics(new) == {
-        "pods": StoredObjects(10, 4000),
-        "deployments.apps": StoredObjects(3, 0),  # the server could not measure
-        "events": StoredObjects(0, 0),
+        "pods": ObjectTotals(10, 4000),
+        "deployments.apps": ObjectTotals(3, 0),  # the server could not measure
+        "events": ObjectTotals(0, 0),
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from support.audit_logs import write_log
 
 from apflint.replay import server_log
-from apflint.replay.log import Unreadable
+from apflint.replay.log import UnreadableLine
 from apflint.replay.server_log import _read_lines, _Traffic
 from apflint.sources.audit_logs import find_audit_logs
 
@@ -32,14 +32,14 @@ def test_numbers_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     ]
     monkeypatch.setattr(server_log, "read_blocks", lambda _: blocks)
     (file,) = find_audit_logs([str(write_log(tmp_path / "a.log", []))])
-    damaged: list[Unreadable] = []
+    damaged: list[UnreadableLine] = []
     sizes: list[int] = []
     lines = list(_read_lines(file, damaged, sizes.append))
     assert lines == [(1, "one"), (4, "four"), (6, "six"), (9, "nine\ufffd"), (10, "ten"), (12, "last")]
     assert damaged == [
-        Unreadable(file.name, 5, "too long"),
-        Unreadable(file.name, 7, "damaged"),
-        Unreadable(file.name, 8, "cut"),
+        UnreadableLine(file.name, 5, "too long"),
+        UnreadableLine(file.name, 7, "damaged"),
+        UnreadableLine(file.name, 8, "cut"),
     ]
     assert sizes == [len(block.data) for block in blocks if not block.problem]
 

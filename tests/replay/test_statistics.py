@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from support.audit_logs import ENGINES, event, needs_duckdb, replay_json, write_log
 from support.reading import read_effective
 
-from apflint.replay.object_counts import StoredObjects
+from apflint.replay.object_counts import ObjectTotals
 from apflint.replay.running import ReplayOptions, replay
 from apflint.replay.statistics import (
     Breakdown,
-    Distribution,
-    Group,
+    DurationPercentiles,
     LevelTraffic,
     Peak,
+    RequestGroup,
     UserTraffic,
     _find_peak,
     compute_report,
@@ -210,7 +210,7 @@ def test_every_figure_of_a_report(tmp_path: Path) -> None:
         ],
     )
     known = read_effective(())
-    options = ReplayOptions("python", counts={"pods": StoredObjects(400, 1000)})
+    options = ReplayOptions("python", counts={"pods": ObjectTotals(400, 1000)})
     result = replay(find_audit_logs([str(tmp_path)]), known, options)
     report = compute_report(result, ("user", "verb"), 1, 2)
     result.log.database.close()
@@ -219,7 +219,7 @@ def test_every_figure_of_a_report(tmp_path: Path) -> None:
     assert (report.outcomes, report.watches, report.uncounted, report.backwards) == ({"classified": 6}, 1, 0, 0)
     assert (report.uncertain, report.without_groups, report.has_counts) == (0, 0, True)
     assert report.breakdown == Breakdown(
-        ("user", "verb"), (Group(("bob", "list"), 2, 1, 1), Group(("alice", "list"), 1, 0, 4_000_000)), 5
+        ("user", "verb"), (RequestGroup(("bob", "list"), 2, 1, 1), RequestGroup(("alice", "list"), 1, 0, 4_000_000)), 5
     )
     default, other = report.levels
     alice, bob = UserTraffic("alice", 2, 0, 4_000_000), UserTraffic("bob", 3, 1, 500_001)
@@ -229,8 +229,8 @@ def test_every_figure_of_a_report(tmp_path: Path) -> None:
         flow_schemas=(("global-default", 5),),
         requests=5,
         rejected=1,
-        waits=Distribution(1, 1_500_000, 1_500_000, 1_500_000),
-        durations=Distribution(3, 1_000_000, 2_000_000, 2_000_000),
+        waits=DurationPercentiles(1, 1_500_000, 1_500_000, 1_500_000),
+        durations=DurationPercentiles(3, 1_000_000, 2_000_000, 2_000_000),
         seat_microseconds=4_500_001,
         peaks=(Peak(str(tmp_path / "one"), 4, first),),
         user_count=2,
@@ -246,7 +246,7 @@ def test_every_figure_of_a_report(tmp_path: Path) -> None:
         requests=1,
         rejected=0,
         waits=None,
-        durations=Distribution(1, 2, 2, 2),
+        durations=DurationPercentiles(1, 2, 2, 2),
         seat_microseconds=2,
         peaks=(Peak(str(tmp_path / "two"), 1, first + 4_000_000),),
         user_count=1,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from apflint.evaluate.seats import Seats
 from apflint.simulate.event_loop import CONFIGURATION, EventLoop
 from apflint.simulate.queue_set import QueueSet, Queuing
-from apflint.simulate.request import Request, complete_work_estimate
+from apflint.simulate.request import SimulatedRequest, complete_work_estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,10 +74,10 @@ def scale(load: Load, factor: int) -> Load:
     return replace(load, requests=requests)
 
 
-def run(load: Load, create: Callable[..., Q]) -> tuple[Q, list[Request], list[Request]]:
+def run(load: Load, create: Callable[..., Q]) -> tuple[Q, list[SimulatedRequest], list[SimulatedRequest]]:
     """Return the queue set in the end, all requests in order of arrival, and in the order of their end."""
     loop = EventLoop()
-    ended: list[Request] = []
+    ended: list[SimulatedRequest] = []
     queue_set = create(loop, load.queuing, load.limit, ended.append)
 
     def change(step: tuple[Queuing, int], now: int) -> None:
@@ -86,14 +86,14 @@ def run(load: Load, create: Callable[..., Q]) -> tuple[Q, list[Request], list[Re
     for number, (time, queuing, limit) in enumerate(load.steps):
         loop.schedule(time, CONFIGURATION, number, change, (queuing, limit))
     requests = [
-        Request(number, arrival, service, complete_work_estimate(seats), queue_set, flow, wait_limit)
+        SimulatedRequest(number, arrival, service, complete_work_estimate(seats), queue_set, flow, wait_limit)
         for number, (arrival, service, seats, flow, wait_limit) in enumerate(load.requests)
     ]
     loop.run(requests)
     return queue_set, requests, ended
 
 
-def describe(request: Request) -> tuple[object, ...]:
+def describe(request: SimulatedRequest) -> tuple[object, ...]:
     """Return everything that happened to a request."""
     if request.start is None:
         return request.id, request.queue_index, request.outcome, request.end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.simulations import Options, client, load, simulate
 
-from apflint.simulate.comparison import Difference, Figures, compare
+from apflint.simulate.comparison import FigureDifference, Figures, compare
 from apflint.simulate.load import SECOND, Burst, ServiceTime
 
 from .test_simulation import level
@@ -22,10 +22,10 @@ def test_every_difference_has_the_figures_of_both_sides() -> None:
     both = level("a", 1, REJECT) + "---" + level("b", 1, REJECT).replace("Precedence: 1000", "Precedence: 999")
     old, new = simulate(wanted, Options(both, seats=1)), simulate(wanted, Options(level("a", 1), seats=1))
     assert compare(old, new).differences == (
-        Difference("a", None, Figures(3, 2, 2, 0, SECOND), Figures(6, 0, 0, 5 * SECOND, 6 * SECOND)),
-        Difference("b", None, Figures(3, 2, 2, 0, SECOND), None),
-        Difference("one", ("a", "a"), Figures(3, 2, 2, 0, SECOND), Figures(3, 0, 0, 3 * SECOND, 4 * SECOND)),
-        Difference("two", ("b", "a"), Figures(3, 2, 2, 0, SECOND), Figures(3, 0, 0, 5 * SECOND, 6 * SECOND)),
+        FigureDifference("a", None, Figures(3, 2, 2, 0, SECOND), Figures(6, 0, 0, 5 * SECOND, 6 * SECOND)),
+        FigureDifference("b", None, Figures(3, 2, 2, 0, SECOND), None),
+        FigureDifference("one", ("a", "a"), Figures(3, 2, 2, 0, SECOND), Figures(3, 0, 0, 3 * SECOND, 4 * SECOND)),
+        FigureDifference("two", ("b", "a"), Figures(3, 2, 2, 0, SECOND), Figures(3, 0, 0, 5 * SECOND, 6 * SECOND)),
     )
     reverse = compare(new, old).differences
     assert [(item.name, item.levels, item.old, item.new) for item in reverse] == [
@@ -47,11 +47,11 @@ def test_client_at_several_levels_and_client_without_requests() -> None:
     empty = simulate(load(both._replace(bursts=(Burst(0, 0),))), Options(manifests, seats=1))
     (found,) = (item for item in compare(split, joined).differences if item.name == "both")
     # At `b`, the requests wait up to 2 s; at `a`, two of three are rejected.
-    assert found == Difference(
+    assert found == FigureDifference(
         "both", ("a + b", "a"), Figures(6, 2, 2, 2 * SECOND, 3 * SECOND), Figures(6, 0, 0, 5 * SECOND, 6 * SECOND)
     )
     (found,) = (item for item in compare(empty, split).differences if item.name == "both")
-    assert found == Difference("both", ("-", "a + b"), None, Figures(6, 2, 2, 2 * SECOND, 3 * SECOND))
+    assert found == FigureDifference("both", ("-", "a + b"), None, Figures(6, 2, 2, 2 * SECOND, 3 * SECOND))
 
 
 def test_other_names_of_flow_schemas_are_no_difference() -> None:

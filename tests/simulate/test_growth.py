@@ -17,8 +17,8 @@ from apflint.evaluate.limits import LevelLimits, Limits
 from apflint.evaluate.seats import Seats
 from apflint.releases import NEWEST
 from apflint.simulate import event_loop
-from apflint.simulate.request import Request, complete_work_estimate
-from apflint.simulate.server import Server
+from apflint.simulate.request import SimulatedRequest, complete_work_estimate
+from apflint.simulate.server import SimulatedServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ SEATS = 20
 ESTIMATE = complete_work_estimate(Seats(1))
 
 
-def make_server(on_end: Callable[[Request], None], levels: int, queues: int, length: int) -> Server:
+def make_server(on_end: Callable[[SimulatedRequest], None], levels: int, queues: int, length: int) -> SimulatedServer:
     limits = tuple(
         LevelLimits(
             name=str(number),
@@ -51,10 +51,10 @@ def make_server(on_end: Callable[[Request], None], levels: int, queues: int, len
         )
         for number in range(levels)
     )
-    return Server(Limits(NEWEST, SEATS * levels, limits), on_end)
+    return SimulatedServer(Limits(NEWEST, SEATS * levels, limits), on_end)
 
 
-def overload(server: Server, count: int) -> Iterator[Request]:
+def overload(server: SimulatedServer, count: int) -> Iterator[SimulatedRequest]:
     """Yield requests of 100 flows that demand 150% of the seats of one level, 6 at one instant."""
     random = Random(7)
     queue_set = server.levels["0"].queue_set
@@ -62,14 +62,14 @@ def overload(server: Server, count: int) -> Iterator[Request]:
     for number in range(count):
         now = number // 6 * 2 * MILLISECOND
         service = random.randint(1, 19) * MILLISECOND  # 10 on average: 6 requests need 3 ms of all seats
-        yield Request(number, now, service, ESTIMATE, queue_set, random.choice(flows), 15_000 * MILLISECOND)
+        yield SimulatedRequest(number, now, service, ESTIMATE, queue_set, random.choice(flows), 15_000 * MILLISECOND)
 
 
 def simulate(count: int, *, levels: int = 1, queues: int = 128, length: int = 2) -> Counter[str | None]:
     """Return how many requests had each outcome."""
     outcomes: Counter[str | None] = Counter()
 
-    def count_end(request: Request) -> None:
+    def count_end(request: SimulatedRequest) -> None:
         outcomes[request.outcome] += 1
 
     server = make_server(count_end, levels, queues, length)

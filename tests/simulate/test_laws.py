@@ -16,9 +16,9 @@ from apflint.simulate import queue_set as queue_set_module
 from apflint.simulate import request as request_module
 from apflint.simulate.event_loop import CONFIGURATION, EventLoop
 from apflint.simulate.queue_set import QueueSet, Queuing, ServerCrashError
-from apflint.simulate.request import ESTIMATED_SERVICE_NANOSECONDS, Request, complete_work_estimate
+from apflint.simulate.request import ESTIMATED_SERVICE_NANOSECONDS, SimulatedRequest, complete_work_estimate
 from apflint.simulate.seat_demand import IntegratorResults
-from apflint.simulate.server import Server
+from apflint.simulate.server import SimulatedServer
 
 from .loads import CHANGING_LOADS, LOADS, MILLISECOND, RANDOM, Load, describe, make_load, run, scale
 
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 class Scanning(QueueSet):
     """A queue set that examines all queues for every dispatch, as the server does."""
 
-    def __init__(self, loop: EventLoop, queuing: Queuing, limit: int, on_end: Callable[[Request], None]) -> None:
+    def __init__(
+        self, loop: EventLoop, queuing: Queuing, limit: int, on_end: Callable[[SimulatedRequest], None]
+    ) -> None:
         super().__init__(loop, queuing, limit, on_end)
         self._picker.pick = self.scan  # type: ignore[method-assign]
 
@@ -50,7 +52,7 @@ class Scanning(QueueSet):
 class Watched(QueueSet):
     """A queue set that checks the limit at every dispatch."""
 
-    def _execute(self, request: Request, now: int) -> None:
+    def _execute(self, request: SimulatedRequest, now: int) -> None:
         before, executing = self.seats_in_use, self.executing
         super()._execute(request, now)
         if self.seats_in_use > self.concurrency_limit:
@@ -109,7 +111,7 @@ def test_round_of_the_queues_ends_where_it_began_if_no_request_fits() -> None:
     for number, seats in enumerate((1, 2)):
         estimate = complete_work_estimate(Seats(seats))
         queue_set.robin_index = -1  # as after the removal of queue 0
-        queue_set.start_request(Request(number, 0, MILLISECOND, estimate, queue_set), 0)
+        queue_set.start_request(SimulatedRequest(number, 0, MILLISECOND, estimate, queue_set), 0)
     assert (queue_set.waiting, queue_set.robin_index) == (1, 2)
 
 
@@ -118,7 +120,8 @@ def test_first_queue_that_dispatches_is_the_second_one() -> None:
     loop = EventLoop()
     queue_set = QueueSet(loop, Queuing(3, 5, 1), 0, lambda _: None)
     requests = [
-        Request(number, 0, MILLISECOND, complete_work_estimate(Seats(1)), queue_set, number) for number in range(3)
+        SimulatedRequest(number, 0, MILLISECOND, complete_work_estimate(Seats(1)), queue_set, number)
+        for number in range(3)
     ]
     for request in requests:
         queue_set.start_request(request, 0)
@@ -137,7 +140,7 @@ def test_demand_without_a_request_that_timed_out() -> None:
     loop = EventLoop()
     queue_set = QueueSet(loop, Queuing(1, 5, 1), 1, lambda _: None)
     for number, wait in enumerate((None, None, 5 * MILLISECOND)):
-        request = Request(number, 0, 100 * MILLISECOND, complete_work_estimate(Seats(1)), queue_set, 0, wait)
+        request = SimulatedRequest(number, 0, 100 * MILLISECOND, complete_work_estimate(Seats(1)), queue_set, 0, wait)
         queue_set.start_request(request, 0)
     demand: list[IntegratorResults] = []
     loop.schedule(
@@ -281,9 +284,11 @@ def limits_without_borrowing(*levels: tuple[str, int, int]) -> Limits:
 def test_levels_without_borrowing_are_independent(load: Load, other: Load) -> None:
     results = []
     for loads in ({"a": load}, {"a": load, "b": other}):
-        server = Server(limits_without_borrowing(("a", 3, 12), ("b", 2, 4)), lambda _: None)
+        server = SimulatedServer(limits_without_borrowing(("a", 3, 12), ("b", 2, 4)), lambda _: None)
         requests = [
-            Request(number * 2 + (name == "b"), arrival, service, complete_work_estimate(seats), level, flow, wait)
+            SimulatedRequest(
+                number * 2 + (name == "b"), arrival, service, complete_work_estimate(seats), level, flow, wait
+            )
             for name, own in loads.items()
             for level in (server.levels[name].queue_set,)
             for number, (arrival, service, seats, flow, wait) in enumerate(own.requests)

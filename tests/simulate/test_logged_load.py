@@ -14,7 +14,7 @@ from apflint.releases import NEWEST
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.simulate.load import SECOND
 from apflint.simulate.logged_load import build_logged_load
-from apflint.simulate.routes import Flow
+from apflint.simulate.routes import SimulatedFlow
 from apflint.sources.audit_logs import find_audit_logs
 from apflint.workspace import build_workspace
 
@@ -100,7 +100,7 @@ def test_routes_of_a_log(log: LoggedLoad) -> None:
     for route in routes:
         assert route.flow_hash == (0 if route.level == "single" else flow_hash(*route.flow))
         assert (route.estimate.max_seats, route.wait_limit, route.deadline) == (1, 15 * SECOND, 60 * SECOND)
-    assert routes[0].flow == Flow("global-default", "user-none")
+    assert routes[0].flow == SimulatedFlow("global-default", "user-none")
 
 
 def test_notes_about_what_a_log_does_not_show(log: LoggedLoad) -> None:

@@ -10,7 +10,7 @@ from apflint.evaluate.seats import Seats
 from apflint.evaluate.shards import flow_hash
 from apflint.simulate.event_loop import CONFIGURATION, EventLoop
 from apflint.simulate.queue_set import QueueSet, Queuing, ServerCrashError
-from apflint.simulate.request import Request, complete_work_estimate
+from apflint.simulate.request import SimulatedRequest, complete_work_estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,9 @@ Q = TypeVar("Q", bound=QueueSet)
 class Traced(QueueSet):
     """A queue set that records its state after every event, as the traces have it."""
 
-    def __init__(self, loop: EventLoop, queuing: Queuing, limit: int, on_end: Callable[[Request], None]) -> None:
+    def __init__(
+        self, loop: EventLoop, queuing: Queuing, limit: int, on_end: Callable[[SimulatedRequest], None]
+    ) -> None:
         self.trace: list[dict[str, Any]] = []
         self._just_dispatched: list[int] = []
         super().__init__(loop, queuing, limit, on_end)
@@ -47,23 +49,23 @@ class Traced(QueueSet):
         self.trace.append({"dispatched": dispatched, "event": event, "id": identity, "state": state, "t": now})
         self._just_dispatched = []
 
-    def _execute(self, request: Request, now: int) -> None:
+    def _execute(self, request: SimulatedRequest, now: int) -> None:
         super()._execute(request, now)
         self._just_dispatched.append(request.id)
 
-    def start_request(self, request: Request, now: int) -> None:
+    def start_request(self, request: SimulatedRequest, now: int) -> None:
         super().start_request(request, now)
         self.note("arrival", request.id, now)
 
-    def finish_request(self, request: Request, now: int) -> None:
+    def finish_request(self, request: SimulatedRequest, now: int) -> None:
         super().finish_request(request, now)
         self.note("finish", request.id, now)
 
-    def release_seats(self, request: Request, now: int) -> None:
+    def release_seats(self, request: SimulatedRequest, now: int) -> None:
         super().release_seats(request, now)
         self.note("release", request.id, now)
 
-    def time_out(self, request: Request, now: int) -> None:
+    def time_out(self, request: SimulatedRequest, now: int) -> None:
         super().time_out(request, now)
         self.note("deadline", request.id, now)
 
@@ -90,11 +92,11 @@ def parse_queuing(queuing: dict[str, int]) -> Queuing:
 
 def simulate(
     scenario: dict[str, Any], create: type[Q], resets: list[list[Any]] | None = None
-) -> tuple[Q, list[Request], list[list[Any]]]:
+) -> tuple[Q, list[SimulatedRequest], list[list[Any]]]:
     """Return the queue set in the end, the requests, and the seat demand at the times of `resets`."""
     first, *steps = scenario["config"]
     loop, demand = EventLoop(), []
-    ended: list[Request] = []
+    ended: list[SimulatedRequest] = []
     queue_set = create(loop, parse_queuing(first["queuing"]), first["limit"], ended.append)
 
     def reconfigure(step: tuple[int, dict[str, Any]], now: int) -> None:
@@ -115,13 +117,13 @@ def simulate(
     for identity, flow, arrival, initial, final, latency, service, wait_limit, *_ in scenario["requests"]:
         estimate = complete_work_estimate(Seats(initial, final, latency))
         key = int(scenario["flows"][flow]["hash"])
-        requests.append(Request(identity, arrival, service, estimate, queue_set, key, wait_limit))
+        requests.append(SimulatedRequest(identity, arrival, service, estimate, queue_set, key, wait_limit))
     loop.run(requests)
     assert sorted(request.id for request in ended) == [request.id for request in requests if request.outcome]
     return queue_set, requests, demand
 
 
-def as_recorded(request: Request, former: list[Any]) -> list[Any]:
+def as_recorded(request: SimulatedRequest, former: list[Any]) -> list[Any]:
     """Return what happened to a request as an array of the recording. `former` are its recorded inputs."""
     inputs = former[:8]
     if request.start is None:

@@ -14,8 +14,8 @@ from apflint.evaluate.limits import compute_limits
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.evaluate.seats import Seats
-from apflint.simulate.request import Request, complete_work_estimate
-from apflint.simulate.server import Server, get_wait_limit
+from apflint.simulate.request import SimulatedRequest, complete_work_estimate
+from apflint.simulate.server import SimulatedServer, get_wait_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 
 
-class Traced(Server):
+class Traced(SimulatedServer):
     """A server that records every adjustment as the recordings have it."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -74,15 +74,15 @@ def schema_object(schema: dict[str, Any]) -> dict[str, Any]:
     return {"kind": "FlowSchema", "name": schema["name"], "spec": spec}
 
 
-def build(scenario: dict[str, Any]) -> tuple[Configuration, Traced, list[Request]]:
+def build(scenario: dict[str, Any]) -> tuple[Configuration, Traced, list[SimulatedRequest]]:
     values = [*map(level_object, scenario["levels"]), *map(schema_object, scenario["flow_schemas"])]
     configuration = build_configuration(objects(values), BUILT_IN, defaults=False)
     limits = compute_limits(tuple(configuration.levels.values()), configuration.order, scenario["total"], RELEASE)
-    ended: list[Request] = []
+    ended: list[SimulatedRequest] = []
     return configuration, Traced(limits, ended.append), ended
 
 
-def as_recorded(request: Request, former: list[Any], names: tuple[str, str, str]) -> list[Any]:
+def as_recorded(request: SimulatedRequest, former: list[Any], names: tuple[str, str, str]) -> list[Any]:
     """Return what happened to a request as an array of the recording. `former` are its recorded inputs."""
     refused = request.outcome in ("queue-full", "concurrency-limit")
     row = [*former[:10], *names, -1 if refused else request.queue_index, request.outcome or "never"]
@@ -110,7 +110,9 @@ def test_requests_and_limits_agree_with_the_server(recording: Callable[[str], Ro
             names.append((schema.name, level_configuration.name, flow.distinguisher))
             estimate = complete_work_estimate(Seats(initial, final, latency))
             queue_set = server.levels[level_configuration.name].queue_set
-            requests.append(Request(identity, arrival, service, estimate, queue_set, flow.hash or 0, wait_limit))
+            requests.append(
+                SimulatedRequest(identity, arrival, service, estimate, queue_set, flow.hash or 0, wait_limit)
+            )
 
         server.run(requests, scenario["adjustments"][-1]["t"])
         for request, row, own in zip(requests, scenario["requests"], names, strict=True):

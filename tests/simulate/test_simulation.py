@@ -27,14 +27,14 @@ from apflint.simulate.fairness import max_min_shares, measure_fairness
 from apflint.simulate.feasibility import check_servers, count_in_flight, count_requests, find_excess, find_problems
 from apflint.simulate.histogram import Histogram
 from apflint.simulate.load import SECOND, Burst, Load, ObjectCount, Retries, ServiceTime, log_normal
-from apflint.simulate.routes import Flow, Routes
+from apflint.simulate.routes import Routes, SimulatedFlow
 from apflint.simulate.statistics import FlowTally, _summarize_flows
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.simulate.simulation import Result
+    from apflint.simulate.simulation import SimulationResult
     from apflint.simulate.statistics import LevelResult
 
 MILLISECOND = SECOND // 1000
@@ -69,12 +69,12 @@ def level(name: str, shares: int = 100, response: str = QUEUE) -> str:
     return TEAMS.replace("NAME", name).replace("SHARES", str(shares)).replace("RESPONSE", response)
 
 
-def result_at(result: Result, name: str) -> LevelResult:
+def result_at(result: SimulationResult, name: str) -> LevelResult:
     (found,) = (found for found in result.levels if found.name == name)
     return found
 
 
-def describe(result: Result, *names: str) -> list[object]:
+def describe(result: SimulationResult, *names: str) -> list[object]:
     """Return everything about levels that does not depend on other levels."""
     return [simulation_json(result)["levels"][at] for at, item in enumerate(result.levels) if item.name in names]  # type: ignore[index]
 
@@ -522,7 +522,7 @@ def test_flows_are_summarized_in_linear_time() -> None:
             self.rounds += 1
             return super().__iter__()
 
-    tallies = Counted(FlowTally(number, Flow("a", str(number)), "a") for number in range(50))
+    tallies = Counted(FlowTally(number, SimulatedFlow("a", str(number)), "a") for number in range(50))
     tallies[7].demand, tallies[8].demand = 2_100, 900
     flows = _summarize_flows(tallies)
     assert [number for number, flow in enumerate(flows) if flow.is_elephant] == [7, 8]

@@ -6,9 +6,9 @@ import pytest
 from support.simulations import Options, client, load, simulate
 
 from apflint.evaluate.shards import deal, flow_hash
-from apflint.simulate.histogram import Distribution
+from apflint.simulate.histogram import TimePercentiles
 from apflint.simulate.load import SECOND, Burst, Retries, ServiceTime
-from apflint.simulate.statistics import ClientResult, FlowResult, Sample
+from apflint.simulate.statistics import ClientResult, FlowResult, LevelSample
 
 from .test_simulation import level, result_at
 
@@ -60,12 +60,12 @@ def test_every_figure_of_a_level() -> None:
         "a",
     )
     quarter, two = 250_609_663, 2_004_877_311  # the ends of the buckets of 250 ms and 2 s
-    wait, later = Distribution(1, *[SECOND // 4] * 4), Distribution(1, 0, 0, 0, 0)
+    wait, later = TimePercentiles(1, *[SECOND // 4] * 4), TimePercentiles(1, 0, 0, 0, 0)
     assert found.clients == (
         ClientResult(
             *("one", "a", ("a",), "list", 6, 8, 6, {"queue-full": 2}, 0, 0, 0, 4),
-            Distribution(6, SECOND, SECOND, SECOND, SECOND),
-            Distribution(6, two, 3 * SECOND, 3 * SECOND, 3 * SECOND),
+            TimePercentiles(6, SECOND, SECOND, SECOND, SECOND),
+            TimePercentiles(6, two, 3 * SECOND, 3 * SECOND, 3 * SECOND),
             *(0, 0),
         ),
         ClientResult(
@@ -81,7 +81,7 @@ def test_every_figure_of_a_level() -> None:
     )
     assert (found.requests, found.attempts, found.executed, found.expired, found.failed) == (8, 10, 6, 1, 2)
     assert (found.rejected, found.waited) == ({"queue-full": 2, "time-out": 1}, 5)
-    assert found.waits == Distribution(8, quarter, SECOND, SECOND, SECOND)
+    assert found.waits == TimePercentiles(8, quarter, SECOND, SECOND, SECOND)
     assert found.latencies == found.clients[0].latencies
     assert (found.peak, found.borrowed, found.lent) == (1, 0, 0)
     assert found.seats == pytest.approx(7 / 120)
@@ -91,12 +91,12 @@ def test_every_figure_of_a_level() -> None:
     (queue,) = deal(flow_hash("a", "u1"), 64, 1)
     waiting = {queue: (1, 0), 64 + queue: (1, 0)}
     assert found.samples == (
-        Sample(2.0, 2, 0, 2, 3, waiting),
-        Sample(2.0, 2, 0, 2, 0, waiting),
-        Sample(2.0, 2, 0, 0, 0, {}),
-        *[Sample(0.0, 2, 0, 0, 0, {})] * 7,
-        Sample(1.0, 2, 0, 0, 0, {}),
-        *[Sample(0.0, 2, 0, 0, 0, {})] * 109,
+        LevelSample(2.0, 2, 0, 2, 3, waiting),
+        LevelSample(2.0, 2, 0, 2, 0, waiting),
+        LevelSample(2.0, 2, 0, 0, 0, {}),
+        *[LevelSample(0.0, 2, 0, 0, 0, {})] * 7,
+        LevelSample(1.0, 2, 0, 0, 0, {}),
+        *[LevelSample(0.0, 2, 0, 0, 0, {})] * 109,
     )
 
 
@@ -109,7 +109,7 @@ def test_level_without_requests() -> None:
     assert (found.requests, found.attempts, found.executed, found.expired, found.failed, found.waited) == (0,) * 6
     assert (found.waits, found.latencies, found.fairness) == (None, None, None)
     assert (found.seats, found.peak, found.borrowed, found.lent) == (0, 0, 0, 0)
-    assert found.samples == (Sample(0, found.limits.nominal, 0, 0, 0, {}),) * 120
+    assert found.samples == (LevelSample(0, found.limits.nominal, 0, 0, 0, {}),) * 120
 
 
 def test_rejections_after_the_end_belong_to_the_last_part() -> None:

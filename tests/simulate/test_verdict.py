@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.simulations import Options, client, load, simulate
 
-from apflint.simulate.histogram import Distribution
+from apflint.simulate.histogram import TimePercentiles
 from apflint.simulate.load import SECOND
 from apflint.simulate.statistics import ClientResult
 from apflint.simulate.verdict import format_clock, format_share, format_time, give_verdict, list_verdicts
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MILLISECOND = SECOND // 1000
 RESULT = simulate(load(client("a", rate=1.0), duration=SECOND), Options(""))
 LEVELS = {level.name: level for level in RESULT.levels}
-NO_WAIT = Distribution(10, 0, 0, 0, 0)
-WAIT = Distribution(10, 0, 0, 0, 1500 * MILLISECOND)
+NO_WAIT = TimePercentiles(10, 0, 0, 0, 0)
+WAIT = TimePercentiles(10, 0, 0, 0, 1500 * MILLISECOND)
 
 
 def result_of(name: str, rejected: dict[str, int], **values: Any) -> ClientResult:

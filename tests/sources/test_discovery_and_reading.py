@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from apflint.settings.patterns import Patterns
 from apflint.sources import reading
 from apflint.sources.discovery import FoundFile, discover_files
-from apflint.sources.reading import Unreadable, may_hold_apf, read_file
+from apflint.sources.reading import UnreadableInput, may_hold_apf, read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def names(*paths: str, exclude: tuple[str, ...] = (), force_exclude: bool = Fals
 def reason(path: str) -> str:
     (found,) = discover_files([path])
     answer = read_file(found)
-    assert isinstance(answer, Unreadable)
+    assert isinstance(answer, UnreadableInput)
     return answer.reason
 
 
@@ -107,8 +107,8 @@ def test_broken_links(tree: Path) -> None:
     (tree / ".#edited.yaml").symlink_to("user@host.1234")  # how Emacs locks a file
     answers = {discover_file.name: read_file(discover_file) for discover_file in discover_files(["."])}
     assert answers == {
-        "gone.yaml": Unreadable("Symbolic link to something that does not exist."),
-        "round.yaml": Unreadable("Symbolic link that refers back to itself."),
+        "gone.yaml": UnreadableInput("Symbolic link to something that does not exist."),
+        "round.yaml": UnreadableInput("Symbolic link that refers back to itself."),
     }
     assert reason("gone.yaml") == "Symbolic link to something that does not exist."
     assert reason("round.yaml") == "Symbolic link that refers back to itself."
@@ -121,7 +121,7 @@ def test_one_bad_path_does_not_hide_the_others(tree: Path) -> None:
         for discover_file in discover_files(["missing", "x.yaml", "x.yaml/y", "a\0b", "\ud800", "n" * 300, ""])
     ]
     assert answers[1] == APF
-    assert [answer.reason if isinstance(answer, Unreadable) else "" for answer in answers] == [
+    assert [answer.reason if isinstance(answer, UnreadableInput) else "" for answer in answers] == [
         "No such file or directory.",
         "",
         "No such file: a part of the path before it is not a directory.",
@@ -159,7 +159,7 @@ def test_permission_denied(tree: Path) -> None:
         answers = {discover_file.name: read_file(discover_file) for discover_file in discover_files(["."])}
     finally:
         (tree / "locked").chmod(0o700)
-    denied = Unreadable("Permission denied.")
+    denied = UnreadableInput("Permission denied.")
     assert answers == {"locked/": denied, "secret.yaml": denied, "z.yaml": APF}
 
 
@@ -186,8 +186,8 @@ def test_file_that_vanishes_or_turns_into_something_else(tree: Path) -> None:
     (tree / "b.yaml").unlink()
     (tree / "b.yaml").mkdir()
     assert [read_file(each) for each in found] == [
-        Unreadable("No such file or directory."),
-        Unreadable("This is a directory. To read the output of a command, pipe it to `-`."),
+        UnreadableInput("No such file or directory."),
+        UnreadableInput("This is a directory. To read the output of a command, pipe it to `-`."),
         APF,
     ]
 
@@ -214,7 +214,7 @@ def test_pipe_in_the_place_of_a_file_does_not_hang(tree: Path, monkeypatch: pyte
     os.mkfifo(tree / "a.yaml")
     monkeypatch.setattr(os, "stat", lambda _path, **_: was)  # the file was replaced after the check
     answer = read_file(FoundFile("a.yaml", "a.yaml"))
-    assert isinstance(answer, Unreadable)
+    assert isinstance(answer, UnreadableInput)
     assert answer.reason.startswith("This is a named pipe")
 
 
@@ -224,7 +224,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == FoundFile("<stdin>", "-")
     assert read_file(found) == APF
     monkeypatch.setattr(sys, "stdin", None)
-    assert read_file(found) == Unreadable("Standard input is closed. Connect it to a pipe or a file.")
+    assert read_file(found) == UnreadableInput("Standard input is closed. Connect it to a pipe or a file.")
 
 
 @pytest.mark.parametrize("path", ["/dev/stdin", "-", "/dev/fd/0"])
@@ -247,7 +247,7 @@ def test_endless_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(reading, "MAX_FILE_BYTES", 3 * 1024 * 1024)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))  # type: ignore[type-var]  # it is a raw stream
     answer = read_file(FoundFile("<stdin>", "-"))
-    assert isinstance(answer, Unreadable)
+    assert isinstance(answer, UnreadableInput)
     assert answer.reason.startswith("More than 3 MiB in one stream")
 
 

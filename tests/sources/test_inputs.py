@@ -10,7 +10,7 @@ import pytest
 from support.shell import LEVEL, SCHEMA
 
 from apflint.errors import UserError
-from apflint.finding import Skipped
+from apflint.finding import SkippedDocuments
 from apflint.sources.configuration import read_configuration
 from apflint.sources.inputs import read_inputs
 from apflint.sources.request import create_request
@@ -64,7 +64,7 @@ def test_project_without_clusters_is_one_configuration(purpose: str) -> None:
     files = ("context.yaml", "levels/batch.yaml", "pod.yaml", "prod/schema.yaml")
     assert list_members(inputs) == {"": files}
     assert inputs.reported == tuple(inputs.files) == files
-    assert inputs.skipped == (Skipped(".hidden", "hidden directory"),)
+    assert inputs.skipped == (SkippedDocuments(".hidden", "hidden directory"),)
     assert [file.name for file in inputs.files.values() if not file.may_hold_apf] == ["pod.yaml"]
     assert (inputs.errors, inputs.notes) == ((), ())
 
@@ -120,7 +120,7 @@ def test_context_is_read_and_not_reported() -> None:
     (configuration,) = inputs.configurations
     assert configuration.context == ("context.yaml",)
     assert "context.yaml" not in inputs.reported
-    assert Skipped("context.yaml", "context") in inputs.skipped
+    assert SkippedDocuments("context.yaml", "context") in inputs.skipped
 
 
 @pytest.mark.parametrize("words", [("-", "levels"), ("levels", "-")])

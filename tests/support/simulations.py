@@ -19,7 +19,7 @@ from apflint.workspace import build_workspace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apflint.simulate.simulation import Result
+    from apflint.simulate.simulation import SimulationResult
 
 
 class Options(NamedTuple):
@@ -44,7 +44,9 @@ def load(*clients: Client, duration: int = 10 * SECOND, servers: int = 1) -> Loa
     return Load(duration, clients, servers)
 
 
-def simulate(wanted: Load, options: Options, *, seed: int = 1, show: Callable[[int], None] = lambda _: None) -> Result:
+def simulate(
+    wanted: Load, options: Options, *, seed: int = 1, show: Callable[[int], None] = lambda _: None
+) -> SimulationResult:
     """Simulate a load."""
     workspace = build_workspace(load_inputs([("a.yaml", options.manifests.encode())]), options.release)
     known = Effective(workspace, Assumptions(server_concurrency=options.seats))

@@ -17,7 +17,7 @@ from apflint.cli.terminal import is_kubectl_plugin
 from apflint.errors import UserError
 from apflint.output.findings import FORMATS
 from apflint.run import Answer, run
-from apflint.sources.request import Request
+from apflint.sources.request import InputRequest
 from apflint.sources.words import Words, parse_words
 from apflint.wording import pluralize
 
@@ -140,7 +140,7 @@ def check(
     listed = options.list_words(paths, filename, kustomize=kustomize, clusters=cluster, live=live)
     words = parse_words(listed)
     kubectl = options.parse_kubectl(words.is_live, kubeconfig, kube_context)
-    request = Request(
+    request = InputRequest(
         listed,
         settings,
         "check",
@@ -226,7 +226,7 @@ def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, 
     return compared.report, (note,)
 
 
-def _write_baseline(request: Request, chosen: Options) -> int:
+def _write_baseline(request: InputRequest, chosen: Options) -> int:
     """Write all findings to the baseline file. If an input is unreadable, write nothing, because its entries would be lost."""
     from apflint.sources.baseline_file import read_previous_baseline, write_baseline
 

@@ -25,7 +25,7 @@ from apflint.sources.words import LIVE
 
 if TYPE_CHECKING:
     from apflint.sources.configuration import EffectiveConfiguration
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 
 @command(
@@ -132,7 +132,7 @@ def diff(
 
 
 def _read_sides(
-    names: tuple[str, str], request: Request, cluster: str | None
+    names: tuple[str, str], request: InputRequest, cluster: str | None
 ) -> tuple[EffectiveConfiguration, EffectiveConfiguration]:
     """Read OLD and NEW. A running cluster has the seats of the other side."""
     old, new = names

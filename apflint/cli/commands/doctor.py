@@ -31,7 +31,7 @@ from apflint.output.report import render_report
 from apflint.run import Answer, read, show
 from apflint.settings.clusters import apply_cluster, find_cluster
 from apflint.sources.metrics_files import read_parts
-from apflint.sources.request import Request
+from apflint.sources.request import InputRequest
 
 if TYPE_CHECKING:
     from apflint.doctor.causes import Conclusion
@@ -137,7 +137,7 @@ def doctor(
         kubernetes=kubernetes,
         server_concurrency=server_concurrency,
     )
-    named = Request(
+    named = InputRequest(
         options.list_words(filename, kustomize=kustomize, clusters=[cluster] if cluster is not None else None),
         settings,
         may_render=options.may_render(render),
@@ -184,7 +184,7 @@ def _apply_cluster(settings: Settings, name: str) -> Settings:
 
 
 def _read_live(
-    kubectl: KubectlOptions, request: Request, watch: float | None
+    kubectl: KubectlOptions, request: InputRequest, watch: float | None
 ) -> tuple[tuple[Part, ...], Effective | None]:
     """Return the metrics and dumps of the API server that answers, and the objects of the cluster, or None if unknown."""
     from apflint.sources.live_server import read_live_server

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
     from apflint.output.explain_lines import ExplainLogged
     from apflint.sources.configuration import EffectiveConfiguration
-    from apflint.sources.request import Request as SourceRequest
+    from apflint.sources.request import InputRequest
 
 REQUEST = "Request"
 HttpMethod = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
@@ -234,7 +234,7 @@ def _print_answer(
     return show(Answer(render_configuration(description) + render_text(report_explanation(explanation, how, now), how)))
 
 
-def _explain_in_clusters(request: Request, selected: SourceRequest, how: Style, *, is_json: bool) -> int:
+def _explain_in_clusters(request: Request, selected: InputRequest, how: Style, *, is_json: bool) -> int:
     """Print the answer of each cluster for a request."""
     with show_progress("Explaining"):
         configurations = build_configurations(read_inputs(selected._replace(is_single=False)))

@@ -21,7 +21,7 @@ from apflint.errors import UserError
 from apflint.output.sanitize import sanitize_path
 from apflint.run import Answer, run
 from apflint.sources.project_context import depends_on_others
-from apflint.sources.request import Request
+from apflint.sources.request import InputRequest
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def fix(
         exclude=exclude,
         context=context,
     )
-    request = Request(
+    request = InputRequest(
         words, settings, "fix", force_exclude=force_exclude, stdin_filename=stdin_filename, baseline=baseline
     )
     chosen = settings.prepare_options()()
@@ -108,7 +108,7 @@ def fix(
     return run(request, find_answer)
 
 
-def fix_and_check(request: Request, chosen: Options, output: Output, *, diff: bool, unsafe: bool) -> int:
+def fix_and_check(request: InputRequest, chosen: Options, output: Output, *, diff: bool, unsafe: bool) -> int:
     """Run `check --fix` or `check --diff`. Return the exit code for the findings in the files at the end of the run."""
     if not diff and not {"-", "/dev/stdin"}.isdisjoint(request.paths):
         raise UserError("--fix edits files. For standard input use `apflint fix -`, which prints the result")

@@ -16,7 +16,7 @@ from apflint.edit.file_content import decode
 from apflint.edit.migrate import migrate as migrate_source
 from apflint.edit.migration_target import choose_target, describe_releases, parse_release_range
 from apflint.errors import UserError
-from apflint.finding import Skipped
+from apflint.finding import SkippedDocuments
 from apflint.load.source import Source
 from apflint.releases import parse_api_version
 from apflint.run import Answer, run
@@ -24,14 +24,14 @@ from apflint.settings.clusters import apply_cluster
 from apflint.settings.values import is_below
 from apflint.sources.files import PATCH_REASON, describe_files_without_objects
 from apflint.sources.rendering import list_rendered_files
-from apflint.sources.request import Request
+from apflint.sources.request import InputRequest
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apflint.edit.migrate import Migration
-    from apflint.edit.migration_target import Target
+    from apflint.edit.migration_target import MigrationTarget
     from apflint.releases import Release
     from apflint.settings.model import Settings
     from apflint.sources.discovery import InputFile
@@ -102,7 +102,7 @@ def migrate(
     default = choose_target(version, target_releases)
     # Each file is migrated on its own, so neither the other files of its clusters nor the context matter.
     own = settings._replace(cluster=(), context=())
-    request = Request(words, own, "migrate", force_exclude=force_exclude)
+    request = InputRequest(words, own, "migrate", force_exclude=force_exclude)
 
     def find_answer(inputs: Inputs) -> Answer:
         status, moved = ExitCode.OK, Counter[str]()
@@ -120,7 +120,7 @@ def migrate(
                 )
                 status = max(status, code)
                 moved[f"{target.version} for Kubernetes {describe_releases(target.releases)}"] += count
-            elif Skipped(file.name, PATCH_REASON) in inputs.skipped:
+            elif SkippedDocuments(file.name, PATCH_REASON) in inputs.skipped:
                 print_remark(f"{file.name}: not migrated: {PATCH_REASON}")
             elif name in inputs.named and not force_exclude:
                 empty.append(file.name)
@@ -151,7 +151,7 @@ def _list_clusters(settings: Settings) -> list[_Cluster]:
     ]
 
 
-def _choose_for_clusters(file: InputFile, clusters: Iterable[_Cluster]) -> Target | None:
+def _choose_for_clusters(file: InputFile, clusters: Iterable[_Cluster]) -> MigrationTarget | None:
     """Return the target for the releases of all clusters that contain a file, or None if no cluster contains the file.
 
     Raises UserError if no version is served by all of these releases.
@@ -162,7 +162,7 @@ def _choose_for_clusters(file: InputFile, clusters: Iterable[_Cluster]) -> Targe
 
 
 def _migrate_file(
-    file: InputFile, target: Target, named: tuple[str, ...], color: str, *, accept_changes: bool, diff: bool
+    file: InputFile, target: MigrationTarget, named: tuple[str, ...], color: str, *, accept_changes: bool, diff: bool
 ) -> tuple[ExitCode, int]:
     """Migrate a file, and print or write the result. Return the exit code and the number of migrated objects."""
     try:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from apflint.replay.statistics import ReplayReport
     from apflint.sources.audit_logs import AuditLogFile
     from apflint.sources.configuration import EffectiveConfiguration
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 ENGINE = "Engine"
 _LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; also .gz and .zst."
@@ -239,7 +239,7 @@ def _render_comparison(comparison: ReplayComparison, sides: Sides, output_format
     return render_report(COMPARISON_TITLE, report_comparison(comparison, sides), output_format, how)
 
 
-def _read_other_side(name: str, request: Request) -> EffectiveConfiguration:
+def _read_other_side(name: str, request: InputRequest) -> EffectiveConfiguration:
     """Read the configuration to compare with. `defaults:X.Y` is the same configuration in a release."""
     if not name.startswith(BUILT_IN_PREFIX):
         return read_other_side(name, request)

@@ -36,7 +36,7 @@ from apflint.simulate.simulation import simulate as run_simulation
 from apflint.simulate.verdict import format_clock
 from apflint.sources.discovery import discover_files
 from apflint.sources.object_counts import read_object_counts
-from apflint.sources.reading import Unreadable, read_file
+from apflint.sources.reading import UnreadableInput, read_file
 from apflint.sources.words import LIVE
 from apflint.wording import join_words, quote
 
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from apflint.replay.log import Coverage
     from apflint.replay.object_counts import ObjectCounts
     from apflint.simulate.load_parser import ParsedLoad
-    from apflint.simulate.simulation import Result
+    from apflint.simulate.simulation import SimulationResult
     from apflint.sources.configuration import EffectiveConfiguration
-    from apflint.sources.request import Request
+    from apflint.sources.request import InputRequest
 
 LOAD = "Load"
 MIN_SCALE, MAX_SCALE = 0.001, 1_000_000
@@ -177,7 +177,7 @@ def simulate(
 
 def _simulate_load(
     parsed: ParsedLoad, sides: Sequence[Effective], scale: float, seed: int, progress: Progress
-) -> Iterator[Result]:
+) -> Iterator[SimulationResult]:
     """Yield the result for each configuration, or nothing if that adds mistakes to the load."""
     assert parsed.load is not None
     assert parsed.fields is not None
@@ -201,7 +201,7 @@ def _simulate_log(
     scale: float,
     seed: int,
     progress: Progress,
-) -> Iterator[Result]:
+) -> Iterator[SimulationResult]:
     """Yield the result for each configuration. Raises UserError for a log without requests, and for too many requests."""
     from contextlib import closing
 
@@ -245,7 +245,7 @@ def _report_problems(coverage: Coverage) -> None:
         raise KeyboardInterrupt
 
 
-def _render(results: Sequence[Result], output_format: str, how: Style) -> str:
+def _render(results: Sequence[SimulationResult], output_format: str, how: Style) -> str:
     """Render the only result, or the differences of two results."""
     result, found = results[-1], compare_results(*results) if len(results) > 1 else None
     if output_format == "json":
@@ -266,7 +266,7 @@ def _read_load(path: str) -> ParsedLoad:
         raise UserError(f"{path}: this is a directory: name a load file")
     file = next(iter(discover_files((path,))))
     data = read_file(file)
-    if isinstance(data, Unreadable):
+    if isinstance(data, UnreadableInput):
         raise UserError(f"{file.name}: {data.reason}")
     return parse_load(file.name, data)
 
@@ -279,7 +279,7 @@ def _print_mistakes(parsed: ParsedLoad, color: str) -> ExitCode:
     return ExitCode.ERROR
 
 
-def _read_other(name: str, request: Request, known: Effective) -> EffectiveConfiguration:
+def _read_other(name: str, request: InputRequest, known: Effective) -> EffectiveConfiguration:
     """Read the configuration of --compare. Raises UserError for an old release, and for objects that a server rejects."""
     if name == LIVE and request.recorded is None:  # the running cluster has the seats of the other side
         request = read_live(request.assume(server_concurrency=known.limits.server_concurrency))

@@ -16,7 +16,7 @@ from apflint.load.source import Source
 from apflint.lsp.convert import offset_at, range_at
 from apflint.lsp.diagnostics import findings_between
 from apflint.lsp.partial_yaml import document_at
-from apflint.lsp.server import Server, server
+from apflint.lsp.server import EditorServer, server
 from apflint.suppressions import SUPPRESSION_RULES
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Action(NamedTuple):
     types.TEXT_DOCUMENT_CODE_ACTION,
     types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True),
 )
-async def list_code_actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+async def list_code_actions(ls: EditorServer, params: types.CodeActionParams) -> list[types.CodeAction]:
     """Return the actions for the findings in a range, and the action that applies all safe fixes of the file."""
     current = await ls.session.checked_result(params.text_document.uri)
     if current is None:
@@ -68,7 +68,7 @@ async def list_code_actions(ls: Server, params: types.CodeActionParams) -> list[
 
 
 @server.feature(types.CODE_ACTION_RESOLVE)
-async def resolve_code_action(ls: Server, action: types.CodeAction) -> types.CodeAction:
+async def resolve_code_action(ls: EditorServer, action: types.CodeAction) -> types.CodeAction:
     """Add the edits to the action that applies all safe fixes. Computing the edits takes longer than listing the action."""
     current = await ls.session.checked_result(str(action.data))
     if current is not None and _has_safe_fixes(current) and (edits := await ls.session.fix_document(current)):
@@ -152,7 +152,7 @@ def _is_requested(params: types.CodeActionParams, kind: str) -> bool:
     return only is None or any(f"{kind}.".startswith(f"{getattr(wanted, 'value', wanted)}.") for wanted in only)
 
 
-def _resolves_edits(ls: Server) -> bool:
+def _resolves_edits(ls: EditorServer) -> bool:
     """Return whether the editor can request the edits of an action later, when the user has chosen the action."""
     has_data = ls.capability("text_document.code_action.data_support", default=False)
     return has_data and "edit" in ls.capability("text_document.code_action.resolve_support.properties", default=())
@@ -164,7 +164,7 @@ def _has_safe_fixes(current: DocumentResult) -> bool:
     )
 
 
-def _code_action(ls: Server, current: DocumentResult, action: Action) -> types.CodeAction:
+def _code_action(ls: EditorServer, current: DocumentResult, action: Action) -> types.CodeAction:
     shown = zip(current.findings, current.diagnostics, strict=False)
     diagnostics = [diagnostic for finding, diagnostic in shown if any(finding is fixed for fixed in action.findings)]
     return types.CodeAction(
@@ -176,7 +176,7 @@ def _code_action(ls: Server, current: DocumentResult, action: Action) -> types.C
     )
 
 
-def _workspace_edit(ls: Server, current: DocumentResult, changes: Iterable[Edit]) -> types.WorkspaceEdit:
+def _workspace_edit(ls: EditorServer, current: DocumentResult, changes: Iterable[Edit]) -> types.WorkspaceEdit:
     """Return edits of a document in the form of the protocol, with the document version if the editor supports versions."""
     source, uri, encoding = current.source, current.uri, ls.session.encoding
     edits = [types.TextEdit(range_at(source, edit.start, edit.end, encoding), edit.new) for edit in changes]

@@ -16,7 +16,7 @@ from apflint.lsp.cursor import LEVEL_FIELDS, enclosing_object, insertion_point, 
 from apflint.lsp.partial_yaml import scalars_by_path
 from apflint.lsp.priority_levels import describe_level, list_level_names
 from apflint.lsp.schema_fields import find_field
-from apflint.lsp.server import Server, server
+from apflint.lsp.server import EditorServer, server
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -44,7 +44,7 @@ class Proposal(NamedTuple):
 
 
 @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=_TRIGGER_CHARACTERS))
-def list_completions(ls: Server, params: types.CompletionParams) -> types.CompletionList | None:
+def list_completions(ls: EditorServer, params: types.CompletionParams) -> types.CompletionList | None:
     """Return the proposals for the cursor, in order. For a new list item, editors filter by the text behind the dash."""
     document, offset = ls.document_at(params)
     if document is None or not (document.may_hold_apf or len(document.text) <= MAX_NEW_DOCUMENT_CHARACTERS):

@@ -14,7 +14,7 @@ from apflint.lsp.cursor import field_at, suppression_at
 from apflint.lsp.diagnostics import findings_between
 from apflint.lsp.priority_levels import describe_level
 from apflint.lsp.schema_fields import effective_version, find_field
-from apflint.lsp.server import Server, server
+from apflint.lsp.server import EditorServer, server
 from apflint.output.markdown import format_code
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.effective import Effective
 
 
-class Explanation(NamedTuple):
+class HoverText(NamedTuple):
     """An explanation of `text[start:end]`."""
 
     markdown: str
@@ -32,7 +32,7 @@ class Explanation(NamedTuple):
 
 
 @server.feature(types.TEXT_DOCUMENT_HOVER)
-def show_hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
+def show_hover(ls: EditorServer, params: types.HoverParams) -> types.Hover | None:
     """Explain the field, priority level or rule at the cursor. Return None if there is nothing to explain."""
     document, offset = ls.document_at(params)
     if document is None or not document.may_hold_apf:
@@ -51,7 +51,7 @@ def show_hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
 
 def explain(
     text: str, offset: int, effective: Effective, *, json: bool = False, rules: Iterable[str] = ()
-) -> Explanation | None:
+) -> HoverText | None:
     """Explain the field, priority level or rule at an offset, then summarize `rules`.
 
     Return None if there is nothing to explain and `rules` is empty.
@@ -61,10 +61,10 @@ def explain(
     summaries = "\n\n".join(map(_summarize_rule, dict.fromkeys(rules)))
     if explanation is not None and summaries:
         return explanation._replace(markdown=f"{explanation.markdown}\n\n---\n\n{summaries}")
-    return explanation or (Explanation(summaries, offset, offset) if summaries else None)
+    return explanation or (HoverText(summaries, offset, offset) if summaries else None)
 
 
-def _explain_comment(text: str, offset: int) -> Explanation | None:
+def _explain_comment(text: str, offset: int) -> HoverText | None:
     suppression = suppression_at(text, offset)
     if suppression is None or suppression.rules is None:
         return None
@@ -74,15 +74,15 @@ def _explain_comment(text: str, offset: int) -> Explanation | None:
         return None
     severity = "off by default" if rule.severity == "off" else rule.severity
     markdown = f"**[{rule.id}]({rule.url})** {rule.name} ({severity})\n\n{escape_markdown(rule.summary)}"
-    return Explanation(markdown, suppression.start, suppression.end)
+    return HoverText(markdown, suppression.start, suppression.end)
 
 
-def _explain_field_or_level(text: str, offset: int, effective: Effective, *, json: bool) -> Explanation | None:
+def _explain_field_or_level(text: str, offset: int, effective: Effective, *, json: bool) -> HoverText | None:
     at = field_at(text, offset, json=json)
     if at is None or not at.owner.kind:
         return None
     if at.level is not None:
-        return Explanation(describe_level(effective, at.level), at.start, at.end)
+        return HoverText(describe_level(effective, at.level), at.start, at.end)
     path = at.path
     while path and isinstance(path[-1], int):
         path = path[:-1]  # the description of a list also explains its items
@@ -94,7 +94,7 @@ def _explain_field_or_level(text: str, offset: int, effective: Effective, *, jso
     if field.values and field.type != "array":
         head += f", such as {', '.join(map(format_code, field.values))}"
     place = f"{format_code(field_path(path))} of {kind} {version}, Kubernetes {effective.release.name}"
-    return Explanation(f"{head}\n\n{escape_markdown(field.description)}\n\n{place}", at.start, at.end)
+    return HoverText(f"{head}\n\n{escape_markdown(field.description)}\n\n{place}", at.start, at.end)
 
 
 def _summarize_rule(rule_id: str) -> str:

@@ -9,7 +9,7 @@ from lsprotocol import types
 from apflint.load.tree import walk
 from apflint.lsp.convert import range_at
 from apflint.lsp.cursor import LEVEL_FIELDS, field_at
-from apflint.lsp.server import Server, server
+from apflint.lsp.server import EditorServer, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,20 +26,20 @@ _SYMBOL_KINDS = {
 
 
 @server.feature(types.TEXT_DOCUMENT_DEFINITION)
-async def find_definitions(ls: Server, params: types.DefinitionParams) -> list[types.Location]:
+async def find_definitions(ls: EditorServer, params: types.DefinitionParams) -> list[types.Location]:
     """Return the locations at which manifests define the priority level at the cursor. Built-in levels have no location."""
     return await _find_level(ls, params, "PriorityLevelConfiguration")
 
 
 @server.feature(types.TEXT_DOCUMENT_REFERENCES)
-async def find_references(ls: Server, params: types.ReferenceParams) -> list[types.Location]:
+async def find_references(ls: EditorServer, params: types.ReferenceParams) -> list[types.Location]:
     """Return the locations at which FlowSchemas reference the priority level at the cursor."""
     definitions = ("PriorityLevelConfiguration",) if params.context.include_declaration else ()
     return await _find_level(ls, params, *definitions, "FlowSchema")
 
 
 @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
-async def list_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+async def list_symbols(ls: EditorServer, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
     """Return the objects of a file as symbols, in the order of the file."""
     current = await ls.session.checked_result(params.text_document.uri)
     if current is None:
@@ -48,7 +48,7 @@ async def list_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[t
     return [_symbol(item, ls.session.encoding) for item in documents if item.source.name == current.source.name]
 
 
-async def _find_level(ls: Server, params: PositionParams, *kinds: str) -> list[types.Location]:
+async def _find_level(ls: EditorServer, params: PositionParams, *kinds: str) -> list[types.Location]:
     """Return the locations at which objects of `kinds`, in this order, name the priority level at the cursor."""
     document, offset = ls.document_at(params)
     if document is None or not document.may_hold_apf:

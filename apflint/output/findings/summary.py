@@ -14,7 +14,7 @@ from apflint.wording import join_words, pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.finding import Report, Severity, Skipped
+    from apflint.finding import Report, Severity, SkippedDocuments
 
 
 _DOCUMENTS = {
@@ -67,7 +67,7 @@ def render_summary(report: Report, style: Style, *, fixes: str = "apflint fix") 
     lines = [*_outcome(report, style)]
     if fixes and (hint := _fixable(report, fixes)):
         lines.append(hint)
-    by_reason: dict[str, list[Skipped]] = {reason: [] for reason in (*_DOCUMENTS, *_FILES)}
+    by_reason: dict[str, list[SkippedDocuments]] = {reason: [] for reason in (*_DOCUMENTS, *_FILES)}
     for skipped in report.skipped:
         # The reason names the kind (`Pod objects`). Merge all kinds into one line.
         reason = "other kinds" if skipped.reason.endswith(" objects") else skipped.reason
@@ -119,7 +119,7 @@ def _fixable(report: Report, command: str) -> str:
     return f"{subject} can be fixed: {command}{'' if safe else ' --unsafe-fixes'}{more}"
 
 
-def _skipped(reason: str, group: list[Skipped], style: Style) -> Iterator[str]:
+def _skipped(reason: str, group: list[SkippedDocuments], style: Style) -> Iterator[str]:
     """Yield a line such as `Not checked: 3 documents of other kinds in 2 files`. With `-v`, yield the files, too."""
     if not group or (reason in _VERBOSE_ONLY and not style.verbose):
         return

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from apflint.output.blocks import Block
     from apflint.output.chart import SeatsOverTime
     from apflint.output.configuration import Sides
-    from apflint.replay.comparison import Destination, Move, MovedRequest, MoveType, ReplayComparison
+    from apflint.replay.comparison import LoggedDestination, LoggedMove, MovedRequest, MoveType, ReplayComparison
     from apflint.replay.statistics import LevelTraffic, ReplayReport
 
 MAX_MOVES = 20
@@ -118,7 +118,7 @@ def _format_step(old: str, new: str) -> str:
     return old if old == new else f"{old} -> {new}"
 
 
-def _describe_move(move: Move, comparison: ReplayComparison) -> Group:
+def _describe_move(move: LoggedMove, comparison: ReplayComparison) -> Group:
     old, new = (_describe_destination(side) for side in (move.old, move.new))
     count = f"{format_count(move.requests)} ({format_share(move.requests, comparison.classified)})"
     if move.rejected:
@@ -127,7 +127,7 @@ def _describe_move(move: Move, comparison: ReplayComparison) -> Group:
     return Group([Heading(_format_step(old, new), 3, _TITLES[move.type]), Facts(facts, indent=2)])
 
 
-def _tabulate_moves(moves: Sequence[Move]) -> Table:
+def _tabulate_moves(moves: Sequence[LoggedMove]) -> Table:
     rows = [
         (
             _describe_destination(move.old),
@@ -146,14 +146,14 @@ def _tabulate_moves(moves: Sequence[Move]) -> Table:
     return Table(columns, rows, "Requests that move")
 
 
-def _list_users(move: Move) -> str:
+def _list_users(move: LoggedMove) -> str:
     users = [f"{user} {format_count(requests)}" for user, requests in move.users]
     if others := move.user_count - len(users):
         users.append(f"and {format_count(others)} more")
     return ", ".join(users)
 
 
-def _describe_destination(side: Destination | None) -> str:
+def _describe_destination(side: LoggedDestination | None) -> str:
     if side is None:
         return "not classified"
     method = f" {side.distinguished_by}" if side.distinguished_by else ""
@@ -245,7 +245,7 @@ def comparison_json(comparison: ReplayComparison, sides: Sides) -> dict[str, obj
     }
 
 
-def _move_json(move: Move) -> dict[str, object]:
+def _move_json(move: LoggedMove) -> dict[str, object]:
     return {
         "type": move.type,
         "old": _destination_json(move.old),
@@ -265,7 +265,7 @@ def _move_json(move: Move) -> dict[str, object]:
     }
 
 
-def _destination_json(side: Destination | None) -> dict[str, object] | None:
+def _destination_json(side: LoggedDestination | None) -> dict[str, object] | None:
     return side and {
         "flowSchema": side.flow_schema,
         "priorityLevel": side.priority_level,

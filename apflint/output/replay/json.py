@@ -10,10 +10,10 @@ from apflint.output.replay.wording import format_time
 from apflint.replay.contradictions import find_contradictions
 
 if TYPE_CHECKING:
-    from apflint.replay.log import Unreadable
+    from apflint.replay.log import UnreadableLine
     from apflint.replay.statistics import (
         Breakdown,
-        Distribution,
+        DurationPercentiles,
         LevelTraffic,
         ReplayReport,
         RequestAnswer,
@@ -137,7 +137,7 @@ def _user_json(user: UserTraffic) -> dict[str, object]:
     }
 
 
-def _distribution_json(values: Distribution | None) -> dict[str, object] | None:
+def _distribution_json(values: DurationPercentiles | None) -> dict[str, object] | None:
     if values is None:
         return None
     return {"count": values.number, **{key: _seconds(getattr(values, key)) for key in ("p50", "p99", "max")}}
@@ -159,7 +159,7 @@ def _breakdown_json(breakdown: Breakdown) -> dict[str, object]:
     }
 
 
-def _place_json(place: Unreadable) -> dict[str, object]:
+def _place_json(place: UnreadableLine) -> dict[str, object]:
     return {"file": place.file, "line": place.line, "reason": place.reason}
 
 

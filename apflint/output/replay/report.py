@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from apflint.output.blocks import Block
     from apflint.output.console import Style
-    from apflint.replay.statistics import Breakdown, Distribution, Intervals, LevelTraffic, ReplayReport
+    from apflint.replay.statistics import Breakdown, DurationPercentiles, Intervals, LevelTraffic, ReplayReport
 
 TITLE = "Replay of audit logs"
 _LEVEL = Column("Priority level", "name")
@@ -127,7 +127,7 @@ def _list_traffic(level: LevelTraffic, report: ReplayReport) -> tuple[str | Text
     )
 
 
-def _list_times(values: Distribution | None) -> tuple[str, ...]:
+def _list_times(values: DurationPercentiles | None) -> tuple[str, ...]:
     if values is None:
         return "-", "-", "-", "-"
     return format_count(values.number), *map(format_duration, values[1:])

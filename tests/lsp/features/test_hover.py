@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint import catalogue
-from apflint.lsp.features.hover import Explanation, explain
+from apflint.lsp.features.hover import HoverText, explain
 from apflint.releases import NEWEST
 from lsp.texts import NEW_CLUSTER, cluster
 
@@ -20,7 +20,7 @@ LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfigu
 
 def at(
     marked: str, effective: Effective = NEW_CLUSTER, rules: tuple[str, ...] = (), *, json: bool = False
-) -> Explanation | None:
+) -> HoverText | None:
     offset = marked.index("|")
     return explain(marked.replace("|", "", 1), offset, effective, json=json, rules=rules)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from apflint.finding import SEVERITIES, Cause, Finding, ObjectRef, Related, Report, Skipped
+from apflint.finding import SEVERITIES, Cause, Finding, ObjectRef, Related, Report, SkippedDocuments
 from apflint.fix import Edit, Fix
 from apflint.load.source import Source
 from apflint.location import Span
@@ -102,10 +102,10 @@ GOLDEN = Report(
     files=4,
     objects=3,
     skipped=(
-        Skipped("cluster/levels.yaml", "Pod objects", 2),
-        Skipped("all.json", "Secret objects"),
-        Skipped("chart/templates/flow.yaml", "template or patch, not a manifest yet"),
-        Skipped("notes.yaml", "too \x07 loud"),
+        SkippedDocuments("cluster/levels.yaml", "Pod objects", 2),
+        SkippedDocuments("all.json", "Secret objects"),
+        SkippedDocuments("chart/templates/flow.yaml", "template or patch, not a manifest yet"),
+        SkippedDocuments("notes.yaml", "too \x07 loud"),
     ),
     suppressed=1,
     sources={
@@ -163,7 +163,7 @@ REPORTS = st.builds(
     findings=st.lists(FINDINGS, max_size=4).map(tuple),
     files=st.integers(0, 3),
     objects=st.integers(0, 3),
-    skipped=st.lists(st.builds(Skipped, FILES, TEXT, st.integers(1, 3)), max_size=3).map(tuple),
+    skipped=st.lists(st.builds(SkippedDocuments, FILES, TEXT, st.integers(1, 3)), max_size=3).map(tuple),
     suppressed=st.integers(0, 2),
     sources=st.fixed_dictionaries(
         {

@@ -11,7 +11,7 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from apflint.cli.app import run
-from apflint.finding import SEVERITIES, Cause, Finding, ObjectRef, Related, Report, Skipped
+from apflint.finding import SEVERITIES, Cause, Finding, ObjectRef, Related, Report, SkippedDocuments
 from apflint.fix import Fix
 from apflint.location import Span
 from apflint.output.findings import render
@@ -109,7 +109,7 @@ def test_everything_reads_back(report: Report) -> None:
     assert [value["summary"][name] for name in ("errors", "warnings", "infos")] == [
         report.count(severity) for severity in SEVERITIES
     ]
-    assert tuple(Skipped(*skipped.values()) for skipped in value["summary"]["skipped"]) == report.skipped
+    assert tuple(SkippedDocuments(*skipped.values()) for skipped in value["summary"]["skipped"]) == report.skipped
 
 
 def read_finding(value: dict[str, Any]) -> Finding:
