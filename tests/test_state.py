@@ -8,7 +8,17 @@ from pathlib import Path
 import apflint
 
 MODULES = sorted(Path(apflint.__file__).parent.rglob("*.py"))
-LARGE = {"Analysis", "Configuration", "ConfigurationComparison", "Document", "Effective", "Loaded", "Report", "Source", "Workspace"}
+LARGE = {
+    "Analysis",
+    "Configuration",
+    "ConfigurationComparison",
+    "Document",
+    "Effective",
+    "Loaded",
+    "Report",
+    "Source",
+    "Workspace",
+}
 
 
 def syntax_trees() -> list[tuple[Path, ast.Module]]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         name: str
         annotations: NotRequired[dict[str, str]]
 
-    class Manifest(TypedDict):
+    class BuiltInManifest(TypedDict):
         """The manifest of a built-in object in an API version."""
 
         apiVersion: str
@@ -118,7 +118,7 @@ def describe_source(release: Release) -> str:
     return cast("str", _read_data(release)["source"])
 
 
-def build_manifests(release: Release, version: str) -> list[Manifest]:
+def build_manifests(release: Release, version: str) -> list[BuiltInManifest]:
     """Return new manifests of the built-in objects, as a server stores them, in the order of `list_objects`.
 
     `version` is any API version, even if the release does not serve it. Raises ValueError if there is no such version.
@@ -134,7 +134,7 @@ def build_manifests(release: Release, version: str) -> list[Manifest]:
         if "limited" in spec:
             limited = spec["limited"].items()
             spec["limited"] = {shares_field(version) if key == "shares" else key: value for key, value in limited}
-        manifest: Manifest = {
+        manifest: BuiltInManifest = {
             "apiVersion": f"{GROUP}/{version}",
             "kind": item["kind"],
             "metadata": metadata,
