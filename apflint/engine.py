@@ -7,14 +7,14 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.budgets import MAX_EXAMPLE_CHARACTERS, MAX_FINDINGS_PER_RULE
 from apflint.checks import ABOUT_CAPTURED_REQUESTS, ABOUT_TAKEN_SEATS, CHECKS, SINGLE_VALUE, rules_of
-from apflint.effective import Assumptions, Effective
+from apflint.effective_configuration import Assumptions, Effective
 from apflint.finding import Finding, ObjectRef, Related, Report, SkippedDocuments
 from apflint.load import load, load_text
 from apflint.load.helm_output import split_helm_output
-from apflint.load.source import STDIN
+from apflint.load.source_text import STDIN
 from apflint.location import clipped, field_path
 from apflint.record import NamedTuple
 from apflint.releases import NEWEST
@@ -285,7 +285,7 @@ def _skipped(loaded: Iterable[Loaded]) -> Iterator[SkippedDocuments]:
 
 def make_finding(rule_id: str, problem: Problem) -> Finding:
     """Turn a problem into a finding, with the place of the problem as lines and columns."""
-    rule = catalogue.read_rule(rule_id)
+    rule = rule_catalogue.read_rule(rule_id)
     place = problem.place
     document = place.document
     return Finding(

@@ -10,9 +10,9 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apflint.fix import Fix
+    from apflint.edit_operations import Fix
     from apflint.load.document import Document
-    from apflint.load.source import Source
+    from apflint.load.source_text import Source
     from apflint.location import Location, Place, Span
 
 Severity = Literal["error", "warning", "info"]

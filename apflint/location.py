@@ -11,7 +11,7 @@ from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.load.document import Document
-    from apflint.load.source import Source
+    from apflint.load.source_text import Source
 
 Path = tuple[str | int, ...]
 """Field path inside an object, such as `("spec", "rules", 0, "subjects")`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class RuleSelector(NamedTuple):
 
 def parse_selector(text: str) -> RuleSelector:
     """Parse a selector. Raises UserError, which suggests a similar id or name, if `text` selects no rule."""
-    return RuleSelector(text, catalogue.select_ids(text))
+    return RuleSelector(text, rule_catalogue.select_ids(text))
 
 
 def select_rules(

@@ -19,8 +19,8 @@ from apflint.sources.inputs import read_inputs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apflint.sources.configuration import EffectiveConfiguration
-    from apflint.sources.request import InputRequest, Inputs
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.input_request import InputRequest, Inputs
 
 
 class Answer(NamedTuple):
@@ -47,7 +47,7 @@ def run(request: InputRequest, find_answer: Callable[[Inputs], Answer]) -> int:
         inputs = read_inputs(request, progress.track)
 
     # 3. The command works on the configurations. `check` loads the files, runs the checks on each configuration, and renders
-    #    the report (`check_inputs` of apflint/checking.py). `fix` and `migrate` edit the files. Other commands analyze the
+    #    the report (`check_inputs` of apflint/input_checking.py). `fix` and `migrate` edit the files. Other commands analyze the
     #    objects that the API servers of one cluster have (`analyze` below).
     answer = find_answer(inputs)
 
@@ -73,7 +73,7 @@ def show(answer: Answer) -> int:
 
 def analyze(request: InputRequest, find_answer: Callable[[EffectiveConfiguration], Answer]) -> int:
     """Run a command that answers about one configuration, and return its exit status."""
-    from apflint.sources.configuration import build_configuration
+    from apflint.sources.effective_configurations import build_configuration
 
     def answer(inputs: Inputs) -> Answer:
         configuration = build_configuration(inputs)
@@ -89,7 +89,7 @@ def read(request: InputRequest) -> EffectiveConfiguration:
 
     Raises UserError as `read_configuration` does.
     """
-    from apflint.sources.configuration import read_configuration
+    from apflint.sources.effective_configurations import read_configuration
 
     configuration = read_configuration(request)
     for note in configuration.notes:

@@ -125,7 +125,7 @@ def did_you_mean(word: str, known: Iterable[str], maximum: int = 1) -> str | Non
 
     Words that other tools use for the same come first: `lint` is `check`, although `limits` has more letters of it.
     """
-    from apflint.familiar_words import translate  # only mistakes need it
+    from apflint.terms_of_other_tools import translate  # only mistakes need it
 
     known = tuple(known)
     if translated := translate(word, known):

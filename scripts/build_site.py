@@ -24,7 +24,7 @@ from pathlib import Path
 
 from check_site import find_problems
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.output.rule_page import FAMILIES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -115,12 +115,12 @@ def mark_comments_as_output(html: str) -> str:
     return _ROOT_PROMPT.sub(to_output, html)
 
 
-def render_rule_page(rule: catalogue.Rule) -> str:
+def render_rule_page(rule: rule_catalogue.Rule) -> str:
     """Return the page of a rule with a title and a table in place of its front matter."""
     severity = "off: `--extend-select` turns it on" if rule.severity == "off" else rule.severity
     references = "".join(f"- <{reference}>\n" for reference in rule.references)
     # Search would list the good example of each rule beside the bad one.
-    body = catalogue.explain_markers(rule.body).replace("## Good\n", "## Good { data-search-exclude }\n")
+    body = rule_catalogue.explain_markers(rule.body).replace("## Good\n", "## Good { data-search-exclude }\n")
     return f"""---
 title: {rule.id} {rule.name}
 description: {json.dumps(rule.summary)}
@@ -143,7 +143,7 @@ description: {json.dumps(rule.summary)}
 def render_navigation() -> str:
     """Return the entries of all rule pages for `nav` in zensical.toml, in a section for each family."""
     lines = []
-    for prefix, rules in groupby(catalogue.read_rules(), key=lambda rule: rule.id[:4]):
+    for prefix, rules in groupby(rule_catalogue.read_rules(), key=lambda rule: rule.id[:4]):
         pages = ", ".join(json.dumps(f"rules/{rule.id}.md") for rule in rules)
         title = FAMILIES[prefix].partition(",")[0]
         lines.append(f"    {{ {json.dumps(title)} = [{pages}] }},\n")
@@ -155,7 +155,7 @@ def assemble(directory: Path) -> None:
     docs = directory / "docs"
     shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("playground", "*.md"))
     pages = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")}
-    pages |= {f"rules/{rule.id}.md": render_rule_page(rule) for rule in catalogue.read_rules()}
+    pages |= {f"rules/{rule.id}.md": render_rule_page(rule) for rule in rule_catalogue.read_rules()}
     pages["CHANGELOG.md"] = (ROOT / "CHANGELOG.md").read_text("utf-8")
     for source, text in pages.items():
         page = docs / (site_path(source) or "")

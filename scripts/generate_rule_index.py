@@ -12,7 +12,7 @@ from pathlib import Path
 
 from generated_files import update_or_check
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.output.rule_page import FAMILIES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "rules.md"
@@ -22,7 +22,7 @@ BEGIN, END = "<!-- begin of the generated tables -->\n", "<!-- end of the genera
 def render_tables() -> str:
     """Return a heading and a table of rules for each family."""
     parts = []
-    for prefix, rules in groupby(catalogue.read_rules(), key=lambda rule: rule.id[:4]):
+    for prefix, rules in groupby(rule_catalogue.read_rules(), key=lambda rule: rule.id[:4]):
         rows = [
             f"| [{rule.id}](../../rules/{rule.id}.md) | `{rule.name}` | {rule.severity} | {rule.fix or ''} | {rule.since} |"
             f" {rule.summary} |\n"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint import engine, spelling
-from apflint.checks.requests import VERBS
+from apflint.checks.policy_rules import VERBS
 from apflint.spelling import find_intended, find_similar, limit_comparisons
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from support.pages import add_examples, find_example
 from support.rule_examples import parse_examples
 from support.shell import LEVEL, environment
 
-from apflint.catalogue import parse_page
+from apflint.rule_catalogue import parse_page
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.catalogue import Rule
+    from apflint.rule_catalogue import Rule
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +76,8 @@ import sys
 from apflint.cli.terminal import style
 from apflint.output.count import report_counts
 from apflint.output.report import render_report
-from apflint.sources.configuration import read_configuration
-from apflint.sources.request import create_request
+from apflint.sources.effective_configurations import read_configuration
+from apflint.sources.input_request import create_request
 
 limits = read_configuration(create_request(("defaults:1.36",), isolated=True)).effective.limits
 output_format, color = {output_format!r}, "never"

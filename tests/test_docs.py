@@ -34,9 +34,9 @@ from support.programs import USAGES
 from support.shell import LEVEL, PROGRAMS, ROOT, SCHEMA, bash, environment, prepare, prepare_checkout
 
 from apflint import __version__
-from apflint.catalogue import list_ids
 from apflint.cli.app import COMMANDS, app, run
 from apflint.cli.exit_codes import ExitCode
+from apflint.rule_catalogue import list_ids
 from apflint.settings.model import KEYS, Settings
 from apflint.settings.resolution import resolve_settings
 

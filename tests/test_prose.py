@@ -28,8 +28,8 @@ FORMATS = {
 }
 """Modules that parse words of a format, and which."""
 DECIDING = (
-    *("evaluate/classify.py", "evaluate/explanation.py", "evaluate/flows.py", "evaluate/outcomes.py"),
-    "explainer.py",
+    *("evaluate/classify.py", "evaluate/match_reasons.py", "evaluate/flows.py", "evaluate/request_outcomes.py"),
+    "request_explanation.py",
 )
 """Modules whose results are described by `apflint.output`."""
 

@@ -13,10 +13,10 @@ import apflint
 from apflint import run
 from apflint.cli.exit_codes import ExitCode
 from apflint.run import Answer
-from apflint.sources.request import create_request
+from apflint.sources.input_request import create_request
 
 if TYPE_CHECKING:
-    from apflint.sources.request import Inputs
+    from apflint.sources.input_request import Inputs
 
 PACKAGE = Path(apflint.__file__).parent
 MAX_LINES = 60
@@ -78,8 +78,8 @@ def test_manifests_are_read_through_one_function() -> None:
                     if node.module == f"apflint.{doors[name]}":
                         importers[name].add(path.relative_to(PACKAGE).with_suffix("").as_posix())
     assert importers == {
-        # `cluster_layout` and `project_context` read the whole project, whatever the words name.
-        "read_files": {f"sources/{name}" for name in ("cluster_layout", "clusters", "inputs", "project_context")},
-        "read_revision": {"sources/inputs", "sources/rendering"},
-        "build_kustomization": {"sources/rendering"},
+        # `repository_layout` and `project_context` read the whole project, whatever the words name.
+        "read_files": {f"sources/{name}" for name in ("repository_layout", "clusters", "inputs", "project_context")},
+        "read_revision": {"sources/inputs", "sources/rendered_clusters"},
+        "build_kustomization": {"sources/rendered_clusters"},
     }

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.checks.requests import VERBS
+from apflint.checks.policy_rules import VERBS
 from apflint.spelling import (
     _limit_similarity,
     did_you_mean,

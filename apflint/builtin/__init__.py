@@ -154,7 +154,7 @@ def load_objects(release: Release) -> TypedObjects:
     import json  # not at start, because some runs do not need built-in objects
 
     from apflint.load.document import Document
-    from apflint.load.source import Source
+    from apflint.load.source_text import Source
 
     manifests = build_manifests(release, release.newest_version)
     lines = ",\n".join(json.dumps(manifest) for manifest in manifests)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.checks.distinguisher import queuing_of
-from apflint.effective import once
+from apflint.effective_configuration import once
 from apflint.evaluate import shards
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.flows import count_flows
@@ -22,7 +22,7 @@ from apflint.wording import join_some, pluralize, quote
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.load.document import Document
     from apflint.model import FlowSchema, LimitedPriorityLevelConfiguration, QueuingConfiguration
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from apflint.edit_operations import Edit, Fix
 from apflint.finding import Cause, Elsewhere, Problem, bad_request
-from apflint.fix import Edit, Fix
 from apflint.fixes.unknown_field import (
     RBAC_ROLE_FIELDS,
     RBAC_SUBJECT_FIELDS,

@@ -10,7 +10,7 @@ from apflint.wording import join_words, pluralize, quote
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.evaluate.limits import LevelLimits
     from apflint.finding import ObjectKey
     from apflint.model import FlowSchema

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.edit_operations import Fix, Remove
 from apflint.evaluate.flows import matched_namespaces, matched_users
 from apflint.evaluate.match import ALL
 from apflint.finding import Problem, not_supported
-from apflint.fix import Fix, Remove
 from apflint.fixes.field_fixes import correct_spelling
 from apflint.location import Place
 from apflint.spelling import did_you_mean
@@ -16,7 +16,7 @@ from apflint.wording import quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.location import Path
     from apflint.model import FlowSchema, PriorityLevelConfiguration, QueuingConfiguration
     from apflint.workspace import Workspace

@@ -7,7 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_DIRECTORY_PAIRS
-from apflint.cluster_layout import find_sibling_directories, is_unicode, list_parents, name_directory, render_cluster
+from apflint.cluster_recognition import (
+    find_sibling_directories,
+    is_unicode,
+    list_parents,
+    name_directory,
+    render_cluster,
+)
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Path, Place
 from apflint.wording import pluralize, quote

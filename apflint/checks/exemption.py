@@ -1,13 +1,19 @@
 """APF601: FlowSchemas that exempt too many requests. The server executes exempt requests at once, without any limit.
 
-Each finding is proven: a request of an outsider reaches the priority level `exempt` (`apflint.checks.outsiders`).
+Each finding is proven: a request of an outsider reaches the priority level `exempt` (`apflint.checks.outsiders_in_reserved_levels`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.checks.outsiders import Outsiders, describe_clients, distinct_clients, find_outsiders, is_broad
+from apflint.checks.outsiders_in_reserved_levels import (
+    Outsiders,
+    describe_clients,
+    distinct_clients,
+    find_outsiders,
+    is_broad,
+)
 from apflint.evaluate.authentication import NODES, SERVICE_ACCOUNTS
 from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
@@ -19,8 +25,8 @@ from apflint.workspace import rules_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from apflint.checks.outsiders import Outsider
-    from apflint.effective import Effective
+    from apflint.checks.outsiders_in_reserved_levels import Outsider
+    from apflint.effective_configuration import Effective
     from apflint.location import Place
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, ResourcePolicyRule, Subject
 

@@ -11,10 +11,10 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.edit_operations import Fix, Remove
 from apflint.finding import Elsewhere, Problem, invalid, required, too_long
-from apflint.fix import Fix, Remove
 from apflint.fixes.field_fixes import remove_field
-from apflint.load.source import STDIN
+from apflint.load.source_text import STDIN
 from apflint.load.templates import suggest_rendering
 from apflint.location import Place
 from apflint.string_formats import check_dns_subdomain, check_label_value, check_qualified_name

@@ -10,7 +10,7 @@ from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_MISSED_RULES, MAX_MISSED_SUBJECTS, MAX_MISSED_TRIALS, MAX_MISSED_VALUES
-from apflint.checks.requests import COLLECTION_VERBS, are_cluster_scoped, is_namespaces, known_resources
+from apflint.checks.policy_rules import COLLECTION_VERBS, are_cluster_scoped, is_namespaces, known_resources
 from apflint.checks.system_traffic import documents_to_widen
 from apflint.evaluate import resources
 from apflint.evaluate.match import (
@@ -32,9 +32,9 @@ from apflint.workspace import resource_rules_of, rules_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from apflint.effective import Effective
+    from apflint.edit_operations import Value
+    from apflint.effective_configuration import Effective
     from apflint.evaluate.classify import Resolution
-    from apflint.fix import Value
     from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
     from apflint.proofs.candidates import Unmentioned
     from apflint.proofs.request_space import Point

@@ -16,12 +16,12 @@ from apflint.wording import join_words, pluralize, quote
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.finding import Severity
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema
-    from apflint.proofs.ties import Budget
+    from apflint.proofs.precedence_ties import Budget
     from apflint.workspace import Workspace
 
 _PRECEDENCE: Path = ("spec", "matchingPrecedence")
@@ -59,7 +59,7 @@ def precedence_tie(effective: Effective) -> Iterator[Problem]:
     # Most configurations have no groups. For these configurations, unreachable FlowSchemas are not computed.
     groups = _groups(effective, frozenset()) and _groups(effective, effective.unreachable_documents)
     if groups:
-        from apflint.proofs.ties import Budget
+        from apflint.proofs.precedence_ties import Budget
 
         budget = Budget(MAX_COMPARED_PAIRS, max(5, MAX_TIE_PROOFS // len(effective.assumed.order)))
         for group in sorted(groups, key=len):
@@ -80,7 +80,7 @@ def _groups(effective: Effective, unreachable: frozenset[Document]) -> list[list
 
 def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> Iterator[Problem]:
     """Yield a problem for the harmful ties of a group, or else for its harmless ties or the pairs that were not compared."""
-    from apflint.proofs.ties import find_ties
+    from apflint.proofs.precedence_ties import find_ties
 
     own = effective.own_documents
 

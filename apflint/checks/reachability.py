@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.budgets import MAX_EXPLAINED_SHADOWS, MAX_EXPLAINING_WORK
-from apflint.checks import requests
+from apflint.checks import policy_rules
 from apflint.checks.descriptions import describe_flow_schema, note_assumed_levels, object_keys
-from apflint.effective import once
+from apflint.effective_configuration import once
 from apflint.evaluate.configuration import matching_order
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Place, field_path
@@ -21,7 +21,7 @@ from apflint.wording import join_some, quote, write_sentence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema
@@ -205,7 +205,7 @@ def _is_reported_elsewhere(effective: Effective, part: FlowSchemaPart) -> bool:
 def _paths_reported_elsewhere(effective: Effective) -> dict[Document, set[Path]]:
     """Return the paths of the findings of APF504 and APF506 by document, with all prefixes of these paths."""
     paths: dict[Document, set[Path]] = {}
-    for check in (requests.impossible_match, requests.namespaced_rule_for_cluster_resource):
+    for check in (policy_rules.impossible_match, policy_rules.namespaced_rule_for_cluster_resource):
         for problem in check(effective):
             if problem.place.document is not None:
                 path = problem.place.path

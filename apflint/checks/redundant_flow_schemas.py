@@ -16,7 +16,7 @@ from apflint.budgets import (
 )
 from apflint.checks.descriptions import describe_flow_schema
 from apflint.checks.distinguisher import queuing_of
-from apflint.effective import once
+from apflint.effective_configuration import once
 from apflint.evaluate.authentication import AUTHENTICATED, UNAUTHENTICATED
 from apflint.evaluate.configuration import CATCH_ALL, matching_order
 from apflint.evaluate.match import ALL
@@ -30,7 +30,7 @@ from apflint.workspace import rules_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.configuration import Configuration
     from apflint.load.document import Document

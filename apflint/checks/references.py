@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks.capacity import seats_taken
 from apflint.checks.metadata import reject_name
+from apflint.edit_operations import Set
 from apflint.finding import Elsewhere, Problem, required
-from apflint.fix import Set
 from apflint.fixes.field_fixes import replace_value
 from apflint.load.helm_output import find_helm_templates
 from apflint.location import Path, Place
@@ -23,9 +23,9 @@ from apflint.workspace import is_dangling_on_server
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from apflint.effective import Effective, Renaming
+    from apflint.effective_configuration import Effective, Renaming
     from apflint.load.document import Document
-    from apflint.load.source import Source
+    from apflint.load.source_text import Source
     from apflint.model import FlowSchema, PriorityLevelConfiguration
     from apflint.workspace import Manifest, Workspace
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint.checks.metadata import reject_name
+from apflint.edit_operations import Fix, Operation, Remove, Rename, Set
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.finding import Problem, forbidden, not_supported, required
-from apflint.fix import Fix, Operation, Remove, Rename, Set
 from apflint.fixes.field_fixes import correct_spelling, replace_value, set_field
 from apflint.model import SUBJECT_FIELDS
 from apflint.spelling import TooManyComparisonsError, did_you_mean, is_within_distance, spend_comparisons
@@ -22,7 +22,7 @@ from apflint.wording import count_noun, join_words, quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.location import Place
     from apflint.model import ServiceAccountSubject, Subject
     from apflint.workspace import Workspace

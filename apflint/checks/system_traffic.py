@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.checks.descriptions import describe_capacity, describe_seats, note_assumed_levels, object_keys
-from apflint.effective import once
+from apflint.effective_configuration import once
 from apflint.evaluate.authentication import (
     ANONYMOUS,
     AUTHENTICATED,
@@ -40,7 +40,7 @@ from apflint.workspace import resource_rules_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.evaluate.limits import LevelLimits
     from apflint.evaluate.match import RequestDigest
     from apflint.finding import Severity

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.checks.duplicate_and_built_in_objects import is_deleted_by_server
 from apflint.checks.metadata import is_exported
-from apflint.checks.objects import is_deleted_by_server
 from apflint.finding import Problem
 from apflint.fixes.field_fixes import set_field
 from apflint.location import Place
@@ -17,7 +17,7 @@ from apflint.wording import join_words, quote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.load.document import Document
     from apflint.releases import Release
 

@@ -21,7 +21,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from apflint.cli import commands
-from apflint.cli.definitions import COMPLETION_VARIABLE, REQUIRED, call, examples, list_parameters, load_command
+from apflint.cli.command_definitions import COMPLETION_VARIABLE, REQUIRED, call, examples, list_parameters, load_command
 from apflint.cli.error_reporting import print_error, report_interrupt, run_and_report_errors
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.fast_path import print_version
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from typer._click import Command, Context
 
-    from apflint.cli.definitions import Definition
+    from apflint.cli.command_definitions import Definition
 
 COMMANDS = tuple(sorted(module.name for module in pkgutil.iter_modules(commands.__path__)))
 """Names of all commands. The module of the same name in the package `commands` defines the command."""

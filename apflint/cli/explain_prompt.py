@@ -17,7 +17,7 @@ from apflint.output.explain import report_explanation
 from apflint.output.sanitize import sanitize
 from apflint.output.text import render as render_text
 from apflint.requests.request import COLLECTION_VERBS, VERBS
-from apflint.requests.words import check_target, check_verb, infer_resource, parse_words
+from apflint.requests.request_words import check_target, check_verb, infer_resource, parse_words
 from apflint.string_formats import check_dns_label
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
 
     from apflint.evaluate.configuration import Configuration
-    from apflint.explainer import Explainer
     from apflint.output.console import Style
+    from apflint.request_explanation import Explainer
     from apflint.requests.request import Request
 
     Ask = Callable[["Prompt", str], str]

@@ -13,7 +13,7 @@ from itertools import takewhile
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from apflint.cli.definitions import COMPLETION_VARIABLE, REQUIRED, call, list_parameters, load_command
+from apflint.cli.command_definitions import COMPLETION_VARIABLE, REQUIRED, call, list_parameters, load_command
 from apflint.cli.help_page import find_help_page
 from apflint.errors import UserError
 from apflint.record import NamedTuple
@@ -21,7 +21,7 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from apflint.cli.definitions import Definition
+    from apflint.cli.command_definitions import Definition
 
 
 def find_fast_path(arguments: list[str]) -> Callable[[], int | None] | None:

@@ -8,9 +8,9 @@ from apflint.errors import UserError
 
 if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
-    from apflint.explainer import Explanation
+    from apflint.request_explanation import Explanation
+    from apflint.sources.input_request import InputRequest
     from apflint.sources.kubectl import KubectlOptions
-    from apflint.sources.request import InputRequest
 
 
 class ObservedServers(NamedTuple):
@@ -27,7 +27,7 @@ class ObservedServers(NamedTuple):
 
     def describe(self, explanation: Explanation) -> tuple[list[dict[str, object]], str]:
         """Return what the servers show about a request: for JSON, and as a sentence."""
-        from apflint.output.observation import describe_observations, observation_json, observe
+        from apflint.output.server_observation import describe_observations, observation_json, observe
 
         if self.problem:
             return [], f"Unknown. {self.problem}"

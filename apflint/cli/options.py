@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from apflint.cli import completers
-from apflint.cli.definitions import Definition
+from apflint.cli.command_definitions import Definition
 from apflint.errors import UserError
 from apflint.record import NamedTuple
 from apflint.releases import NEWEST, RELEASES, Release, parse_release
@@ -20,11 +20,11 @@ from apflint.releases import NEWEST, RELEASES, Release, parse_release
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from apflint.cli.definitions import ParameterSettings
+    from apflint.cli.command_definitions import ParameterSettings
     from apflint.rule_selection import RuleSelector
     from apflint.settings.model import Settings
+    from apflint.sources.input_request import InputRequest
     from apflint.sources.kubectl import KubectlOptions
-    from apflint.sources.request import InputRequest
 
 CLUSTER = "Cluster"
 FIXES = "Fixes"
@@ -276,8 +276,8 @@ class SourceOptions(NamedTuple):
 
         `compared` is the other side of a comparison. --kubeconfig and --kube-context also describe its running cluster.
         """
-        from apflint.sources.request import create_request
-        from apflint.sources.words import LIVE
+        from apflint.sources.input_request import create_request
+        from apflint.sources.source_words import LIVE
 
         reject_combinations({"--live": self.live, "--kustomize": self.kustomize}, {"--cluster": self.cluster})
         clusters = [self.cluster] if self.cluster is not None else None
@@ -300,7 +300,7 @@ def list_words(
     *paths: list[str] | None, kustomize: list[str] | None = None, clusters: list[str] | None = None, live: bool = False
 ) -> tuple[str, ...]:
     """Return the words that arguments and options name: `-k DIR` is `kustomize:DIR`, and `--live` is `live`."""
-    from apflint.sources.words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
+    from apflint.sources.source_words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
 
     return (
         *([LIVE] if live else ()),
@@ -312,7 +312,7 @@ def list_words(
 
 def reject_other_sources(command: str, words: tuple[str, ...]) -> None:
     """Raise UserError if a word names something other than files or a cluster, which `command` cannot edit."""
-    from apflint.sources.words import BUILT_IN_PREFIX, LIVE, parse_words
+    from apflint.sources.source_words import BUILT_IN_PREFIX, LIVE, parse_words
 
     parsed = parse_words(words)
     others = (*parsed.revisions, *parsed.built, *([LIVE] if parsed.is_live else ()))

@@ -11,7 +11,7 @@ from apflint.errors import UserError
 from apflint.output.findings import FORMATS, render
 from apflint.settings.patterns import PathMatcher
 from apflint.sources.discovery import SUFFIXES, FoundFile
-from apflint.sources.reading import read_file
+from apflint.sources.file_reading import read_file
 from apflint.wording import join_words
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import Report
     from apflint.output.console import Style
-    from apflint.sources.request import InputRequest
+    from apflint.sources.input_request import InputRequest
 
 JOB_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 MAX_JOB_SUMMARY_BYTES = 1 << 20

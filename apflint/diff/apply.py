@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint import builtin
 from apflint.checks import rules_of
-from apflint.effective import Effective
+from apflint.effective_configuration import Effective
 from apflint.engine import Options, find_problems
 from apflint.location import Place, field_path
 from apflint.model import PRESERVE_ZERO, shares_field

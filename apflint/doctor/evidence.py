@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.doctor.level_state import Flow, LevelState, ServerState
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.evaluate.limits import Limits
     from apflint.finding import Problem
     from apflint.releases import Release

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.checks.objects import is_restored_by_server
+from apflint.checks.duplicate_and_built_in_objects import is_restored_by_server
 from apflint.doctor import metric_names
 from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level
 from apflint.doctor.level_state import requests_by_schema
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from apflint.doctor.evidence import Evidence
     from apflint.doctor.level_state import LevelState
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.evaluate.limits import Limits
     from apflint.model import FlowSchema, PriorityLevelConfiguration
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.budgets import MAX_FIX_ATTEMPTS, MAX_FIX_ATTEMPTS_ON_LARGE_INPUTS
 from apflint.checks import DECODING, SELECTS_FIELDS, rules_of, rules_with
-from apflint.edit.fix_edits import Conflict, edit_inputs, group_inseparable, identity, is_unrecognized
+from apflint.edit.fix_batch import Conflict, edit_inputs, group_inseparable, identity, is_unrecognized
+from apflint.edit_operations import Remove, Rename
 from apflint.finding import SEVERITIES
-from apflint.fix import Remove, Rename
 from apflint.location import field_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
-    from apflint.edit.fix_edits import Identity, LineMap, Scope
+    from apflint.edit.fix_batch import Identity, LineMap, Scope
     from apflint.finding import Finding, Report
 
     Check = Callable[[Mapping[str, bytes]], Report]

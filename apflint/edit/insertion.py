@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.edit.entries import (
+from apflint.edit.mapping_entries import (
     comments_start,
     entry_end,
     entry_lines_end,
@@ -16,7 +16,7 @@ from apflint.edit.entries import (
     next_line_start,
 )
 from apflint.edit.text_edits import CannotEditError
-from apflint.fix import Edit
+from apflint.edit_operations import Edit
 from apflint.fixes.yaml_values import value_start, write_literal, write_string
 from apflint.load.tree import Mapping, Node, Scalar, resolve_alias, walk
 

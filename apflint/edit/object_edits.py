@@ -7,19 +7,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from apflint.edit.insertion import insert_entry
-from apflint.edit.moving import nest_entries
+from apflint.edit.nesting import nest_entries
 from apflint.edit.removal import remove_entries
 from apflint.edit.replacement import rename_key, replace_scalar, wrap_scalar
 from apflint.edit.text_edits import CannotEditError
-from apflint.fix import Insert, Nest, Remove, Rename, Set, Wrap
+from apflint.edit_operations import Insert, Nest, Remove, Rename, Set, Wrap
 from apflint.load import load_text
-from apflint.load.go_yaml import decode
-from apflint.load.source import Source
+from apflint.load.source_text import Source
+from apflint.load.tree_decoding import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from apflint.fix import Edit, Operation
+    from apflint.edit_operations import Edit, Operation
     from apflint.load.document import Document
     from apflint.load.tree import Node
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.edit.entries import find_entry, key_quote
+from apflint.edit.mapping_entries import find_entry, key_quote
 from apflint.edit.text_edits import CannotEditError
-from apflint.fix import Edit
+from apflint.edit_operations import Edit
 from apflint.fixes.yaml_values import value_start, write_literal, write_string
 from apflint.load.tree import Scalar, resolve_alias, walk
 

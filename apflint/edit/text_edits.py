@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.fix import Edit
-    from apflint.load.source import Source
+    from apflint.edit_operations import Edit
+    from apflint.load.source_text import Source
 
 
 class CannotEditError(Exception):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from apflint.edit.migration_target import MigrationTarget, serves
 from apflint.edit.object_edits import changed_value
-from apflint.fix import Insert, Operation, Remove, Rename, Set
+from apflint.edit_operations import Insert, Operation, Remove, Rename, Set
 from apflint.load.document import GROUP, Document
 from apflint.location import field_path
 from apflint.model import PRESERVE_ZERO, build_flow_schema, build_priority_level, shares_field

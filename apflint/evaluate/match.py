@@ -2,7 +2,7 @@
 
 The module translates staging/src/k8s.io/apiserver/pkg/util/flowcontrol/rule.go function by function. The functions have the
 same order and the same names, except for underscores. So this module and the Go file can be read side by side. The summary
-of a function begins with its name in Go. `apflint.evaluate.explanation` explains mismatches.
+of a function begins with its name in Go. `apflint.evaluate.match_reasons` explains mismatches.
 """
 
 from __future__ import annotations

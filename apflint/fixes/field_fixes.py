@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.fix import Fix, Insert, Operation, Remove, Set
+from apflint.edit_operations import Fix, Insert, Operation, Remove, Set
 from apflint.spelling import find_intended
 from apflint.wording import join_some, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from apflint.fix import Value
+    from apflint.edit_operations import Value
     from apflint.load.document import Document
     from apflint.location import Path, Place
 

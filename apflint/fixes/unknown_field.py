@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_COMPARED_FIELDS
-from apflint.fix import Fix, Nest, Rename
+from apflint.edit_operations import Fix, Nest, Rename
 from apflint.fixes.field_fixes import remove_field
 from apflint.model import SUBJECT_FIELDS, shares_field
 from apflint.schema import find_field_paths

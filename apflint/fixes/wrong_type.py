@@ -6,13 +6,13 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from apflint.fix import Fix, Set, Wrap
+from apflint.edit_operations import Fix, Set, Wrap
 from apflint.fixes.yaml_values import scalar_text
 from apflint.load.templates import suggest_rendering
 from apflint.wording import quote
 
 if TYPE_CHECKING:
-    from apflint.fix import Value
+    from apflint.edit_operations import Value
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.schema_violations import Violation

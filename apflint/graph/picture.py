@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from apflint import builtin
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT, matching_order
-from apflint.output.outcomes import describe_starvation
+from apflint.output.request_outcomes import describe_starvation
 from apflint.output.sanitize import sanitize
 from apflint.record import NamedTuple
 from apflint.wording import join_some, join_words, pluralize
@@ -17,7 +17,7 @@ from apflint.wording import join_some, join_words, pluralize
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import LevelLimits
     from apflint.load.document import Document

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_LINES
-from apflint.load.source import Source
+from apflint.load.source_text import Source
 from apflint.location import TextRange
 from apflint.record import NamedTuple
 

@@ -13,7 +13,7 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.load.source import Source
+    from apflint.load.source_text import Source
     from apflint.load.tree import Node
 
 _BLOCK_SCALAR = re.compile(r"(?:[&!]\S*[ \t]+)*[|>]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from apflint.budgets import MAX_HELM_TEMPLATES
-from apflint.load.source import STDIN, Source
+from apflint.load.source_text import STDIN, Source
 
 # Helm writes this line directly below the `---` of a document. Elsewhere, it is a comment of the user.
 _SOURCE_LINE = re.compile(r"(?:\A|(?<=^---\n)|(?<=^---\r\n))# Source: (\S[^\r\n]*)", re.MULTILINE)

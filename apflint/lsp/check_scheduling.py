@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lsprotocol import types
 
-from apflint.effective import Effective
-from apflint.load.source import Source
-from apflint.lsp.convert import is_untitled, line_edits, path_from_uri
+from apflint.effective_configuration import Effective
+from apflint.load.source_text import Source
+from apflint.lsp.protocol_conversion import is_untitled, line_edits, path_from_uri
 from apflint.lsp.workspace import WorkspaceChecker, WorkspaceResult, apply_safe_fixes
 from apflint.releases import NEWEST
 from apflint.sources.discovery import SUFFIXES
-from apflint.sources.reading import may_hold_apf
+from apflint.sources.file_reading import may_hold_apf
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apflint.fix import Edit
-    from apflint.lsp.convert import Encoding
+    from apflint.edit_operations import Edit
+    from apflint.lsp.protocol_conversion import Encoding
     from apflint.lsp.workspace import DocumentResult
 
 CHECK_DELAY_SECONDS = 0.2

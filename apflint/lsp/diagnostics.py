@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from apflint.checks import CHECKS, DEPRECATED, UNNECESSARY
-from apflint.lsp.convert import range_of_span
+from apflint.lsp.protocol_conversion import range_of_span
 from apflint.output.findings.notes_and_help import list_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from apflint.finding import Finding
-    from apflint.load.source import Source
-    from apflint.lsp.convert import Encoding
+    from apflint.load.source_text import Source
+    from apflint.lsp.protocol_conversion import Encoding
 
 
 _SEVERITIES = {

@@ -11,7 +11,7 @@ from apflint.wording import join_some, pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.evaluate.limits import LevelLimits
 
 _MAX_FLOW_SCHEMAS = 8

@@ -12,13 +12,13 @@ from pygls.protocol import LanguageServerProtocol
 
 from apflint import __version__
 from apflint.lsp.check_scheduling import Session
-from apflint.lsp.convert import offset_at, path_from_uri
+from apflint.lsp.protocol_conversion import offset_at, path_from_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apflint.lsp.check_scheduling import OpenDocument
-    from apflint.lsp.convert import Encoding
+    from apflint.lsp.protocol_conversion import Encoding
 
     PositionParams = types.HoverParams | types.CompletionParams | types.DefinitionParams | types.ReferenceParams
 

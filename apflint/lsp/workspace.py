@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint import engine
 from apflint.budgets import MAX_DIAGNOSTICS_PER_FILE, MAX_WORKSPACE_FILES
-from apflint.clusters import Cluster, check_clusters
-from apflint.effective import Effective
+from apflint.cluster_checking import Cluster, check_clusters
+from apflint.effective_configuration import Effective
 from apflint.engine import Options
 from apflint.errors import UserError
 from apflint.load import Loaded, load, load_text
-from apflint.load.source import Source
-from apflint.lsp.convert import is_untitled, path_from_uri, uri_from_path
+from apflint.load.source_text import Source
 from apflint.lsp.diagnostics import create_diagnostic
+from apflint.lsp.protocol_conversion import is_untitled, path_from_uri, uri_from_path
 from apflint.releases import NEWEST
 from apflint.settings.model import Settings
 from apflint.settings.patterns import PathMatcher
 from apflint.settings.resolution import resolve_settings
 from apflint.settings.values import is_below
+from apflint.sources.input_request import InputConfiguration, InputRequest, Inputs
 from apflint.sources.inputs import read_inputs
+from apflint.sources.kustomize_renamings import find_renamings
 from apflint.sources.patches import Patches
-from apflint.sources.renamings import find_renamings
-from apflint.sources.request import InputConfiguration, InputRequest, Inputs
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lsprotocol import types
 
     from apflint.finding import Finding, Report
-    from apflint.lsp.convert import Encoding
+    from apflint.lsp.protocol_conversion import Encoding
     from apflint.sources.discovery import FoundFile
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.finding import Severity
-    from apflint.load.source import Source
+    from apflint.load.source_text import Source
     from apflint.location import Span
     from apflint.output.console import Style
 

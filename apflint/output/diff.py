@@ -29,8 +29,8 @@ from apflint.output.blocks import (
 from apflint.output.explain import matched_by_json, outcomes_json, place_json
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
-from apflint.output.outcomes import describe_starvation
-from apflint.output.reasons import describe_match
+from apflint.output.match_reasons import describe_match
+from apflint.output.request_outcomes import describe_starvation
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.model import FlowSchema
     from apflint.output.blocks import Block, Cell, Inline
-    from apflint.output.configuration import Sides
+    from apflint.output.configuration_line import Sides
 
 MAX_CHANGES, MAX_EXAMPLES, MAX_GROUPS, MAX_OBJECTS = 10, 3, 20, 30
 """Maximum numbers of items in text and Markdown. Further items are only counted. JSON has all items."""

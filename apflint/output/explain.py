@@ -6,27 +6,27 @@ from typing import TYPE_CHECKING
 
 from apflint import builtin
 from apflint.evaluate.configuration import matching_order
-from apflint.evaluate.explanation import SkippedFlowSchema, Verdict
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
-from apflint.evaluate.outcomes import list_outcomes
+from apflint.evaluate.match_reasons import SkippedFlowSchema, Verdict
+from apflint.evaluate.request_outcomes import list_outcomes
 from apflint.evaluate.requestinfo import is_long_running
 from apflint.evaluate.resources import get_resource, is_served_by_kubernetes, is_stored
 from apflint.evaluate.seats import MINIMUM_SEATS, ListOptions, bound_seats, is_watch_list
-from apflint.load.source import LIVE_PREFIX
+from apflint.load.source_text import LIVE_PREFIX
 from apflint.output.blocks import Column, Facts, Group, Prose, Raw, Table, Text
-from apflint.output.configuration import name_configuration
+from apflint.output.configuration_line import name_configuration
 from apflint.output.console import count_cells
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
-from apflint.output.outcomes import describe_outcome, describe_starvation, describe_unclassified
-from apflint.output.reasons import (
+from apflint.output.match_reasons import (
     describe_fallback,
     describe_imagined,
     describe_match,
     describe_skipped,
     describe_verdict,
 )
+from apflint.output.request_outcomes import describe_outcome, describe_starvation, describe_unclassified
 from apflint.output.sanitize import sanitize
 from apflint.requests.list_options import parse_list_options, reduce_list_options
 from apflint.requests.request import COLLECTION_VERBS
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from apflint.evaluate.flows import RequestFlow
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.evaluate.requestinfo import RequestInfo
-    from apflint.explainer import Basis, Explanation
     from apflint.load.document import Document
     from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.output.blocks import Block, Tone
     from apflint.output.console import Style
+    from apflint.request_explanation import Basis, Explanation
     from apflint.requests.request import Request
-    from apflint.sources.configuration import EffectiveConfiguration
+    from apflint.sources.effective_configurations import EffectiveConfiguration
 
 _LABEL_CELLS = 9
 _LIMITS = ("nominal", "min", "max", "attainable", "shares", "maxSeats", "maxListSeats", "maxMutatingSeats")

@@ -11,15 +11,15 @@ from apflint.output.explain import report_explanation
 from apflint.output.logged_request import report_logged
 from apflint.output.text import render
 from apflint.requests.audit_event import parse_event
-from apflint.requests.http_log import is_server_log_line, parse_logged_request
 from apflint.requests.json_lines import NO_EVENTS, NOT_JSON, join_first_value, read_json_values
-from apflint.requests.logged_comparison import LoggedComparer
+from apflint.requests.server_log import is_server_log_line, parse_logged_request
+from apflint.requests.server_log_comparison import LoggedComparer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.explainer import Explainer
     from apflint.output.console import Style
+    from apflint.request_explanation import Explainer
     from apflint.requests.request import Request
 
 MAX_DOUBTFUL_LINES = 1_000

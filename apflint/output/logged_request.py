@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from apflint.output.blocks import Facts
 from apflint.output.explain import describe_request, request_json
 from apflint.output.json_text import SCHEMA
-from apflint.requests.http_log import LOGGED_WAIT_SECONDS
+from apflint.requests.server_log import LOGGED_WAIT_SECONDS
 from apflint.wording import format_duration, join_some, pluralize, quote, write_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.output.blocks import Block
-    from apflint.requests.http_log import LoggedRequest
-    from apflint.requests.logged_comparison import LoggedComparison
+    from apflint.requests.server_log import LoggedRequest
+    from apflint.requests.server_log_comparison import LoggedComparison
 
 NO_USER = "Lines of kube-apiserver's own log do not name the user."
 _LABEL_CELLS = 9

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from apflint.output.configuration import render_configuration
+from apflint.output.configuration_line import render_configuration
 from apflint.output.console import Style, hang
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.json_text import SCHEMA, span_json, to_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.output.blocks import Column, Group, Heading, Prose, Table, Text
 from apflint.output.console import PROSE_WIDTH
 from apflint.output.sanitize import sanitize
@@ -15,9 +15,9 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.catalogue import Rule
     from apflint.output.blocks import Block, Tone
     from apflint.output.console import Style
+    from apflint.rule_catalogue import Rule
 
 FAMILIES: dict[str, str] = {
     "APF0": "Input",
@@ -76,7 +76,7 @@ def render_rule(rule: Rule, style: Style) -> str:
         "Off by default: `--extend-select` turns it on." if rule.severity == "off" else f"Severity: {rule.severity}."
     )
     fix = f"\n\n{_FIXES[rule.fix]}" if rule.fix else ""
-    body = catalogue.explain_markers(rule.body)
+    body = rule_catalogue.explain_markers(rule.body)
     prose = f"# {rule.id} {rule.name}\n\n{rule.summary}\n\n{severity} Since apflint {rule.since}.{fix}\n\n{body}"
     if style.width is None:
         references = "".join(f"- {reference}\n" for reference in rule.references)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.evaluate.explanation import explain_match, explain_skipped
-from apflint.output.reasons import describe_skipped, describe_verdict
+from apflint.evaluate.match_reasons import explain_match, explain_skipped
+from apflint.output.match_reasons import describe_skipped, describe_verdict
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.evaluate.configuration import Configuration
-    from apflint.evaluate.explanation import SkippedFlowSchema, Verdict
     from apflint.evaluate.match import RequestDigest
+    from apflint.evaluate.match_reasons import SkippedFlowSchema, Verdict
     from apflint.location import Path
     from apflint.model import FlowSchema
     from apflint.policy.expectation import Destination, Requirement

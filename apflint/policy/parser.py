@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast, get_args
 
 from apflint.errors import UserError
-from apflint.load.fields import Fields, read_fields
+from apflint.load.apflint_files import Fields, read_fields
 from apflint.policy.expectation import (
     WHEN_FULL,
     Expectation,
@@ -23,14 +23,14 @@ from apflint.policy.request_sets import HINTS, KEYS, parse_requests
 from apflint.proofs.request_space import World
 from apflint.record import NamedTuple
 from apflint.releases import Release, parse_release
-from apflint.requests.words import parse_command_line
+from apflint.requests.request_words import parse_command_line
 from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from apflint.load.fields import Mistake
-    from apflint.load.source import Source
+    from apflint.load.apflint_files import Mistake
+    from apflint.load.source_text import Source
     from apflint.location import Path
     from apflint.model import PolicyRulesWithSubjects
 

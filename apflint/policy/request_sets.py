@@ -18,16 +18,16 @@ from apflint.model import (
     ServiceAccountSubject,
     Subject,
 )
-from apflint.output.reasons import describe_subject, quote_list
+from apflint.output.match_reasons import describe_subject, quote_list
 from apflint.requests.request import VERBS
-from apflint.requests.words import infer_resource
+from apflint.requests.request_words import infer_resource
 from apflint.spelling import suggest
 from apflint.string_formats import check_dns_label, check_dns_subdomain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.load.fields import Fields
+    from apflint.load.apflint_files import Fields
     from apflint.location import Path
 
 _SUBJECT_KEYS = ("user", "group", "serviceAccount")

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from apflint.errors import UserError
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.flows import find_flow
-from apflint.evaluate.outcomes import find_deadline, find_unclassified
-from apflint.load.fields import Mistake
-from apflint.load.source import STDIN
+from apflint.evaluate.request_outcomes import find_deadline, find_unclassified
+from apflint.load.apflint_files import Mistake
+from apflint.load.source_text import STDIN
 from apflint.location import Span
-from apflint.output.outcomes import describe_unclassified
+from apflint.output.request_outcomes import describe_unclassified
 from apflint.policy.expectation import Destination, Property, RequestExpectation, Requirement, describe_target
 from apflint.policy.failure_reasons import explain_destination, explain_unreachable
 from apflint.policy.parser import parse_suite
@@ -28,10 +28,10 @@ from apflint.proofs.witness import Witness
 from apflint.record import NamedTuple
 from apflint.releases import NEWEST
 from apflint.settings.clusters import MAX_NAMED_CLUSTERS
-from apflint.sources.configuration import read_configuration
 from apflint.sources.discovery import discover_files
-from apflint.sources.reading import UnreadableInput, read_file
-from apflint.sources.words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
+from apflint.sources.effective_configurations import read_configuration
+from apflint.sources.file_reading import UnreadableInput, read_file
+from apflint.sources.source_words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
 from apflint.spelling import suggest
 from apflint.wording import join_some, quote
 
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import Limits
     from apflint.evaluate.match import RequestDigest
-    from apflint.load.source import Source
+    from apflint.load.source_text import Source
     from apflint.location import Path
     from apflint.model import FlowSchema, PolicyRulesWithSubjects
     from apflint.policy.expectation import Expectation, Reachability, Suite
     from apflint.settings.patterns import Patterns
-    from apflint.sources.configuration import EffectiveConfiguration
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.input_request import InputRequest
     from apflint.sources.kubectl import KubectlOptions
-    from apflint.sources.request import InputRequest
 
 _MIN_BATCH_VALUES = 128
 """Minimum number of values (see `_count_values`) in a batch. The built-in objects have about as many values."""

@@ -37,7 +37,7 @@ from apflint.proofs.request_space import (
 from apflint.proofs.vocabulary import NAMESPACES, USERS
 from apflint.record import NamedTuple
 from apflint.requests.request import COLLECTION_VERBS, METHOD_OF_VERB, parse_http
-from apflint.requests.words import parse_words
+from apflint.requests.request_words import parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

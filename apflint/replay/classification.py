@@ -16,7 +16,7 @@ from apflint.replay.object_counts import ObjectTotals
 from apflint.requests.list_options import parse_list_options
 
 if TYPE_CHECKING:
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.evaluate.seats import Count
     from apflint.replay.events import AttributeTuple
     from apflint.replay.object_counts import ObjectCounts

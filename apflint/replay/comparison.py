@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from apflint.replay.classification import Assignment
     from apflint.replay.events import AttributeTuple
-    from apflint.replay.log import Log
+    from apflint.replay.loaded_log import Log
     from apflint.replay.statistics import ReplayReport
     from apflint.replay.tables import Database
 

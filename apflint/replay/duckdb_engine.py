@@ -19,7 +19,7 @@ import duckdb
 from apflint.errors import UserError
 from apflint.interrupts import defer_interrupt
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
-from apflint.replay.log import Log
+from apflint.replay.loaded_log import Log
 from apflint.replay.python_engine import EventReader, is_mostly_plain
 from apflint.replay.reduction import (
     IS_REQUEST,
@@ -34,13 +34,13 @@ from apflint.replay.reduction import (
 from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.requests.list_options import LIST_VERBS
 from apflint.sources.audit_logs import find_compression, is_complete_zstandard, locate
-from apflint.sources.reading import open_without_waiting
+from apflint.sources.file_reading import open_without_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from apflint.replay.events import AttributeTuple
-    from apflint.replay.log import Wanted
+    from apflint.replay.loaded_log import Wanted
     from apflint.replay.tables import Row
     from apflint.sources.audit_logs import AuditLogFile
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.replay.events import AttributeTuple
-    from apflint.replay.log import Log
+    from apflint.replay.loaded_log import Log
 
 _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
 """Verbs that every API server of a cluster receives."""

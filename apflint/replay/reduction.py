@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from apflint.replay.events import AttributeTuple
-    from apflint.replay.log import Wanted
+    from apflint.replay.loaded_log import Wanted
 
 EVENT_COLUMNS = """
     line, is_plain, server, id, kind, version, stage, audit_id, verb, uri, requester, impersonated, reference, code, decision,

@@ -10,7 +10,7 @@ from apflint.record import NamedTuple
 from apflint.replay.classification import TupleClassifier
 from apflint.replay.comparison import ReplayComparison, find_moves
 from apflint.replay.filters import Filter, build_condition, check_names
-from apflint.replay.log import Extent, Replay, Wanted
+from apflint.replay.loaded_log import Extent, Replay, Wanted
 from apflint.replay.statistics import compute_report
 from apflint.replay.tables import (
     clean,
@@ -25,9 +25,9 @@ from apflint.replay.tables import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Sequence
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.replay.classification import Assignment
-    from apflint.replay.log import Log
+    from apflint.replay.loaded_log import Log
     from apflint.replay.object_counts import ObjectCounts
     from apflint.sources.audit_logs import AuditLogFile
 

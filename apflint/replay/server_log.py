@@ -11,16 +11,16 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint.record import NamedTuple
-from apflint.replay.log import UnreadableLine
-from apflint.requests.http_log import parse_logged_request
-from apflint.requests.logged_comparison import LoggedComparer
+from apflint.replay.loaded_log import UnreadableLine
+from apflint.requests.server_log import parse_logged_request
+from apflint.requests.server_log_comparison import LoggedComparer
 from apflint.sources.audit_logs import is_url, read_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from apflint.effective import Effective
-    from apflint.requests.http_log import LoggedRequest
+    from apflint.effective_configuration import Effective
+    from apflint.requests.server_log import LoggedRequest
     from apflint.sources.audit_logs import AuditLogFile
 
 _SAMPLE_LINES = 1_000

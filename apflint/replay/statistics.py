@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apflint.replay.classification import Assignment
     from apflint.replay.events import AttributeTuple
     from apflint.replay.filters import Filter
-    from apflint.replay.log import Coverage, Extent, Log, Replay
+    from apflint.replay.loaded_log import Coverage, Extent, Log, Replay
     from apflint.replay.omissions import Omissions
     from apflint.replay.tables import Database
 

@@ -8,7 +8,7 @@ from apflint.errors import UserError
 from apflint.evaluate.authentication import complete_groups, has_fixed_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.requestinfo import parse_request_info
-from apflint.requests.envelopes import unwrap_event
+from apflint.requests.cloud_log_records import unwrap_event
 from apflint.requests.json_lines import NOT_EVENT, get_string, get_strings, require_object
 from apflint.requests.request import METHOD_OF_VERB, Request, make_resource_info
 

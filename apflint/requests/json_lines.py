@@ -13,7 +13,7 @@ from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.evaluate.resources import find_resources
 from apflint.record import NamedTuple
-from apflint.requests.envelopes import is_other_log, strip_timestamp, unwrap_event, unwrap_list
+from apflint.requests.cloud_log_records import is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.request import Request, describe_group, make_resource_info
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ class Settings(NamedTuple):
         Raises UserError if no rule is left to run.
         """
         from apflint.checks import OFF, rules_with
-        from apflint.effective import Assumptions
+        from apflint.effective_configuration import Assumptions
         from apflint.engine import Options
 
         # Setting a severity also enables a rule that is off by default.

@@ -11,8 +11,8 @@ from math import log
 from typing import TYPE_CHECKING
 
 from apflint.record import NamedTuple
-from apflint.simulate.draws import Draws
 from apflint.simulate.load import SECOND
+from apflint.simulate.random_draws import Draws
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from apflint.location import Path
-    from apflint.requests.words import RequestArguments
+    from apflint.requests.request_words import RequestArguments
 
 SECOND = 1_000_000_000
 REQUEST_TIMEOUT = 60 * SECOND

@@ -9,10 +9,10 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
-from apflint.evaluate.outcomes import parse_duration
-from apflint.load.fields import Fields, read_fields
+from apflint.evaluate.request_outcomes import parse_duration
+from apflint.load.apflint_files import Fields, read_fields
 from apflint.record import NamedTuple
-from apflint.requests.words import RequestArguments, infer_resource, parse_command_line
+from apflint.requests.request_words import RequestArguments, infer_resource, parse_command_line
 from apflint.simulate.load import (
     NUMBER,
     REQUEST_TIMEOUT,
@@ -30,8 +30,8 @@ from apflint.simulate.simulation import MAX_RETRIES
 from apflint.wording import quote
 
 if TYPE_CHECKING:
-    from apflint.load.fields import Mistake
-    from apflint.load.source import Source
+    from apflint.load.apflint_files import Mistake
+    from apflint.load.source_text import Source
     from apflint.location import Path
 
 _LOAD_KEYS = ("duration", "servers", "clients", "objects", "watchers")

@@ -9,10 +9,10 @@ from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.seats import Seats
 from apflint.evaluate.shards import flow_hash
 from apflint.record import NamedTuple
-from apflint.requests.words import RequestArguments
+from apflint.requests.request_words import RequestArguments
 from apflint.simulate.arrivals import Arrival, ArrivalSource
-from apflint.simulate.draws import Draws
 from apflint.simulate.load import REQUEST_TIMEOUT, SECOND, Client, Load, ServiceTime
+from apflint.simulate.random_draws import Draws
 from apflint.simulate.request import complete_work_estimate
 from apflint.simulate.routes import Route, SimulatedFlow
 from apflint.wording import pluralize
@@ -20,7 +20,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.replay.log import Replay
+    from apflint.replay.loaded_log import Replay
 
 _NANOSECONDS = 1000
 """Number of nanoseconds in a microsecond, the unit of times in logs."""

@@ -13,10 +13,10 @@ from heapq import heappush
 from typing import TYPE_CHECKING
 
 from apflint.record import NamedTuple
-from apflint.simulate.dealing import Dealer
+from apflint.simulate.dispatch_selection import Picker
 from apflint.simulate.event_loop import FINISH, KIND_BITS, SEAT_RELEASE
-from apflint.simulate.picking import Picker
 from apflint.simulate.queue import Queue
+from apflint.simulate.queue_assignment import Dealer
 from apflint.simulate.request import ESTIMATED_SERVICE_NANOSECONDS
 from apflint.simulate.seat_demand import Integrator
 from apflint.simulate.seat_seconds import NANOSECONDS_PER_UNIT, duration_per_seat, seats_times_duration

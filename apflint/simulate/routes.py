@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
 from apflint.evaluate.seats import MINIMUM_SEATS, Seats, estimate_mutating_seats, estimate_seats, is_mutating
-from apflint.output.outcomes import describe_unclassified
+from apflint.output.request_outcomes import describe_unclassified
 from apflint.record import NamedTuple
 from apflint.requests.list_options import LIST_VERBS, parse_list_options, reduce_list_options
 from apflint.simulate.load import SECOND
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits
     from apflint.evaluate.requestinfo import RequestInfo
     from apflint.evaluate.seats import Count
-    from apflint.explainer import Explainer
     from apflint.releases import Release
+    from apflint.request_explanation import Explainer
     from apflint.requests.request import Request
     from apflint.simulate.load import Client, Load, ResourceKey
 

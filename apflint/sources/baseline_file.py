@@ -11,7 +11,7 @@ from apflint.atomic_write import write_atomically
 from apflint.budgets import MAX_BASELINE_BYTES
 from apflint.errors import UserError
 from apflint.location import clipped
-from apflint.sources.reading import open_without_waiting
+from apflint.sources.file_reading import open_without_waiting
 
 if TYPE_CHECKING:
     from apflint.baseline import BaselineComparison, BaselineEntry

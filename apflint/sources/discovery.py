@@ -9,10 +9,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from apflint.finding import SkippedDocuments
-from apflint.load.source import STDIN
+from apflint.load.source_text import STDIN
 from apflint.record import NamedTuple
 from apflint.settings.patterns import PathMatcher, Patterns
-from apflint.sources.reading import describe_failure, is_stream
+from apflint.sources.file_reading import describe_failure, is_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,10 +6,10 @@ import os
 from typing import TYPE_CHECKING
 
 from apflint.finding import SkippedDocuments
-from apflint.load.source import STDIN
+from apflint.load.source_text import STDIN
 from apflint.record import NamedTuple
 from apflint.sources.discovery import FoundFile, InputFile
-from apflint.sources.reading import UnreadableInput, is_stream, may_hold_apf, read_file
+from apflint.sources.file_reading import UnreadableInput, is_stream, may_hold_apf, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.budgets import MAX_FILE_BYTES, MAX_GIT_SECONDS, MAX_KUSTOMIZATION_DEPTH, MAX_REVISION_FILES
 from apflint.errors import UserError
 from apflint.finding import SkippedDocuments
-from apflint.load.source import GIT_PREFIX
+from apflint.load.source_text import GIT_PREFIX
 from apflint.settings.patterns import PathMatcher
 from apflint.sources.discovery import INSTALLED_DIRECTORY, SUFFIXES, InputFile
+from apflint.sources.file_reading import may_hold_apf
 from apflint.sources.files import PATCH_REASON, SourceFiles
 from apflint.sources.patches import KUSTOMIZATIONS, list_patch_files
 from apflint.sources.programs import run_program
-from apflint.sources.reading import may_hold_apf
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:

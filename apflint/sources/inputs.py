@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
 from apflint.finding import SkippedDocuments
-from apflint.load.source import GIT_PREFIX, STDIN
+from apflint.load.source_text import GIT_PREFIX, STDIN
 from apflint.sources.discovery import FoundFile, InputFile, discover_entries, discover_files, is_dangling
 from apflint.sources.files import CONTEXT_REASON, ReadError, SourceFiles, is_same_file, join_sources, read_files
-from apflint.sources.request import InputConfiguration, Inputs
-from apflint.sources.words import BUILDERS, BUILT_IN_PREFIX, CLUSTER_PREFIX, suggest_word
+from apflint.sources.input_request import InputConfiguration, Inputs
+from apflint.sources.source_words import BUILDERS, BUILT_IN_PREFIX, CLUSTER_PREFIX, suggest_word
 from apflint.wording import join_some, join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from apflint.sources.input_request import InputRequest
     from apflint.sources.kubectl import LiveConfiguration
-    from apflint.sources.request import InputRequest
-    from apflint.sources.words import Words
+    from apflint.sources.source_words import Words
 
     Track = Callable[[Sequence[FoundFile]], Iterable[FoundFile]]
     """Returns the files that it is given. It may show the progress, and leave out files."""
@@ -190,7 +190,7 @@ def _read_configuration(request: InputRequest, words: Words) -> tuple[InputConfi
     if cluster is None:
         read = _read_sources(request, words, files)
     elif words.revisions or cluster.is_rendered:
-        from apflint.sources.rendering import read_cluster_of_revision, read_rendered_cluster
+        from apflint.sources.rendered_clusters import read_cluster_of_revision, read_rendered_cluster
 
         copies = (read_cluster_of_revision(request, settings, cluster, word, own) for word in words.revisions)
         read = join_sources(

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.budgets import MAX_KUSTOMIZATIONS
 from apflint.settings.values import find_projects, is_below
 from apflint.sources.discovery import FoundFile
+from apflint.sources.file_reading import UnreadableInput, read_file
 from apflint.sources.patches import KUSTOMIZATIONS, list_patch_files
-from apflint.sources.reading import UnreadableInput, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -114,8 +114,8 @@ def read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
 
 def parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
     """Return the mappings in YAML, and why they may differ from what kustomize reads, or ""."""
-    from apflint.load.go_yaml import decode_document
     from apflint.load.tree import ParseError
+    from apflint.load.tree_decoding import decode_document
     from apflint.load.yaml import parse_documents
 
     mappings: list[dict[str, object]] = []

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.budgets import MAX_METRICS_BYTES
 from apflint.doctor.snapshot import Part, group_servers, parse_part
 from apflint.errors import UserError
-from apflint.load.source import LIVE_PREFIX, Source
-from apflint.sources.configuration import read_configuration
+from apflint.load.source_text import LIVE_PREFIX, Source
+from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.kubectl import read_raw
-from apflint.sources.words import LIVE
+from apflint.sources.source_words import LIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
+    from apflint.sources.input_request import InputRequest
     from apflint.sources.kubectl import KubectlOptions
-    from apflint.sources.request import InputRequest
 
 _METRICS = "metrics"
 _PATHS = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from apflint.budgets import MAX_METRICS_BYTES
 from apflint.doctor.snapshot import is_server_file, parse_part
 from apflint.errors import UserError
-from apflint.sources.reading import describe_failure, read_pieces
+from apflint.sources.file_reading import describe_failure, read_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

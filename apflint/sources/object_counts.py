@@ -8,7 +8,7 @@ from apflint.budgets import MAX_FILE_BYTES
 from apflint.errors import UserError
 from apflint.replay.object_counts import parse_metrics, parse_object_count
 from apflint.sources.audit_logs import find_audit_logs, read_text
-from apflint.sources.reading import describe_failure
+from apflint.sources.file_reading import describe_failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_KUSTOMIZATION_DEPTH
 from apflint.sources.discovery import FoundFile
-from apflint.sources.reading import UnreadableInput, read_file
+from apflint.sources.file_reading import UnreadableInput, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,8 +59,8 @@ class Patches:
 
 def list_patch_files(text: str) -> Iterator[str]:
     """Yield the relative paths of the inputs that the text of a kustomization lists. Invalid YAML is ignored."""
-    from apflint.load.go_yaml import decode_document
     from apflint.load.tree import ParseError
+    from apflint.load.tree_decoding import decode_document
     from apflint.load.yaml import parse_documents
 
     for document in parse_documents(text, values=True):

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FINDINGS_PER_RULE, MAX_VIOLATIONS
+from apflint.edit_operations import Edit, Fix, Remove
 from apflint.finding import Problem
-from apflint.fix import Edit, Fix, Remove
 from apflint.record import NamedTuple
 from apflint.suppressions import INVALID, SUPPRESSION_RULES, UNEXPLAINED, UNUSED
 from apflint.suppressions.parser import parse_suppressions
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from apflint.load import Loaded
     from apflint.load.document import Document
-    from apflint.load.source import Source
+    from apflint.load.source_text import Source
     from apflint.suppressions.parser import Ranges, Suppression, SuppressionComment
 
 _REST_OF_LINE = re.compile(r"[ \t]*(\r\n|\r|\n|\Z)")

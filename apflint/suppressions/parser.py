@@ -7,10 +7,10 @@ from bisect import bisect_left
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.budgets import MAX_FINDINGS_PER_RULE, MAX_SUPPRESSIONS
+from apflint.edit_operations import Edit, Fix, Rename
 from apflint.finding import Problem
-from apflint.fix import Edit, Fix, Rename
 from apflint.load.comments import find_comments
 from apflint.load.helm_output import find_helm_templates
 from apflint.location import Place, TextRange, clipped
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from apflint.load import Loaded
     from apflint.load.document import Document
-    from apflint.load.source import Source
+    from apflint.load.source_text import Source
     from apflint.location import Location
 
     Ranges = tuple[tuple[int, int], ...]
@@ -97,7 +97,7 @@ def _parse_annotations(documents: Iterable[Document]) -> Iterator[Suppression]:
                 prefix, _, written = key.partition(".")
                 written = written if prefix == _ANNOTATION else ""
                 has_reason = isinstance(reason, str) and bool(reason.strip())
-                yield Suppression(catalogue.find_id(written) if written else None, written, place, has_reason)
+                yield Suppression(rule_catalogue.find_id(written) if written else None, written, place, has_reason)
 
 
 def _parse_comments(source: Source) -> Iterator[Suppression]:
@@ -117,7 +117,7 @@ def _parse_comments(source: Source) -> Iterator[Suppression]:
         whole = SuppressionComment(comment.start, comment.end, rules)
         for start, end in rules:
             written, place = source.text[start:end], TextRange(source, start, end)
-            yield Suppression(catalogue.find_id(written), written, place, has_reason, ranges, whole)
+            yield Suppression(rule_catalogue.find_id(written), written, place, has_reason, ranges, whole)
 
 
 def _find_files(text: str) -> list[tuple[int, Ranges]]:
@@ -144,7 +144,7 @@ def _describe_invalid(suppression: Suppression, *, suggest: bool) -> Problem:
         return _describe_invalid_comment(written, place, suggest=suggest)
     question, fix = None, None
     if suggest:
-        ids, names = catalogue.list_ids(), catalogue.ids_by_name()
+        ids, names = rule_catalogue.list_ids(), rule_catalogue.ids_by_name()
         question = did_you_mean(written, ids, 2) or did_you_mean(written, names, 2)
         intended = _find_intended_rule(written)
         fix = _replace(place, written, intended) if intended else None
@@ -173,8 +173,8 @@ def _find_intended_rule(written: str) -> str | None:
     Only the letters of an id may be misspelled, because a wrong number may be the id of another rule.
     """
     if match := _ID.fullmatch(written):
-        return f"APF{match[1]}" if f"APF{match[1]}" in catalogue.list_ids() else None
-    return find_intended(written, catalogue.ids_by_name())
+        return f"APF{match[1]}" if f"APF{match[1]}" in rule_catalogue.list_ids() else None
+    return find_intended(written, rule_catalogue.ids_by_name())
 
 
 def _replace(place: Location, old: str, new: str) -> Fix:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.flows import find_flow
 from apflint.releases import parse_release
-from apflint.requests.words import parse_words
-from apflint.sources.configuration import read_configuration
-from apflint.sources.request import create_request
+from apflint.requests.request_words import parse_words
+from apflint.sources.effective_configurations import read_configuration
+from apflint.sources.input_request import create_request
 
 if TYPE_CHECKING:
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.evaluate.flows import RequestFlow
     from apflint.evaluate.limits import LevelLimits
     from apflint.requests.request import Request

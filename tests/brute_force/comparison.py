@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.effective import Assumptions
+from apflint.effective_configuration import Assumptions
 from apflint.engine import Options, check
 from apflint.releases import parse_release
 

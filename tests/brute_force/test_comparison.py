@@ -136,8 +136,13 @@ def test_the_reference_shares_no_code_with_apflint() -> None:
         names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         imported[file.stem] = {name for name in names if name.partition(".")[0] == "apflint"}
-    assert imported.pop("comparison") == {"apflint.engine", "apflint.finding", "apflint.effective", "apflint.releases"}
-    assert imported.pop("clusters") == {"apflint.sources.configuration", "apflint.sources.request"}
+    assert imported.pop("comparison") == {
+        "apflint.engine",
+        "apflint.finding",
+        "apflint.effective_configuration",
+        "apflint.releases",
+    }
+    assert imported.pop("clusters") == {"apflint.sources.effective_configurations", "apflint.sources.input_request"}
     assert set().union(*imported.values()) <= {"apflint.finding"}
 
 

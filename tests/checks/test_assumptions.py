@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from support.builders import COMPLETE, findings, flow_schema, group, priority_level, rule_ids, service_account, user
 
-from apflint import catalogue
-from apflint.effective import Assumptions
+from apflint import rule_catalogue
+from apflint.effective_configuration import Assumptions
 
 DANGLING = flow_schema("ci", "batch")
 UNUSED = priority_level("batch")
@@ -19,7 +19,7 @@ def test_complete_configuration_raises_the_severity_of_an_unused_level() -> None
     (in_open,) = findings(UNUSED, only="APF403")
     (in_closed,) = findings(UNUSED, only="APF403", assumptions=COMPLETE)
     assert (in_open.severity, in_closed.severity) == ("info", "warning")
-    assert catalogue.read_rule("APF403").severity == "info"
+    assert rule_catalogue.read_rule("APF403").severity == "info"
 
 
 @pytest.mark.parametrize("assumptions", [Assumptions(), COMPLETE])

@@ -11,7 +11,7 @@ from brute_force.variants import variant, without_copies
 from support.builders import COMPLETE, OPEN, findings, flow_schema, full_text
 
 from apflint import builtin
-from apflint.effective import Assumptions
+from apflint.effective_configuration import Assumptions
 from apflint.releases import RELEASES, Release, parse_release
 
 

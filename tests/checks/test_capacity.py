@@ -23,7 +23,7 @@ from support.builders import (
 )
 
 from apflint.checks.capacity import _percent
-from apflint.effective import Assumptions
+from apflint.effective_configuration import Assumptions
 from apflint.engine import Options, check
 from apflint.evaluate import shards
 from apflint.evaluate.flows import count_flows

@@ -10,9 +10,9 @@ import pytest
 from support.builders import flow_schema, priority_level
 
 from apflint.budgets import MAX_DIRECTORY_PAIRS
-from apflint.effective import Assumptions
+from apflint.effective_configuration import Assumptions
 from apflint.engine import Options, check
-from apflint.load.source import STDIN
+from apflint.load.source_text import STDIN
 from apflint.output.console import Style
 from apflint.output.findings import FORMATS, render
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.rule_examples import Example, parse_examples
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.checks import CHECKS, SINGLE_VALUE, rules_of, rules_with
 from apflint.engine import Options, check
 
@@ -84,7 +84,7 @@ def list_bad_examples(*rules: str) -> list[object]:
     return [
         pytest.param(rule, example, id=f"{rule}-{example.page_line}")
         for rule in rules
-        for example in parse_examples(catalogue.read_rule(rule))
+        for example in parse_examples(rule_catalogue.read_rule(rule))
         if example.kind == "bad"
     ]
 

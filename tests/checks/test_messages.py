@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.rule_examples import parse_examples
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.checks import CHECKS, rules_of
 from apflint.engine import Options, check
 from apflint.location import field_path
@@ -32,7 +32,7 @@ NAMES = ("API ", "JSON", "FlowSchema", "Kubernetes", "PriorityLevelConfiguration
 
 def findings_of_examples(rule_id: str) -> Iterator[tuple[int, list[Finding]]]:
     """Yield the number of each bad example on the page of a rule, and the findings of the rule."""
-    for number, example in enumerate(parse_examples(catalogue.read_rule(rule_id)), 1):
+    for number, example in enumerate(parse_examples(rule_catalogue.read_rule(rule_id)), 1):
         if example.kind == "bad":
             options = example.adapt(Options(rules=tuple(CHECKS)))
             found = check([(example.file, example.text.encode())], options).findings

@@ -9,7 +9,7 @@ import pytest
 from support.builders import findings, flow_schema, full_text, group, priority_level, service_account, user
 from support.explanations import explain
 
-from apflint.fix import Insert
+from apflint.edit_operations import Insert
 
 if TYPE_CHECKING:
     from pathlib import Path

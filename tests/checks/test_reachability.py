@@ -33,7 +33,7 @@ from apflint.proofs import one_configuration
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.effective import Assumptions
+    from apflint.effective_configuration import Assumptions
     from apflint.finding import Finding
 
 FIRST = flow_schema("first", "workload-high", 1000, subjects=[user("*")], resources=[READ_PODS])

@@ -25,7 +25,7 @@ from apflint.engine import Options, check
 from apflint.releases import NEWEST
 
 if TYPE_CHECKING:
-    from apflint.effective import Assumptions
+    from apflint.effective_configuration import Assumptions
     from apflint.finding import Finding
 
 SOURCE = "# Source: chart/templates/apf.yaml\n"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from support.rule_examples import Example, parse_examples
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.checks import CHECKS, OFF, rules_of, rules_with
 from apflint.edit.fixing import apply_fixes
 from apflint.engine import Options, check
@@ -34,9 +34,9 @@ RULES_ABOUT_MANIFESTS = [rule_id for rule_id in CHECKS if rule_id not in rules_o
 
 def _examples() -> Iterator[tuple[str, Example]]:
     """Return every example of every page. Unreadable pages are left out, because `test_page_can_be_read` reports them."""
-    for rule_id in catalogue.list_ids():
+    for rule_id in rule_catalogue.list_ids():
         try:
-            found = parse_examples(catalogue.read_rule(rule_id))
+            found = parse_examples(rule_catalogue.read_rule(rule_id))
         except ValueError:
             continue
         yield from ((rule_id, example) for example in found)
@@ -80,7 +80,7 @@ EXAMPLES = [
 def _is_fixable(rule_id: str, example: Example) -> bool:
     """Return whether a fix applies to a bad example. A page that announces a fix needs such an example."""
     if (
-        example.kind != "bad" or catalogue.read_rule(rule_id).fix is None
+        example.kind != "bad" or rule_catalogue.read_rule(rule_id).fix is None
     ):  # a page that does not announce a fix has none: tested below
         return False
     return any(finding.rule == rule_id and finding.fix is not None for finding in _report(example).findings)
@@ -112,9 +112,9 @@ def test_example_is_about_its_rule(rule_id: str, example: Example) -> None:
         assert _report(example).objects, f"fence at line {example.page_line}"
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())
 def test_fixes_are_as_the_page_says(rule_id: str) -> None:
-    rule = catalogue.read_rule(rule_id)
+    rule = rule_catalogue.read_rule(rule_id)
     reports = [_report(example) for example in parse_examples(rule) if example.kind == "bad"]
     fixes = [
         finding.fix for report in reports for finding in report.findings if finding.rule == rule_id and finding.fix
@@ -140,28 +140,28 @@ def test_bad_example_is_fixed(rule_id: str, example: Example) -> None:
     assert apply_fixes(result.inputs, judge, unsafe=True).inputs == result.inputs
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())
 def test_page_can_be_read(rule_id: str) -> None:
-    parse_examples(catalogue.read_rule(rule_id))
+    parse_examples(rule_catalogue.read_rule(rule_id))
 
 
 @pytest.mark.parametrize("rule_id", RULES_ABOUT_MANIFESTS)
 def test_page_has_bad_and_good_examples(rule_id: str) -> None:
-    kinds = {example.kind for example in parse_examples(catalogue.read_rule(rule_id))}
+    kinds = {example.kind for example in parse_examples(rule_catalogue.read_rule(rule_id))}
     assert ("bad" in kinds) == (rule_id not in WITHOUT_BAD)
     assert ("good" in kinds) == (rule_id not in WITHOUT_GOOD)
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())
 def test_page_has_its_headings_in_order(rule_id: str) -> None:
-    headings, texts = _sections(catalogue.read_rule(rule_id).body)
+    headings, texts = _sections(rule_catalogue.read_rule(rule_id).body)
     assert headings == HEADINGS
     assert all(texts), f"a heading without a text: {headings}"
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())
 def test_sentences_are_short(rule_id: str) -> None:
-    prose = re.sub(r"^```.*?^```$", "", catalogue.read_rule(rule_id).body, flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^```.*?^```$", "", rule_catalogue.read_rule(rule_id).body, flags=re.MULTILINE | re.DOTALL)
     paragraphs = re.split(r"\n\n|\n- ", re.sub(r"^[|#].*$", "", re.sub(r"`[^`]*`", "code", prose), flags=re.MULTILINE))
     sentences = [sentence for text in paragraphs for sentence in re.split(r"(?<=[.!?:;])\s+", text)]
     assert [sentence for sentence in sentences if len(sentence.split()) > MAX_SENTENCE_WORDS] == []
@@ -169,7 +169,7 @@ def test_sentences_are_short(rule_id: str) -> None:
 
 @pytest.mark.parametrize("rule_id", RULES_ABOUT_MANIFESTS)
 def test_every_fence_of_bad_and_good_is_an_example(rule_id: str) -> None:
-    rule = catalogue.read_rule(rule_id)
+    rule = rule_catalogue.read_rule(rule_id)
     headings, texts = _sections(rule.body)
     fences = sum(
         len(re.findall(r"^`{3,}\w*", text, re.MULTILINE)) // 2
@@ -179,10 +179,10 @@ def test_every_fence_of_bad_and_good_is_an_example(rule_id: str) -> None:
     assert fences == len(parse_examples(rule))
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())
 def test_front_matter_is_what_a_yaml_parser_reads(rule_id: str, root: Path) -> None:
     text = (root / "rules" / f"{rule_id}.md").read_text(encoding="utf-8")
-    rule = catalogue.read_rule(rule_id)
+    rule = rule_catalogue.read_rule(rule_id)
     assert yaml.safe_load(text.split("---\n")[1]) == {
         "id": rule.id,
         "name": rule.name,
@@ -195,21 +195,21 @@ def test_front_matter_is_what_a_yaml_parser_reads(rule_id: str, root: Path) -> N
     }
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())
 def test_front_matter_has_valid_values(rule_id: str) -> None:
-    rule = catalogue.read_rule(rule_id)
+    rule = rule_catalogue.read_rule(rule_id)
     assert rule.id == rule_id
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
     assert re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", rule.since)
-    assert rule.severity in get_args(catalogue.DefaultSeverity)
-    assert rule.stage in get_args(catalogue.Stage)
-    assert rule.fix in (None, *get_args(catalogue.Fixable))
+    assert rule.severity in get_args(rule_catalogue.DefaultSeverity)
+    assert rule.stage in get_args(rule_catalogue.Stage)
+    assert rule.fix in (None, *get_args(rule_catalogue.Fixable))
     assert rule.references
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())
 def test_summary_is_one_sentence(rule_id: str) -> None:
-    rule = catalogue.read_rule(rule_id)
+    rule = rule_catalogue.read_rule(rule_id)
     # `0.1`, `kubernetes.io` and `e.g` contain dots, too. Only a dot before a space ends a sentence.
     assert rule.summary.endswith(".")
     assert not re.search(r"[.!?] ", rule.summary)
@@ -217,9 +217,9 @@ def test_summary_is_one_sentence(rule_id: str) -> None:
     assert len(rule.summary) <= 160
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())
 def test_references_are_addresses_each_once(rule_id: str) -> None:
-    references = catalogue.read_rule(rule_id).references
+    references = rule_catalogue.read_rule(rule_id).references
     assert len(set(references)) == len(references)
     assert all(re.fullmatch(r"https://[\w.-]+/\S+", reference) for reference in references)
 
@@ -235,32 +235,32 @@ def test_no_page_links_to_moved_pages(directory: str, root: Path) -> None:
     assert [(page.name, old) for page in pages for old in MOVED if old in page.read_text(encoding="utf-8")] == []
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())
 def test_readers_see_no_markers(rule_id: str) -> None:
-    assert "# ~" not in catalogue.explain_markers(catalogue.read_rule(rule_id).body)
+    assert "# ~" not in rule_catalogue.explain_markers(rule_catalogue.read_rule(rule_id).body)
 
 
 def test_every_check_has_a_page_and_every_page_a_check() -> None:
-    assert list(CHECKS) == list(catalogue.list_ids())
+    assert list(CHECKS) == list(rule_catalogue.list_ids())
 
 
 def test_pages_state_the_phase_of_the_rule_table() -> None:
-    assert {rule.id: rule.stage for rule in catalogue.read_rules()} == {
+    assert {rule.id: rule.stage for rule in rule_catalogue.read_rules()} == {
         rule: check.phase for rule, check in CHECKS.items()
     }
 
 
 def test_rules_that_are_off_say_so() -> None:
-    assert {rule.id for rule in catalogue.read_rules() if rule.severity == "off"} == rules_with(OFF)
+    assert {rule.id for rule in rule_catalogue.read_rules() if rule.severity == "off"} == rules_with(OFF)
 
 
 def test_names_are_unique() -> None:
-    names = [rule.name for rule in catalogue.read_rules()]
+    names = [rule.name for rule in rule_catalogue.read_rules()]
     assert sorted(names) == sorted(set(names))
 
 
 def test_exceptions_are_about_rules_that_exist() -> None:
-    assert {*WITHOUT_BAD, *WITHOUT_GOOD} <= set(catalogue.list_ids())
+    assert {*WITHOUT_BAD, *WITHOUT_GOOD} <= set(rule_catalogue.list_ids())
 
 
 def _sections(body: str) -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.builders import findings, findings_in_text, flow_schema, group, service_account, user
 
-from apflint.fix import Rename, Set
+from apflint.edit_operations import Rename, Set
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from support.builders import (
 from support.explanations import explain
 
 from apflint import builtin
-from apflint.effective import Assumptions
+from apflint.effective_configuration import Assumptions
 from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.match import RequestDigest, UserInfo

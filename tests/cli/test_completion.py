@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 from support.shell import environment, prepare
 
-from apflint.catalogue import list_ids, read_rules
 from apflint.cli.app import COMMANDS, run
 from apflint.cli.commands.explain import HttpMethod
 from apflint.output.findings import FORMATS
 from apflint.releases import RELEASES
+from apflint.rule_catalogue import list_ids, read_rules
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,7 +25,7 @@ from apflint.evaluate.requestinfo import is_seen_by_apf
 from apflint.output import diff as output
 from apflint.output import markdown
 from apflint.output import text as text_output
-from apflint.output.configuration import Sides
+from apflint.output.configuration_line import Sides
 from apflint.output.console import Style
 from apflint.output.markdown import format_code
 

@@ -16,20 +16,20 @@ from support.reading import read_effective
 
 from apflint.cli.app import run
 from apflint.errors import UserError
-from apflint.explainer import Explainer
-from apflint.output import explain_lines as lines
-from apflint.output.configuration import name_configuration
+from apflint.output import explain_json_lines as lines
+from apflint.output.configuration_line import name_configuration
 from apflint.output.console import Style, count_cells
 from apflint.output.explain import explanation_json, report_explanation
-from apflint.output.explain_lines import LineExplainer, explain_lines
+from apflint.output.explain_json_lines import LineExplainer, explain_lines
 from apflint.output.text import render as render_text
 from apflint.releases import parse_release
+from apflint.request_explanation import Explainer
 from apflint.requests import json_lines
 from apflint.requests.json_lines import parse_record
 from apflint.requests.request import parse_http
-from apflint.requests.words import parse_command_line, parse_words
-from apflint.sources import reading
-from apflint.sources.reading import split_lines
+from apflint.requests.request_words import parse_command_line, parse_words
+from apflint.sources import file_reading
+from apflint.sources.file_reading import split_lines
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -772,7 +772,7 @@ def test_requests_in_utf_16_are_rejected(data: bytes) -> None:
 
 
 def test_endless_line_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 3 << 20)
+    monkeypatch.setattr(file_reading, "MAX_FILE_BYTES", 3 << 20)
     with pytest.raises(UserError, match="a line of the requests is longer than 3 MiB"):
         replies(*[b"x" * (1 << 20)] * 4)
 

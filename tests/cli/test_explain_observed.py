@@ -13,7 +13,7 @@ from support.recordings import MOMENTS, ROOT, read_moment, recorded_objects
 
 from apflint.cli.app import run
 from apflint.doctor.dumps import RequestRow
-from apflint.effective import Assumptions, Effective
+from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.evaluate.flows import find_flow
 from apflint.releases import parse_release

@@ -17,9 +17,9 @@ from support.reading import read_effective
 
 from apflint.cli import explain_prompt
 from apflint.cli.explain_prompt import Draft, Prompt, PromptSuggestions
-from apflint.explainer import Explainer
 from apflint.output.console import Style
 from apflint.releases import parse_release
+from apflint.request_explanation import Explainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

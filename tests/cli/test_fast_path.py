@@ -15,9 +15,9 @@ from conftest import UNMEASURED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint import checking
+from apflint import input_checking
 from apflint.cli import app, main
-from apflint.cli.definitions import call, list_parameters, load_command
+from apflint.cli.command_definitions import call, list_parameters, load_command
 from apflint.cli.fast_path import find_fast_path
 from apflint.output.findings import FORMATS
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from apflint.engine import Options
     from apflint.finding import Report
-    from apflint.sources.request import Inputs
+    from apflint.sources.input_request import Inputs
 
 USAGE_ERROR: Any = typer.BadParameter.__base__
 """The base class of the errors of a command line. typer does not export it."""
@@ -306,8 +306,8 @@ def test_files_without_objects_have_the_report_of_the_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     def check_with_engine(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
-        report = checking.Checker(inputs, get_options()).check()
-        return report._replace(configuration=checking.describe_inputs(inputs, report))
+        report = input_checking.Checker(inputs, get_options()).check()
+        return report._replace(configuration=input_checking.describe_inputs(inputs, report))
 
     (tmp_path / "other.yaml").write_text(CONFIG_MAP)
     (tmp_path / "latin-1.yaml").write_bytes(b"a: \xe4\n")

@@ -18,7 +18,7 @@ from support.audit_logs import ENGINES, FIXTURES, event, needs_duckdb, replay_ea
 from apflint.budgets import MAX_FILE_BYTES
 from apflint.cli.app import run
 from apflint.replay import python_engine
-from apflint.sources import audit_logs, reading
+from apflint.sources import audit_logs, file_reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -427,7 +427,7 @@ def test_very_long_line_is_skipped(engine: str, tmp_path: Path, capsys: pytest.C
 def test_number_of_an_unreadable_line_in_a_long_file(
     number: int, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(reading, "_CHUNK_BYTES", 2000)
+    monkeypatch.setattr(file_reading, "_CHUNK_BYTES", 2000)
     lines = [GOOD if place % 2 else GOOD.replace("ResponseComplete", "RequestReceived") for place in range(99)]
     lines.insert(number - 1, "{}")
     (tmp_path / "audit.log").write_text("\n".join(lines), encoding="utf-8")

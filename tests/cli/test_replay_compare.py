@@ -16,7 +16,7 @@ from support.audit_logs import FIXTURES, event, write_log
 from support.reading import read_effective
 
 from apflint.cli.app import run
-from apflint.output.configuration import Sides
+from apflint.output.configuration_line import Sides
 from apflint.output.console import Style
 from apflint.output.replay.comparison import report_comparison
 from apflint.output.text import render

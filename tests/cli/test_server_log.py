@@ -20,8 +20,8 @@ from apflint.output.logged_request import report_logged
 from apflint.output.replay.server_log import report_server_log
 from apflint.output.text import render
 from apflint.replay.server_log import read_server_logs
-from apflint.requests.http_log import parse_logged_request
-from apflint.requests.logged_comparison import LoggedComparer
+from apflint.requests.server_log import parse_logged_request
+from apflint.requests.server_log_comparison import LoggedComparer
 from apflint.sources.audit_logs import find_audit_logs
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from apflint.doctor.level_state import Waits, compute_state
 from apflint.doctor.manifest_diagnoses import find_restored, spec_restored
 from apflint.doctor.server_seats import find_totals
 from apflint.doctor.snapshot import group_servers, parse_part
-from apflint.effective import Assumptions, Effective
+from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.location import Place
 from apflint.releases import NEWEST, parse_release

@@ -14,7 +14,7 @@ from apflint.doctor.level_state import compute_state
 from apflint.doctor.manifest_diagnoses import objects_differ
 from apflint.doctor.server_seats import find_totals
 from apflint.doctor.snapshot import group_servers, parse_part
-from apflint.effective import Assumptions, Effective
+from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.releases import NEWEST
 from apflint.workspace import build_workspace

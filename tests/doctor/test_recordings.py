@@ -10,7 +10,7 @@ from support.recordings import MOMENTS, TOTAL, read_moment, recorded_objects, st
 
 from apflint.doctor import metric_names
 from apflint.doctor.snapshot import group_servers, level_of
-from apflint.effective import Assumptions, Effective
+from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.releases import parse_release
 from apflint.workspace import build_workspace

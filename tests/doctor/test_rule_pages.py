@@ -10,7 +10,7 @@ import pytest
 from support.recordings import MOMENTS, read_moment, recorded_objects
 from support.server_examples import RULES, diagnose_files, example_files
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.doctor.diagnoses import DIAGNOSES
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def test_every_rule_has_a_function() -> None:
 
 @pytest.mark.parametrize("rule_id", RULES)
 def test_bad_example(rule_id: str, snapshot: SnapshotAssertion) -> None:
-    found = diagnose_files(example_files(catalogue.read_rule(rule_id), "Bad")).findings
+    found = diagnose_files(example_files(rule_catalogue.read_rule(rule_id), "Bad")).findings
     own = [finding for finding in found if finding.rule == rule_id]
     assert own
     lines = []
@@ -46,14 +46,14 @@ def test_bad_example(rule_id: str, snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.parametrize("rule_id", RULES)
 def test_good_example_is_just_short_of_a_finding(rule_id: str) -> None:
-    files = example_files(catalogue.read_rule(rule_id), "Good")
+    files = example_files(rule_catalogue.read_rule(rule_id), "Good")
     assert files
     assert rule_id not in {finding.rule for finding in diagnose_files(files).findings}
 
 
 @pytest.mark.parametrize("rule_id", RULES)
 def test_form_of_messages_notes_and_help(rule_id: str) -> None:
-    for finding in diagnose_files(example_files(catalogue.read_rule(rule_id), "Bad")).findings:
+    for finding in diagnose_files(example_files(rule_catalogue.read_rule(rule_id), "Bad")).findings:
         message = re.sub(r'"[^"]*"', "x", finding.message)
         assert not message[0].isupper() or message.startswith(("FlowSchema", "TimedoutRequests")), message
         assert not re.search(r"[.!?](\s|$)", message), message

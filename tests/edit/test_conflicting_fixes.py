@@ -8,8 +8,8 @@ import pytest
 
 from apflint.checks import reachability
 from apflint.edit.fixing import FixResult, apply_fixes
+from apflint.edit_operations import Set
 from apflint.engine import Options, check
-from apflint.fix import Set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from support.pages import read_blocks
 from support.rule_examples import parse_examples
 from support.shell import ROOT
 
-from apflint import catalogue, engine
+from apflint import engine, rule_catalogue
 from apflint.releases import NEWEST, parse_release
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def test_diff_of_the_example_can_be_applied(tmp_path: Path) -> None:
 
 
 def test_table_lists_the_rules_with_a_fix() -> None:
-    wanted = {rule.id: rule.name for rule in map(catalogue.read_rule, catalogue.list_ids()) if rule.fix}
+    wanted = {rule.id: rule.name for rule in map(rule_catalogue.read_rule, rule_catalogue.list_ids()) if rule.fix}
     assert {rule_id: name for rule_id, (name, _) in ROWS.items()} == wanted
     assert list(ROWS) == sorted(ROWS)
 
@@ -40,9 +40,9 @@ def test_table_lists_the_rules_with_a_fix() -> None:
 def test_table_shows_whether_fixes_are_safe(rule_id: str) -> None:
     how = ROWS[rule_id][1]
     assert how in ("safe", "unsafe", "safe or unsafe")
-    assert (catalogue.read_rule(rule_id).fix == "unsafe") == (how == "unsafe")
+    assert (rule_catalogue.read_rule(rule_id).fix == "unsafe") == (how == "unsafe")
     found = set()
-    for example in parse_examples(catalogue.read_rule(rule_id)):
+    for example in parse_examples(rule_catalogue.read_rule(rule_id)):
         options = engine.Options(kubernetes=parse_release(example.kubernetes or NEWEST.name))
         findings = engine.check([(example.file, example.text.encode())], options).findings
         found |= {finding.fix.safe for finding in findings if finding.fix and finding.rule == rule_id}

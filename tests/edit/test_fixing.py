@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apflint.edit.fix_edits import edits_of
+from apflint.edit.fix_batch import edits_of
 from apflint.edit.fixing import FixResult, apply_fixes
 from apflint.edit.text_edits import CannotEditError
-from apflint.effective import Assumptions
+from apflint.edit_operations import Edit, Fix, Operation, Remove, Rename, Set
+from apflint.effective_configuration import Assumptions
 from apflint.engine import Options, check
-from apflint.fix import Edit, Fix, Operation, Remove, Rename, Set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apflint.edit.text_edits import CannotEditError, apply_edits, map_lines
-from apflint.fix import Edit
-from apflint.load.source import Source
+from apflint.edit_operations import Edit
+from apflint.load.source_text import Source
 
 
 def test_edits_in_any_order_are_applied_together() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.rule_examples import parse_examples
 
-from apflint import catalogue, engine
+from apflint import engine, rule_catalogue
 from apflint.edit.fixing import FixResult, apply_fixes
 from apflint.finding import Cause
 from apflint.load import load
@@ -547,14 +547,14 @@ def test_misspelled_verb_is_fixed_beside_other_mistakes(verbs: str, safe: str, u
 # Laws.
 
 
-@pytest.mark.parametrize("rule_id", catalogue.list_ids())
+@pytest.mark.parametrize("rule_id", rule_catalogue.list_ids())
 def test_pages_state_whether_a_rule_has_fixes(rule_id: str) -> None:
-    rule = catalogue.read_rule(rule_id)
+    rule = rule_catalogue.read_rule(rule_id)
     for example in parse_examples(rule):
         options = engine.Options(kubernetes=parse_release(example.kubernetes or NEWEST.name))
         for finding in engine.check([(example.file, example.text.encode())], options).findings:
             if finding.fix is not None:
-                marked = catalogue.read_rule(finding.rule).fix
+                marked = rule_catalogue.read_rule(finding.rule).fix
                 assert marked == "safe" if finding.fix.safe else marked is not None, finding
 
 

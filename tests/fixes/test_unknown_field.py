@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.builders import findings
 
-from apflint.edit.fix_edits import edits_of
+from apflint.edit.fix_batch import edits_of
 
 if TYPE_CHECKING:
     from apflint.finding import Finding

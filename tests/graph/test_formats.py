@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.graph import dot, mermaid, page, svg
+from apflint.graph import dot, html_page, mermaid, svg
 from apflint.graph.svg import TOP, lay_out
 from apflint.output.console import count_cells, shorten
 from apflint.output.sanitize import sanitize
@@ -32,7 +32,7 @@ WRITERS: dict[str, Callable[[Picture], str]] = {
     "mermaid": mermaid.render,
     "dot": dot.render,
     "svg": svg.render,
-    "html": page.render,
+    "html": html_page.render,
 }
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -137,7 +137,7 @@ def test_svg_is_accessible_and_self_contained() -> None:
 
 
 def test_page_loads_and_runs_nothing() -> None:
-    text = page.render(MIXED)
+    text = html_page.render(MIXED)
     assert "default-src 'none'" in text
     assert not {tag.split()[0] for tag in _tags(text)} & {"script", "img", "link", "iframe", "object"}
     # Two FlowSchemas dangle, one is unreachable, two levels are missing, and two have no FlowSchemas.
@@ -219,7 +219,7 @@ def test_names_never_become_markup(name: str) -> None:
         assert text.replace("\n", "").isprintable()
     assert _elements(svg.render(drawn)) == _elements(svg.render(_plain()))
     assert any(f"FlowSchema: {sanitize(name)}\n" in text for text in _texts(svg.render(drawn)))
-    assert _tags(page.render(drawn)) == _tags(page.render(_plain()))
+    assert _tags(html_page.render(drawn)) == _tags(html_page.render(_plain()))
 
 
 def _elements(drawing: str) -> list[str]:

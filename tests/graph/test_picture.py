@@ -6,7 +6,7 @@ from typing import Any
 
 from support.builders import effective
 
-from apflint.effective import Assumptions
+from apflint.effective_configuration import Assumptions
 from apflint.graph.picture import Unreachable, build_picture, find_unreachable
 from graph.pictures import MIXED, draw, flow_schema, priority_level
 

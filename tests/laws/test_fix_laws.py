@@ -23,8 +23,8 @@ from apflint.checks import rules_of
 from apflint.edit import object_edits
 from apflint.edit.file_content import decode
 from apflint.edit.fixing import apply_fixes
+from apflint.edit_operations import Nest
 from apflint.engine import Options, check
-from apflint.fix import Nest
 from apflint.load import load
 from apflint.model import build_flow_schema, build_priority_level
 from apflint.releases import NEWEST
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from apflint.edit.fixing import FixResult
+    from apflint.edit_operations import Edit, Operation
     from apflint.finding import Report
-    from apflint.fix import Edit, Operation
     from apflint.load.document import Document
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import yaml
 
 from apflint.engine import Options, check
 from apflint.load import Loaded, apf_objects, load
-from apflint.load.source import STDIN, Source
+from apflint.load.source_text import STDIN, Source
 
 if TYPE_CHECKING:
     from apflint.finding import Finding

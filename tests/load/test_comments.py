@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from apflint.load import comments as module
 from apflint.load.comments import find_comments, list_comments
-from apflint.load.source import Source
+from apflint.load.source_text import Source
 from apflint.load.yaml import parse_tree
 
 PIECES = st.sampled_from(

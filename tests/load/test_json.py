@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from apflint.budgets import MAX_DEPTH
-from apflint.load.go_yaml import decode
 from apflint.load.json import parse_documents, parse_tree
 from apflint.load.tree import Mapping, ParseError, Sequence
+from apflint.load.tree_decoding import decode
 
 
 def values(text: str) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.rule_examples import parse_examples
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.checks import CHECKS
 from apflint.engine import Options, check
 
@@ -43,7 +43,7 @@ def places(text: str) -> list[tuple[object, ...]]:
 
 
 def texts() -> list[str]:
-    examples = [example.text for rule in catalogue.read_rules() for example in parse_examples(rule)]
+    examples = [example.text for rule in rule_catalogue.read_rules() for example in parse_examples(rule)]
     return [ITEMS, *dict.fromkeys(text for text in examples if "\r" not in text)]
 
 

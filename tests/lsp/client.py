@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lsprotocol.types import Position
 
-from apflint.load.source import Source
-from apflint.lsp.convert import offset_at
-from apflint.lsp.convert import uri_from_path as address
+from apflint.load.source_text import Source
+from apflint.lsp.protocol_conversion import offset_at
+from apflint.lsp.protocol_conversion import uri_from_path as address
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.lsp.convert import Encoding
+    from apflint.lsp.protocol_conversion import Encoding
 
 TIMEOUT = 60.0
 """Seconds to wait for an answer, which takes a fraction of a second on an idle machine."""

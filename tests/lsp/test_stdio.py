@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from apflint.lsp.convert import uri_from_path as address
+from apflint.lsp.protocol_conversion import uri_from_path as address
 
 from .client import TIMEOUT, Editor, codes, edit, span
 from .texts import FLOW

@@ -11,7 +11,7 @@ from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
 from apflint.lsp import workspace
-from apflint.lsp.convert import path_from_uri, uri_from_path
+from apflint.lsp.protocol_conversion import path_from_uri, uri_from_path
 from apflint.lsp.workspace import DirectoryChecker, WorkspaceChecker, WorkspaceResult, apply_safe_fixes
 
 from .texts import UNKNOWN_FIELD

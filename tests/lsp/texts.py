@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apflint.effective import Effective
+from apflint.effective_configuration import Effective
 from apflint.load import load
 from apflint.releases import NEWEST, parse_release
 from apflint.workspace import build_workspace

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from apflint.load.source import Source
+from apflint.load.source_text import Source
 from apflint.location import Span
 from apflint.output.console import Style, count_cells, wrap
 from apflint.output.diagnostic import cut_snippet

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from apflint.load.source import Source
+from apflint.load.source_text import Source
 from apflint.location import Span
 from apflint.output.console import count_cells
 from apflint.output.diagnostic import cut_snippet

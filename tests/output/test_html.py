@@ -11,7 +11,7 @@ from support.browser import launch_chromium
 from support.recordings import ROOT
 
 from apflint.cli.app import run
-from apflint.graph import page as graph_page
+from apflint.graph import html_page as graph_page
 from apflint.output.blocks import Column, Table
 from apflint.output.html import render_blocks
 from apflint.output.stylesheet import read_palette, read_style_sheet, render_page_style, resolve_colors

@@ -16,8 +16,8 @@ import pytest
 from support.playground import show, wait_for, wait_for_results
 from support.rule_examples import parse_examples
 
-from apflint.catalogue import read_rule
 from apflint.releases import NEWEST
+from apflint.rule_catalogue import read_rule
 
 if TYPE_CHECKING:
     from pathlib import Path

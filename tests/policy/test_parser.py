@@ -18,12 +18,12 @@ from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
 from apflint.policy.expectation import Property, RequestExpectation, Suite
 from apflint.policy.parser import ParsedSuite, parse_suite
 from apflint.policy.request_sets import describe_requests
-from apflint.requests.words import parse_command_line
+from apflint.requests.request_words import parse_command_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.load.fields import Mistake
+    from apflint.load.apflint_files import Mistake
 
 ALL = ("*",)
 

@@ -25,7 +25,7 @@ from apflint.policy.parser import parse_suite
 from apflint.policy.running import Runner
 from apflint.proofs.request_space import has_authentic_groups
 from apflint.releases import parse_release
-from apflint.requests.words import parse_command_line
+from apflint.requests.request_words import parse_command_line
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from apflint.evaluate.match import (
 )
 from apflint.evaluate.requestinfo import is_seen_by_apf, parse_request_info
 from apflint.proofs.one_configuration import Analysis, FlowSchemaPart, parts_of
+from apflint.proofs.precedence_ties import Budget, find_ties
 from apflint.proofs.request_space import (
     PREFERRED,
     SYSTEM_USERS,
@@ -35,10 +36,9 @@ from apflint.proofs.request_space import (
     rank,
 )
 from apflint.proofs.request_space import make_digest as digest_of
-from apflint.proofs.ties import Budget, find_ties
 from apflint.requests.json_lines import parse_record
 from apflint.requests.request import parse_http
-from apflint.requests.words import parse_words
+from apflint.requests.request_words import parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -350,7 +350,7 @@ def test_catch_all_captures_users_in_no_group() -> None:
 
 def test_solver_is_not_loaded_if_candidates_prove_everything() -> None:
     code = (
-        "import sys; from apflint import builtin; from apflint.proofs.one_configuration import Analysis; from apflint.proofs.ties import Budget, find_ties;"
+        "import sys; from apflint import builtin; from apflint.proofs.one_configuration import Analysis; from apflint.proofs.precedence_ties import Budget, find_ties;"
         "from apflint.proofs.two_configurations import Comparison;"
         "from apflint.evaluate.configuration import build_configuration; from apflint.releases import NEWEST;"
         "from tests.support.configurations import Objects;"

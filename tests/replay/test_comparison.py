@@ -25,7 +25,7 @@ from .test_engines import events, known
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.replay.comparison import ReplayComparison
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.sources.audit_logs import AuditLogFile
 
     Engine = Literal["python", "duckdb"]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
 
 USERS = ("alice", "system:anonymous", "system:serviceaccount:dev:builder", "é", 'a"b\\', "x\x00y")
 GROUPS = ("dev", "ops", "ci", "guests", "system:masters", "system:authenticated", 'q"\\')

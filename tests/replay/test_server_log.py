@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from support.audit_logs import write_log
 
 from apflint.replay import server_log
-from apflint.replay.log import UnreadableLine
+from apflint.replay.loaded_log import UnreadableLine
 from apflint.replay.server_log import _read_lines, _Traffic
 from apflint.sources.audit_logs import find_audit_logs
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.audit_logs import event, needs_duckdb, write_log
 
-from apflint.replay.log import Wanted
+from apflint.replay.loaded_log import Wanted
 from apflint.requests.list_options import MAX_LIMIT, reduce_list_options
 from apflint.sources.audit_logs import find_audit_logs
 

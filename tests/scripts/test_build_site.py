@@ -15,7 +15,7 @@ from build_site import BuildError, adapt_page, find_target, mark_comments_as_out
 from generate_rule_index import PAGE, update
 from support.browser import Server, launch_chromium
 
-from apflint import catalogue
+from apflint import rule_catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def read_html(site: Path, page: str) -> str:
 @pytest.mark.slow
 def test_site_has_every_page(site: Path, root: Path) -> None:
     pages = {path.relative_to(root / "docs").with_suffix("").as_posix() for path in (root / "docs").rglob("*.md")}
-    pages |= {f"rules/{rule_id}" for rule_id in catalogue.list_ids()} | {"changelog"}
+    pages |= {f"rules/{rule_id}" for rule_id in rule_catalogue.list_ids()} | {"changelog"}
     for page in pages:
         assert (site / page.removesuffix("index") / "index.html").is_file(), page
     assert "<title>Playground" in read_html(site, "playground")
@@ -225,6 +225,6 @@ def test_every_page_is_in_the_navigation(root: Path) -> None:
 def test_rule_index_is_up_to_date_and_has_every_rule() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert update(page) == page
-    for rule in catalogue.read_rules():
+    for rule in rule_catalogue.read_rules():
         assert f"| [{rule.id}](../../rules/{rule.id}.md) | `{rule.name}` | {rule.severity} |" in page
     assert update(page.replace("`hand-larger-than-deck`", "`old-name`")) == page

@@ -10,7 +10,7 @@ import pytest
 import set_version
 
 from apflint import __version__
-from apflint.catalogue import read_rules
+from apflint.rule_catalogue import read_rules
 
 if TYPE_CHECKING:
     from pathlib import Path

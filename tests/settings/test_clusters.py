@@ -16,7 +16,7 @@ from apflint.errors import UserError
 from apflint.releases import parse_release
 from apflint.settings.clusters import ClusterSettings, apply_cluster, find_cluster
 from apflint.settings.resolution import resolve_settings
-from apflint.sources.request import create_request
+from apflint.sources.input_request import create_request
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,8 @@ from itertools import islice
 from support.simulations import client, load
 
 from apflint.simulate.arrivals import Arrival, list_sources
-from apflint.simulate.draws import Draws
 from apflint.simulate.load import SECOND, Burst, log_normal
+from apflint.simulate.random_draws import Draws
 
 MILLISECOND = SECOND // 1000
 

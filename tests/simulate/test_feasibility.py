@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from support.simulations import Options, client, load, simulate
 
-from apflint.effective import Assumptions, Effective
+from apflint.effective_configuration import Assumptions, Effective
 from apflint.errors import UserError
-from apflint.explainer import Explainer
 from apflint.releases import NEWEST
+from apflint.request_explanation import Explainer
 from apflint.simulate import feasibility
 from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
 from apflint.simulate.feasibility import check_servers, count_in_flight, count_requests, find_excess, find_problems

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.simulations import client
 
-from apflint.requests.words import parse_command_line
+from apflint.requests.request_words import parse_command_line
 
 
 @pytest.mark.parametrize(("request_", "user", "groups"), [

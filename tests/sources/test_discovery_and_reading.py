@@ -16,9 +16,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from apflint.settings.patterns import Patterns
-from apflint.sources import reading
+from apflint.sources import file_reading
 from apflint.sources.discovery import FoundFile, discover_files
-from apflint.sources.reading import UnreadableInput, may_hold_apf, read_file
+from apflint.sources.file_reading import UnreadableInput, may_hold_apf, read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -229,7 +229,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("path", ["/dev/stdin", "-", "/dev/fd/0"])
 def test_pipe_that_is_standard_input(path: str, root: Path) -> None:
-    code = f"import sys; from apflint.sources.discovery import *; from apflint.sources.reading import *; print([read_file(found) for found in discover_files([{path!r}])])"
+    code = f"import sys; from apflint.sources.discovery import *; from apflint.sources.file_reading import *; print([read_file(found) for found in discover_files([{path!r}])])"
     done = subprocess.run(
         [sys.executable, "-c", code], input=APF, capture_output=True, timeout=30, check=False, cwd=root
     )
@@ -244,7 +244,7 @@ def test_endless_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any buffer to typeshed
             return len(buffer)
 
-    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 3 * 1024 * 1024)
+    monkeypatch.setattr(file_reading, "MAX_FILE_BYTES", 3 * 1024 * 1024)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))  # type: ignore[type-var]  # it is a raw stream
     answer = read_file(FoundFile("<stdin>", "-"))
     assert isinstance(answer, UnreadableInput)
@@ -252,8 +252,8 @@ def test_endless_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_large_file_is_refused_only_if_it_may_hold_apf(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 1024 * 1024)
-    chunk = reading._CHUNK_BYTES
+    monkeypatch.setattr(file_reading, "MAX_FILE_BYTES", 1024 * 1024)
+    chunk = file_reading._CHUNK_BYTES
     put(tree, "other.yaml", data=b"x" * (3 * chunk))
     assert read_file(FoundFile("other.yaml", "other.yaml")) == b""
     for offset in (0, chunk - 5, 2 * chunk - 1, 3 * chunk - 11):  # text that spans two chunks is found, too
@@ -277,7 +277,7 @@ def test_memory_for_large_file_is_bounded(tree: Path, root: Path) -> None:
     code = (
         "import resource\n"
         "resource.setrlimit(resource.RLIMIT_AS, (150_000_000, 150_000_000))\n"
-        "from apflint.sources.discovery import *\nfrom apflint.sources.reading import *\n"
+        "from apflint.sources.discovery import *\nfrom apflint.sources.file_reading import *\n"
         f"print([read_file(found) for found in discover_files([{str(tree)!r}])])"
     )
     done = subprocess.run(
@@ -340,9 +340,9 @@ def test_may_hold_apf(data: bytes, expected: bool) -> None:
     assert may_hold_apf(data) is expected
 
 
-@given(st.binary(max_size=200), st.sampled_from(reading._SIGNS), st.binary(max_size=200))
+@given(st.binary(max_size=200), st.sampled_from(file_reading._SIGNS), st.binary(max_size=200))
 def test_sign_is_found_anywhere(before: bytes, sign: bytes, after: bytes) -> None:
-    assume(before[:2] not in reading._SIGNS_BY_BOM)
+    assume(before[:2] not in file_reading._SIGNS_BY_BOM)
     assert may_hold_apf(before + sign + after)
 
 

@@ -11,14 +11,14 @@ from support.shell import LEVEL, SCHEMA
 
 from apflint.errors import UserError
 from apflint.finding import SkippedDocuments
-from apflint.sources.configuration import read_configuration
+from apflint.sources.effective_configurations import read_configuration
+from apflint.sources.input_request import create_request
 from apflint.sources.inputs import read_inputs
-from apflint.sources.request import create_request
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.sources.request import Inputs
+    from apflint.sources.input_request import Inputs
 
 CLUSTERS = """
 [[cluster]]

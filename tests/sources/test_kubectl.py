@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.api_server import GROUP, OBJECTS, recorded_answers, serve, status
 
-from apflint.effective import Assumptions, Effective
+from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.errors import UserError
 from apflint.releases import NEWEST, parse_release

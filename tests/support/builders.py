@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from apflint.checks import CHECKS
-from apflint.effective import Assumptions, Effective
+from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import Options, check, load_inputs, report
 from apflint.releases import NEWEST, parse_release
 from apflint.workspace import build_workspace

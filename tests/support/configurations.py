@@ -14,7 +14,7 @@ from apflint.evaluate.configuration import Configuration, build_configuration
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.load.document import Document
-from apflint.load.source import Source
+from apflint.load.source_text import Source
 from apflint.model import FlowSchema, PriorityLevelConfiguration, build_flow_schema, build_priority_level
 from apflint.releases import parse_release
 

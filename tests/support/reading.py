@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apflint.sources.configuration import read_configuration
-from apflint.sources.request import create_request
+from apflint.sources.effective_configurations import read_configuration
+from apflint.sources.input_request import create_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.releases import Release
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from apflint.catalogue import MARKER, MARKER_ABOVE
-from apflint.effective import Renaming
+from apflint.effective_configuration import Renaming
 from apflint.releases import parse_release
+from apflint.rule_catalogue import MARKER, MARKER_ABOVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.catalogue import Rule
     from apflint.engine import Options
+    from apflint.rule_catalogue import Rule
 
 
 class Example(NamedTuple):

@@ -10,14 +10,14 @@ from apflint.doctor.diagnosis import diagnose
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers, parse_part
-from apflint.effective import Effective
+from apflint.effective_configuration import Effective
 from apflint.engine import load_inputs
 from apflint.releases import parse_release
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:
-    from apflint.catalogue import Rule
     from apflint.finding import Report
+    from apflint.rule_catalogue import Rule
 
 RULES = sorted(rules_of("runtime"))
 

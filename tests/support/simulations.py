@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from apflint.effective import Assumptions, Effective
+from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
-from apflint.explainer import Explainer
 from apflint.releases import NEWEST, Release
-from apflint.requests.words import parse_command_line
+from apflint.request_explanation import Explainer
+from apflint.requests.request_words import parse_command_line
 from apflint.simulate.arrivals import list_sources
-from apflint.simulate.changes import apply_changes, parse_change
+from apflint.simulate.level_changes import apply_changes, parse_change
 from apflint.simulate.load import SECOND, Client, Load, ServiceTime
 from apflint.simulate.routes import Routes
 from apflint.simulate.simulation import simulate as run

@@ -6,13 +6,13 @@ import os
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.options import OUTPUT, option
 from apflint.errors import UserError
 from apflint.run import Answer, analyze
 
 if TYPE_CHECKING:
-    from apflint.sources.configuration import EffectiveConfiguration
+    from apflint.sources.effective_configurations import EffectiveConfiguration
 
 PROMETHEUS = "Prometheus"
 """Panel of the options about metrics and rules."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from apflint.checking import check_inputs
 from apflint.cli import completers, options
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.options import CLUSTER, FIXES, INPUT, OUTPUT, RULES, option
 from apflint.cli.progress import show_progress
@@ -15,10 +14,11 @@ from apflint.cli.report_files import check_report_files, parse_format, parse_rep
 from apflint.cli.reporting import Output, answer_with_report, note_files_without_objects
 from apflint.cli.terminal import is_kubectl_plugin
 from apflint.errors import UserError
+from apflint.input_checking import check_inputs
 from apflint.output.findings import FORMATS
 from apflint.run import Answer, run
-from apflint.sources.request import InputRequest
-from apflint.sources.words import Words, parse_words
+from apflint.sources.input_request import InputRequest
+from apflint.sources.source_words import Words, parse_words
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from apflint.engine import Options
     from apflint.finding import Report
-    from apflint.sources.request import Inputs
+    from apflint.sources.input_request import Inputs
 
 MAX_STALE_ENTRIES = 5
 """Maximum number of stale entries that a message names. The finding of a stale baseline entry no longer exists."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Literal
 
-from apflint.cli.definitions import COMPLETION_VARIABLE, command, examples
+from apflint.cli.command_definitions import COMPLETION_VARIABLE, command, examples
 from apflint.cli.options import argument
 
 

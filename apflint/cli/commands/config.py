@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from apflint.cli import options
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.terminal import style
 from apflint.output.json_text import SCHEMA, to_json
 from apflint.output.sanitize import sanitize, sanitize_json

@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.completers import complete_api_versions
-from apflint.cli.definitions import command, examples
 from apflint.cli.options import CLUSTER, OUTPUT, option
 from apflint.errors import UserError
 from apflint.output.defaults import render_defaults_json, render_defaults_yaml

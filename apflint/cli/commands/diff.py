@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
+from apflint.cli.command_definitions import command, examples
+from apflint.cli.comparison_sides import has_own_objects, is_project, read_live, read_side
 from apflint.cli.completers import complete_clusters, complete_configuration
-from apflint.cli.definitions import command, examples
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
-from apflint.cli.sides import has_own_objects, is_project, read_live, read_side
 from apflint.cli.terminal import style
 from apflint.diff.apply import find_drift
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
-from apflint.output.configuration import name_sides
+from apflint.output.configuration_line import name_sides
 from apflint.output.diff import diff_json, report_difference
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
 from apflint.run import Answer, show
-from apflint.sources.request import create_request
-from apflint.sources.words import LIVE
+from apflint.sources.input_request import create_request
+from apflint.sources.source_words import LIVE
 
 if TYPE_CHECKING:
-    from apflint.sources.configuration import EffectiveConfiguration
-    from apflint.sources.request import InputRequest
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.input_request import InputRequest
 
 
 @command(

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import options
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
@@ -21,8 +21,8 @@ from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import group_servers
 from apflint.errors import UserError
-from apflint.evaluate.outcomes import parse_duration
-from apflint.output.configuration import name_configuration
+from apflint.evaluate.request_outcomes import parse_duration
+from apflint.output.configuration_line import name_configuration
 from apflint.output.doctor import describe_gaps, report_doctor, state_json
 from apflint.output.doctor_causes import causes_json, group_findings
 from apflint.output.findings import FORMATS, render
@@ -30,14 +30,14 @@ from apflint.output.json_text import to_json
 from apflint.output.report import render_report
 from apflint.run import Answer, read, show
 from apflint.settings.clusters import apply_cluster, find_cluster
+from apflint.sources.input_request import InputRequest
 from apflint.sources.metrics_files import read_parts
-from apflint.sources.request import InputRequest
 
 if TYPE_CHECKING:
     from apflint.doctor.causes import Conclusion
     from apflint.doctor.level_state import ServerState
     from apflint.doctor.snapshot import Part
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.finding import Report
     from apflint.output.console import Style
     from apflint.settings.model import Settings

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import completers, options
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.observed_server import read_observed_servers, use_seats_of_server
@@ -18,20 +18,20 @@ from apflint.cli.options import OUTPUT, argument, option
 from apflint.cli.progress import Progress, show_progress
 from apflint.cli.terminal import style
 from apflint.errors import UserError
-from apflint.explainer import Explainer, find_name_by_uid
-from apflint.output.configuration import name_configuration, render_configuration
+from apflint.output.configuration_line import name_configuration, render_configuration
 from apflint.output.explain import clusters_json, explanation_json, report_clusters, report_explanation
 from apflint.output.json_text import SCHEMA, to_json
 from apflint.output.text import render as render_text
+from apflint.request_explanation import Explainer, find_name_by_uid
 from apflint.requests.json_lines import NO_EVENTS, NOT_EVENT, NOT_JSON
 from apflint.requests.request import COLLECTION_VERBS, Request
-from apflint.requests.words import RequestArguments
+from apflint.requests.request_words import RequestArguments
 from apflint.run import Answer, read, show
 from apflint.sources.audit_logs import read_log_pieces
-from apflint.sources.configuration import build_configurations
 from apflint.sources.discovery import SUFFIXES
+from apflint.sources.effective_configurations import build_configurations
+from apflint.sources.file_reading import split_lines
 from apflint.sources.inputs import read_inputs
-from apflint.sources.reading import split_lines
 from apflint.string_formats import check_dns_label
 from apflint.wording import pluralize
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.cli.observed_server import ObservedServers
-    from apflint.explainer import Explanation
     from apflint.output.console import Style
-    from apflint.output.explain_lines import ExplainLogged
-    from apflint.sources.configuration import EffectiveConfiguration
-    from apflint.sources.request import InputRequest
+    from apflint.output.explain_json_lines import ExplainLogged
+    from apflint.request_explanation import Explanation
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.input_request import InputRequest
 
 REQUEST = "Request"
 HttpMethod = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
@@ -203,7 +203,7 @@ def explain(
         answers = _explain_events(explainer, event, how)
         return _print_answers(event, _with_first_line(line, answers), is_log=True)
     if (file := event or requests) is not None:
-        from apflint.output.explain_lines import explain_lines
+        from apflint.output.explain_json_lines import explain_lines
         from apflint.requests.audit_event import parse_event
         from apflint.requests.json_lines import parse_record
 
@@ -305,8 +305,8 @@ def _with_first_line(
 def _explain_logged_json(explainer: Explainer, description: str) -> ExplainLogged:
     """Return the function that explains lines of kube-apiserver's own log as JSON."""
     from apflint.output.logged_request import logged_json
-    from apflint.requests.http_log import is_server_log_line, parse_logged_request
-    from apflint.requests.logged_comparison import LoggedComparer
+    from apflint.requests.server_log import is_server_log_line, parse_logged_request
+    from apflint.requests.server_log_comparison import LoggedComparer
 
     comparer = LoggedComparer(explainer.known)
     is_server_log = False

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from apflint import engine
 from apflint.budgets import MAX_FIXED_FINDINGS
-from apflint.checking import Checker, describe_inputs
 from apflint.cli import options
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.edited_files import print_edited, print_remark
 from apflint.cli.error_reporting import format_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import OUTPUT, option
 from apflint.cli.progress import show_progress
 from apflint.cli.reporting import Output, answer_with_report, exit_code_of, note_files_without_objects
-from apflint.edit.fix_edits import identity
+from apflint.edit.fix_batch import identity
 from apflint.edit.fixing import apply_fixes
 from apflint.errors import UserError
+from apflint.input_checking import Checker, describe_inputs
 from apflint.output.sanitize import sanitize_path
 from apflint.run import Answer, run
+from apflint.sources.input_request import InputRequest
 from apflint.sources.project_context import depends_on_others
-from apflint.sources.request import InputRequest
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from apflint.edit.fixing import Check, Refusal
     from apflint.engine import Options
     from apflint.finding import Finding, Report
-    from apflint.sources.request import Inputs
+    from apflint.sources.input_request import Inputs
 
 
 @command(

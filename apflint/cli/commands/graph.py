@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.options import OUTPUT, option
 from apflint.cli.terminal import style
 from apflint.graph.picture import build_picture, find_unreachable
@@ -14,7 +14,7 @@ from apflint.run import Answer, analyze
 
 if TYPE_CHECKING:
     from apflint.graph.picture import Picture
-    from apflint.sources.configuration import EffectiveConfiguration
+    from apflint.sources.effective_configurations import EffectiveConfiguration
 
 
 @command(
@@ -60,7 +60,7 @@ def _render(drawing: Picture, output_format: str, color: str) -> Answer:
         case "svg":
             from apflint.graph.svg import render
         case "html":
-            from apflint.graph.page import render
+            from apflint.graph.html_page import render
         case "mermaid":
             from apflint.graph.mermaid import is_too_large, render
 

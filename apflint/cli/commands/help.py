@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.options import argument
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import options
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.options import OUTPUT, option
 from apflint.cli.terminal import style
-from apflint.output.configuration import name_configuration, render_configuration
+from apflint.output.configuration_line import name_configuration, render_configuration
 from apflint.output.json_text import to_json
 from apflint.output.limits import limits_json, report_limits
 from apflint.output.text import render
 from apflint.run import Answer, analyze
 
 if TYPE_CHECKING:
-    from apflint.sources.configuration import EffectiveConfiguration
+    from apflint.sources.effective_configurations import EffectiveConfiguration
 
 
 @command(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 
 
 @command(panel="Editors and shells", epilog=examples(("what an editor runs", "apflint lsp")))

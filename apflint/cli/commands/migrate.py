@@ -7,35 +7,35 @@ from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import completers, options
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.edited_files import print_edited, print_remark
 from apflint.cli.error_reporting import format_note, print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, FIXES, option
 from apflint.edit.file_content import decode
-from apflint.edit.migrate import migrate as migrate_source
+from apflint.edit.migration import migrate as migrate_source
 from apflint.edit.migration_target import choose_target, describe_releases, parse_release_range
 from apflint.errors import UserError
 from apflint.finding import SkippedDocuments
-from apflint.load.source import Source
+from apflint.load.source_text import Source
 from apflint.releases import parse_api_version
 from apflint.run import Answer, run
 from apflint.settings.clusters import apply_cluster
 from apflint.settings.values import is_below
 from apflint.sources.files import PATCH_REASON, describe_files_without_objects
-from apflint.sources.rendering import list_rendered_files
-from apflint.sources.request import InputRequest
+from apflint.sources.input_request import InputRequest
+from apflint.sources.rendered_clusters import list_rendered_files
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.edit.migrate import Migration
+    from apflint.edit.migration import Migration
     from apflint.edit.migration_target import MigrationTarget
     from apflint.releases import Release
     from apflint.settings.model import Settings
     from apflint.sources.discovery import InputFile
-    from apflint.sources.request import Inputs
+    from apflint.sources.input_request import Inputs
 
     _Cluster = tuple[Release, list[str]]
     """A release, and the files and directories of a cluster with this release."""

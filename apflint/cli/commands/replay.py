@@ -9,16 +9,16 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.cli import options
+from apflint.cli.command_definitions import command, examples
+from apflint.cli.comparison_sides import read_live, read_other_side
 from apflint.cli.completers import complete_configuration
-from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
-from apflint.cli.sides import read_live, read_other_side
 from apflint.cli.terminal import style
 from apflint.errors import UserError
-from apflint.output.configuration import name_sides
+from apflint.output.configuration_line import name_sides
 from apflint.output.json_text import to_json
 from apflint.output.replay import server_log
 from apflint.output.replay.comparison import TITLE as COMPARISON_TITLE
@@ -34,23 +34,23 @@ from apflint.replay.server_log import is_server_log, read_server_logs
 from apflint.replay.statistics import compute_report, stream_requests
 from apflint.run import read
 from apflint.sources.audit_logs import find_audit_logs, read_beginning
-from apflint.sources.configuration import read_configuration
+from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.object_counts import read_object_counts
-from apflint.sources.words import BUILT_IN_PREFIX, LIVE
+from apflint.sources.source_words import BUILT_IN_PREFIX, LIVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from apflint.cli.progress import Progress
-    from apflint.effective import Effective
-    from apflint.output.configuration import Sides
+    from apflint.effective_configuration import Effective
+    from apflint.output.configuration_line import Sides
     from apflint.output.console import Style
     from apflint.replay.comparison import ReplayComparison
-    from apflint.replay.log import Coverage
+    from apflint.replay.loaded_log import Coverage
     from apflint.replay.statistics import ReplayReport
     from apflint.sources.audit_logs import AuditLogFile
-    from apflint.sources.configuration import EffectiveConfiguration
-    from apflint.sources.request import InputRequest
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.input_request import InputRequest
 
 ENGINE = "Engine"
 _LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; also .gz and .zst."

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.cli import options
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.completers import complete_rule
-from apflint.cli.definitions import command, examples
 from apflint.cli.options import argument
 from apflint.cli.terminal import style
 from apflint.output.json_text import SCHEMA, to_json
@@ -40,7 +40,7 @@ def rule(
 ) -> None:
     """Explain a rule: what it finds, why that matters, and how to fix it."""
     how, is_json = style(color), output_format == "json"
-    rules = catalogue.read_rules() if rule is None else catalogue.find_family(rule)
+    rules = rule_catalogue.read_rules() if rule is None else rule_catalogue.find_family(rule)
     if rules is not None:
         text = (
             to_json({"schema": SCHEMA, "rules": list(map(rule_json, rules))}, 2)
@@ -49,7 +49,7 @@ def rule(
         )
     else:
         assert rule is not None
-        page = catalogue.find_rule(rule)
-        body = {"body": catalogue.explain_markers(page.body)}
+        page = rule_catalogue.find_rule(rule)
+        body = {"body": rule_catalogue.explain_markers(page.body)}
         text = to_json({"schema": SCHEMA, **rule_json(page), **body}, 2) if is_json else render_rule(page, how)
     sys.stdout.write(text)

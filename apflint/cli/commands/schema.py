@@ -7,8 +7,8 @@ import os
 import sys
 from typing import Annotated, Literal
 
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.completers import complete_api_versions
-from apflint.cli.definitions import command, examples
 from apflint.cli.options import argument, option
 from apflint.package_data import find_data_directory
 from apflint.releases import parse_api_version

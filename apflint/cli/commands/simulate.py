@@ -10,48 +10,48 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from apflint.budgets import MAX_SIMULATED_REQUESTS
 from apflint.checks import rules_of
 from apflint.cli import options
+from apflint.cli.command_definitions import command, examples
+from apflint.cli.comparison_sides import read_live, read_other_side
 from apflint.cli.completers import complete_configuration
-from apflint.cli.definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
-from apflint.cli.sides import read_live, read_other_side
 from apflint.cli.terminal import style
 from apflint.engine import Options, find_problems
 from apflint.errors import UserError
-from apflint.explainer import Explainer
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
 from apflint.output.simulation import TITLE, comparison_json, report_simulation, simulation_json
+from apflint.request_explanation import Explainer
 from apflint.run import Answer, read, show
 from apflint.simulate import feasibility
 from apflint.simulate.arrivals import list_sources
-from apflint.simulate.changes import apply_changes, parse_change
 from apflint.simulate.comparison import compare as compare_results
+from apflint.simulate.level_changes import apply_changes, parse_change
 from apflint.simulate.load_parser import parse_load
 from apflint.simulate.routes import Routes
 from apflint.simulate.simulation import simulate as run_simulation
 from apflint.simulate.verdict import format_clock
 from apflint.sources.discovery import discover_files
+from apflint.sources.file_reading import UnreadableInput, read_file
 from apflint.sources.object_counts import read_object_counts
-from apflint.sources.reading import UnreadableInput, read_file
-from apflint.sources.words import LIVE
+from apflint.sources.source_words import LIVE
 from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from apflint.cli.progress import Progress
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.output.console import Style
-    from apflint.replay.log import Coverage
+    from apflint.replay.loaded_log import Coverage
     from apflint.replay.object_counts import ObjectCounts
     from apflint.simulate.load_parser import ParsedLoad
     from apflint.simulate.simulation import SimulationResult
-    from apflint.sources.configuration import EffectiveConfiguration
-    from apflint.sources.request import InputRequest
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.input_request import InputRequest
 
 LOAD = "Load"
 MIN_SCALE, MAX_SCALE = 0.001, 1_000_000

@@ -6,7 +6,7 @@ import sys
 from typing import Annotated, Literal
 
 from apflint.cli import options
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import INPUT, OUTPUT, argument, option
@@ -18,8 +18,8 @@ from apflint.policy.running import Run, find_suites, run_suite_file
 from apflint.run import Answer, show
 from apflint.settings.clusters import find_cluster
 from apflint.settings.resolution import resolve_settings
-from apflint.sources.request import create_request
-from apflint.sources.words import LIVE
+from apflint.sources.input_request import create_request
+from apflint.sources.source_words import LIVE
 
 
 @command(

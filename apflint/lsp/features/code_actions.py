@@ -10,12 +10,12 @@ from lsprotocol import types
 
 from apflint.budgets import MAX_COMPLETION_CHARACTERS, MAX_FINDINGS_WITH_ACTIONS
 from apflint.edit.text_edits import CannotEditError
-from apflint.fix import Edit
+from apflint.edit_operations import Edit
 from apflint.load.comments import find_comments
-from apflint.load.source import Source
-from apflint.lsp.convert import offset_at, range_at
+from apflint.load.source_text import Source
 from apflint.lsp.diagnostics import findings_between
 from apflint.lsp.partial_yaml import document_at
+from apflint.lsp.protocol_conversion import offset_at, range_at
 from apflint.lsp.server import EditorServer, server
 from apflint.suppressions import SUPPRESSION_RULES
 
@@ -78,7 +78,7 @@ async def resolve_code_action(ls: EditorServer, action: types.CodeAction) -> typ
 
 def quick_fixes(findings: Iterable[Finding]) -> list[Action]:
     """Return an action for each fix that the text permits. Findings with equal edits share one action."""
-    from apflint.edit.fix_edits import edits_of
+    from apflint.edit.fix_batch import edits_of
 
     actions: dict[tuple[Edit, ...], Action] = {}
     for finding in findings:

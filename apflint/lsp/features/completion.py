@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lsprotocol import types
 
-from apflint import builtin, catalogue
+from apflint import builtin, rule_catalogue
 from apflint.budgets import MAX_NEW_DOCUMENT_CHARACTERS
 from apflint.fixes.yaml_values import write_string
 from apflint.load.document import GROUP, KINDS
-from apflint.lsp.convert import ANY_FORMAT, escape_markdown, markup, range_at
 from apflint.lsp.cursor import LEVEL_FIELDS, enclosing_object, insertion_point, suppression_at
 from apflint.lsp.partial_yaml import scalars_by_path
 from apflint.lsp.priority_levels import describe_level, list_level_names
+from apflint.lsp.protocol_conversion import ANY_FORMAT, escape_markdown, markup, range_at
 from apflint.lsp.schema_fields import find_field
 from apflint.lsp.server import EditorServer, server
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.location import Path
     from apflint.lsp.cursor import EnclosingObject, InsertionPoint, SuppressionAtCursor
     from apflint.lsp.schema_fields import Field
@@ -92,9 +92,9 @@ def _complete_suppression(suppression: SuppressionAtCursor, rules: Collection[st
             description = "Suppresses findings of rules."
             yield Proposal(comment, types.CompletionItemKind.Keyword, comment, start, end, "apflint", description)
         return
-    for rule_id in sorted(catalogue.list_ids(), key=lambda rule_id: (rule_id not in rules, rule_id)):
+    for rule_id in sorted(rule_catalogue.list_ids(), key=lambda rule_id: (rule_id not in rules, rule_id)):
         if rule_id not in others:
-            rule, new = catalogue.read_rule(rule_id), rule_id if is_closed else f"{rule_id}] "
+            rule, new = rule_catalogue.read_rule(rule_id), rule_id if is_closed else f"{rule_id}] "
             description = escape_markdown(rule.summary)
             yield Proposal(rule_id, types.CompletionItemKind.Constant, new, start, end, rule.name, description)
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lsprotocol import types
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.errors import UserError
 from apflint.location import field_path
-from apflint.lsp.convert import ANY_FORMAT, escape_markdown, markup, range_at
 from apflint.lsp.cursor import field_at, suppression_at
 from apflint.lsp.diagnostics import findings_between
 from apflint.lsp.priority_levels import describe_level
+from apflint.lsp.protocol_conversion import ANY_FORMAT, escape_markdown, markup, range_at
 from apflint.lsp.schema_fields import effective_version, find_field
 from apflint.lsp.server import EditorServer, server
 from apflint.output.markdown import format_code
@@ -20,7 +20,7 @@ from apflint.output.markdown import format_code
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
 
 
 class HoverText(NamedTuple):
@@ -69,7 +69,7 @@ def _explain_comment(text: str, offset: int) -> HoverText | None:
     if suppression is None or suppression.rules is None:
         return None
     try:
-        rule = catalogue.find_rule(text[suppression.start : suppression.end])
+        rule = rule_catalogue.find_rule(text[suppression.start : suppression.end])
     except UserError:
         return None
     severity = "off by default" if rule.severity == "off" else rule.severity
@@ -98,5 +98,5 @@ def _explain_field_or_level(text: str, offset: int, effective: Effective, *, jso
 
 
 def _summarize_rule(rule_id: str) -> str:
-    rule = catalogue.read_rule(rule_id)
+    rule = rule_catalogue.read_rule(rule_id)
     return f"[{rule.id}]({rule.url}) {rule.name}: {escape_markdown(rule.summary)}"

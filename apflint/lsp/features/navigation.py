@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from apflint.load.tree import walk
-from apflint.lsp.convert import range_at
 from apflint.lsp.cursor import LEVEL_FIELDS, field_at
+from apflint.lsp.protocol_conversion import range_at
 from apflint.lsp.server import EditorServer, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.load.document import Document
-    from apflint.lsp.convert import Encoding
+    from apflint.lsp.protocol_conversion import Encoding
     from apflint.lsp.server import PositionParams
     from apflint.workspace import Workspace
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint.finding import SEVERITIES
-from apflint.load.source import STDIN
+from apflint.load.source_text import STDIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

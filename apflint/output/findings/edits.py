@@ -33,7 +33,7 @@ class EditLocator:
         self._neighbors_left -= _count_neighbors(finding)
         if self._characters_left < 0 or self._neighbors_left < 0:
             return None
-        from apflint.edit.fix_edits import edits_of  # imported only for a report with fixes
+        from apflint.edit.fix_batch import edits_of  # imported only for a report with fixes
         from apflint.edit.text_edits import CannotEditError
 
         try:

@@ -10,7 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from apflint import __version__, catalogue
+from apflint import __version__, rule_catalogue
 from apflint.output.findings.code_host import rank, relative_to_checkout
 from apflint.output.findings.edits import EditLocator
 from apflint.output.findings.line_hashes import hash_lines
@@ -19,10 +19,10 @@ from apflint.output.json_text import to_json
 from apflint.output.sanitize import sanitize
 
 if TYPE_CHECKING:
-    from apflint.catalogue import Rule
     from apflint.finding import Finding, Report
     from apflint.location import Span
     from apflint.output.console import Style
+    from apflint.rule_catalogue import Rule
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://github.com/apflint/apflint"
@@ -52,7 +52,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
                 "name": "apflint",
                 "informationUri": HOME,
                 "semanticVersion": __version__.replace(".dev", "-dev."),  # Python writes pre-releases in another way
-                "rules": [_rule(catalogue.read_rule(rule)) for rule in rules],
+                "rules": [_rule(rule_catalogue.read_rule(rule)) for rule in rules],
             }
         },
         "columnKind": "unicodeCodePoints",
@@ -80,7 +80,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "fullDescription": {"text": _shorten(first_paragraph or rule.summary)},
         "help": {
             "text": f"{rule.summary}\n\n{why}\n\n{rule.url}\n",
-            "markdown": f"{rule.summary}\n\n{catalogue.explain_markers(rule.body)}\n## References\n\n{references}",
+            "markdown": f"{rule.summary}\n\n{rule_catalogue.explain_markers(rule.body)}\n## References\n\n{references}",
         },
         "helpUri": rule.url,
         "defaultConfiguration": {"enabled": rule.severity != "off", "level": LEVELS[rule.severity]},

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from apflint.output.blocks import Block
     from apflint.output.chart import SeatsOverTime
-    from apflint.output.configuration import Sides
+    from apflint.output.configuration_line import Sides
     from apflint.replay.comparison import LoggedDestination, LoggedMove, MovedRequest, MoveType, ReplayComparison
     from apflint.replay.statistics import LevelTraffic, ReplayReport
 

@@ -10,7 +10,7 @@ from apflint.output.replay.wording import format_time
 from apflint.replay.contradictions import find_contradictions
 
 if TYPE_CHECKING:
-    from apflint.replay.log import UnreadableLine
+    from apflint.replay.loaded_log import UnreadableLine
     from apflint.replay.statistics import (
         Breakdown,
         DurationPercentiles,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apflint.output.blocks import DOCUMENTS, TEXT, Bullets, Column, Heading, Only, Prose, Table
 from apflint.output.json_text import SCHEMA
 from apflint.output.logged_request import NO_USER
-from apflint.requests.http_log import LOGGED_WAIT_SECONDS
+from apflint.requests.server_log import LOGGED_WAIT_SECONDS
 from apflint.wording import count_noun, format_duration, quote, write_sentence
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from apflint.lsp.features.code_actions import quick_fixes, suppression_comments
 
 if TYPE_CHECKING:
     from apflint.finding import Finding
-    from apflint.load.source import Source
+    from apflint.load.source_text import Source
 
 FLOW = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1

@@ -18,7 +18,7 @@ from apflint.releases import NEWEST
 from lsp.texts import NEW_CLUSTER, cluster
 
 if TYPE_CHECKING:
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
 
 HEAD = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nspec:\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from apflint.budgets import MAX_COMPLETION_CHARACTERS, MAX_FINDINGS_WITH_ACTIONS
-from apflint.lsp.convert import uri_from_path as address
+from apflint.lsp.protocol_conversion import uri_from_path as address
 from lsp.client import Editor, apply, edit, span
 from lsp.texts import FLOW
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.lsp.features.hover import HoverText, explain
 from apflint.releases import NEWEST
 from lsp.texts import NEW_CLUSTER, cluster
 
 if TYPE_CHECKING:
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
 
 FLOW = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema\n"
 LEVEL = "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\n"
@@ -113,7 +113,7 @@ def test_names_are_escaped() -> None:
 
 
 def test_rules_of_comments_and_findings() -> None:
-    rule = catalogue.read_rule("APF203")
+    rule = rule_catalogue.read_rule("APF203")
     for comment in (
         "ignore[APF203|] why",
         "ignore[APF101, |APF203]",

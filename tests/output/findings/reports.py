@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from apflint.edit_operations import Edit, Fix
 from apflint.finding import SEVERITIES, Cause, Finding, ObjectRef, Related, Report, SkippedDocuments
-from apflint.fix import Edit, Fix
-from apflint.load.source import Source
+from apflint.load.source_text import Source
 from apflint.location import Span
 from apflint.output.console import Style
 

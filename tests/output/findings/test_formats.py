@@ -10,7 +10,7 @@ import pytest
 from cli.test_check import GOOD
 
 from apflint.finding import Cause
-from apflint.load.source import Source
+from apflint.load.source_text import Source
 from apflint.lsp.diagnostics import create_diagnostic
 from apflint.output.console import Style
 from apflint.output.findings import code_host, render

@@ -11,8 +11,8 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from apflint.cli.app import run
+from apflint.edit_operations import Fix
 from apflint.finding import SEVERITIES, Cause, Finding, ObjectRef, Related, Report, SkippedDocuments
-from apflint.fix import Fix
 from apflint.location import Span
 from apflint.output.findings import render
 from output.findings.reports import GOLDEN, LAWS, LEVEL, REPORTS, URL

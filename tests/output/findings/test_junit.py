@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 from cli.test_check import GOOD
 from hypothesis import example, given
 
-from apflint.load.source import Source
+from apflint.load.source_text import Source
 from apflint.output.findings import render
 from apflint.output.sanitize import sanitize, sanitize_line
 from output.findings.forms import JUNIT

@@ -13,9 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from apflint import catalogue
+from apflint import rule_catalogue
 from apflint.finding import Report
-from apflint.load.source import Source
+from apflint.load.source_text import Source
 from apflint.output.findings import render, sarif
 from apflint.output.sanitize import sanitize
 from output.findings.forms import SARIF
@@ -71,12 +71,12 @@ def test_sarif_reads_back(report: Report) -> None:
 
 def test_every_rule_has_the_fields_that_code_scanning_shows() -> None:
     every = CLEAN._replace(
-        findings=tuple(finding(rule, "x", "y", "a.yaml", (1, 1, 1, 1)) for rule in catalogue.list_ids())
+        findings=tuple(finding(rule, "x", "y", "a.yaml", (1, 1, 1, 1)) for rule in rule_catalogue.list_ids())
     )
     rules = sarif_run(every)["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == list(catalogue.list_ids())
+    assert [rule["id"] for rule in rules] == list(rule_catalogue.list_ids())
     for rule in rules:
-        page = catalogue.read_rule(rule["id"])
+        page = rule_catalogue.read_rule(rule["id"])
         assert rule["name"] == page.name
         assert "## Bad" in rule["help"]["markdown"]
         assert "# ~" not in rule["help"]["markdown"]

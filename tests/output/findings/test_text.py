@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.finding import Report
-from apflint.load.source import Source
+from apflint.load.source_text import Source
 from apflint.output.console import PROSE_WIDTH, Style, count_cells
 from apflint.output.findings import render
 from apflint.output.sanitize import sanitize

@@ -1,0 +1,265 @@
+"""APF518: requests of outsiders in priority levels that are reserved for the system. APF601 uses the same proofs.
+
+`apflint.evaluate.protected_levels` defines which requests are requests of the system. All others are requests of outsiders.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.checks.descriptions import describe_seats
+from apflint.effective_configuration import once
+from apflint.evaluate import protected_levels
+from apflint.evaluate.authentication import AUTHENTICATED, SERVICE_ACCOUNTS, UNAUTHENTICATED
+from apflint.evaluate.configuration import EXEMPT
+from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, matches_subject
+from apflint.finding import Elsewhere, Problem
+from apflint.record import NamedTuple
+from apflint.wording import quote
+from apflint.workspace import rules_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from apflint.effective_configuration import Effective
+    from apflint.load.document import Document
+    from apflint.location import Place
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects, Subject
+    from apflint.proofs.candidates import Unmentioned
+    from apflint.proofs.one_configuration import Claim
+    from apflint.proofs.request_space import Point, Requesters
+    from apflint.proofs.witness import Witness
+
+_BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS)
+_MAX_TYPICAL_SUBJECTS = 3
+"""Maximum number of subjects of a rule for which typical requests are tried. Candidates and the solver try all subjects."""
+_TYPICAL_RESOURCES = (
+    ("list", "", "pods"),
+    ("watch", "", "pods"),
+    ("get", "", "pods"),
+    ("list", "apps", "deployments"),
+    ("update", "coordination.k8s.io", "leases"),
+    ("update", "", "configmaps"),
+    ("update", "", "endpoints"),
+)
+"""Verb, API group and resource of requests that clients often send."""
+_TYPICAL_PATHS = ("/metrics", "/apis", "/openapi/v2")
+_PURPOSES = {
+    "leader-election": (
+        "leases of the control plane",
+        "In an overload, lease renewals wait behind these requests. If a lease expires, the scheduler or the controller manager restarts.",
+    ),
+    "node-high": (
+        "heartbeats of nodes",
+        "In an overload, heartbeats wait behind these requests. If they are late, nodes become NotReady and their pods are evicted.",
+    ),
+    "system": (
+        "requests of kubelets",
+        "In an overload, kubelets wait behind these requests, so pods start late.",
+    ),
+    "workload-high": (
+        "the controller manager, the scheduler, and controllers in kube-system",
+        "In an overload, these clients wait behind these requests, so pods are created and scheduled late.",
+    ),
+}
+"""For each reserved level: its purpose, and what happens if requests of the system wait."""
+
+
+class Outsider(NamedTuple):
+    """A subject of a FlowSchema, with a request of an outsider that this subject matches and the FlowSchema captures."""
+
+    place: Place
+    """The place of the subject."""
+    subject: Subject
+    witness: Witness
+
+
+class Outsiders(NamedTuple):
+    """The outsiders whose requests a FlowSchema sends to a protected level."""
+
+    broad: tuple[Outsider, ...]
+    """Each subject that matches nearly all users."""
+    named: tuple[Outsider, ...]
+    """For each rule, one of the other subjects."""
+
+
+def outsiders_in_reserved_level(effective: Effective) -> Iterator[Problem]:
+    """APF518: FlowSchemas that send requests of outsiders to a limited priority level which is reserved for the system."""
+    for schema in _find_candidates(effective):
+        outsiders = find_outsiders(effective).get(schema.document)
+        if schema.spec.priority_level_configuration != EXEMPT and outsiders is not None:
+            yield _problem(effective, schema, outsiders)
+
+
+def is_broad(subject: Subject) -> bool:
+    """Return whether a subject matches nearly all users."""
+    name = {"User": subject.user, "Group": subject.group}.get(subject.kind)
+    return name == ALL or (subject.kind == "Group" and name in _BROAD_GROUPS)
+
+
+@once
+def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
+    """Return the outsiders of each FlowSchema of the manifests that sends requests of outsiders to a protected level."""
+    searches = [search for schema in _find_candidates(effective) for search in _searches(effective, schema)]
+    if not searches:
+        return {}
+    proven = effective.proofs.prove([search.claim for search in searches])
+    found: dict[Document, Outsiders] = {}
+    for index, search in enumerate(searches):
+        if (witness := proven.get(index)) is not None:
+            document = search.claim.schema.document
+            broad, named = found.get(document, Outsiders((), ()))
+            more = (search.identify(witness),)
+            found[document] = Outsiders(broad + more, named) if search.is_broad else Outsiders(broad, named + more)
+    return found
+
+
+class _OutsiderSearch(NamedTuple):
+    """A claim about some subjects of a rule."""
+
+    claim: Claim
+    place: Place
+    """The place of the rule."""
+    subjects: tuple[int, ...]
+    """The indices of the subjects of the claim in the rule."""
+    is_broad: bool
+
+    def identify(self, witness: Witness) -> Outsider:
+        """Return the subject that matches the request."""
+        pairs = zip(self.subjects, self.claim.requests.subjects, strict=True)
+        index, subject = next(pair for pair in pairs if matches_subject(witness.digest.user, pair[1]))
+        return Outsider(self.place / "subjects" / index, subject, witness)
+
+
+def _find_candidates(effective: Effective) -> Iterator[FlowSchema]:
+    """Yield the effective FlowSchemas of the manifests that reference a protected level."""
+    reserved = protected_levels.list_levels(effective.release)
+    for schema in effective.own_flow_schemas:
+        level = schema.spec.priority_level_configuration
+        is_reserved = level in reserved and not builtin.is_retired(effective.release, "FlowSchema", schema.name)
+        if (is_reserved or level == EXEMPT) and effective.proofs.find_position(schema) is not None:
+            yield schema
+
+
+def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSearch]:
+    """Yield a search for each broad subject, and one for the other subjects of each rule."""
+    from apflint.proofs.one_configuration import Claim
+
+    system = protected_levels.find_system_rules(schema, effective.release)
+    among = _find_requesters(effective, schema)
+    unmentioned = effective.proofs.unmentioned
+    leases = (protected_levels.LEASES,) if schema.spec.priority_level_configuration == "leader-election" else ()
+    for place, rule in rules_of(schema):
+        broad = [(index,) for index, subject in enumerate(rule.subjects) if is_broad(subject)]
+        named = tuple(
+            index
+            for index, subject in enumerate(rule.subjects)
+            if not (is_broad(subject) or _is_platform_user(subject, among))
+        )
+        for subjects in (*broad, named):
+            requests = rule._replace(subjects=tuple(rule.subjects[index] for index in subjects))
+            exceptions = system if subjects is not named else (*system, *leases)
+            if requests.subjects and not _has_only_exceptions(requests, exceptions):
+                typical = _typical_requests(requests, unmentioned)
+                claim = Claim(schema, requests, exceptions, among, typical)
+                yield _OutsiderSearch(claim, place, subjects, subjects is not named)
+
+
+def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requesters, ...]:
+    """Return realistic requesters, without the platform unless the FlowSchema redefines a protected one with another level."""
+    from apflint.proofs.request_space import ORDINARY, SYSTEM
+
+    if protected_levels.find_redefined(schema, effective.release) is not None:
+        return (ORDINARY, SYSTEM)
+    return (ORDINARY, SYSTEM._replace(without=protected_levels.PLATFORM_USER_PREFIXES))
+
+
+def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
+    """Return whether the subject is a user or service account of the platform, and the platform is not in `among`."""
+    account = subject.service_account
+    user = subject.user if account is None else f"{SERVICE_ACCOUNT_PREFIX}{account.namespace}:{account.name}"
+    prefixes = tuple(prefix for requesters in among for prefix in requesters.without)
+    return user is not None and user.startswith(prefixes)
+
+
+def _has_only_exceptions(requests: PolicyRulesWithSubjects, exceptions: tuple[PolicyRulesWithSubjects, ...]) -> bool:
+    """Return True only if the rule matches nothing but leases or health checks, and these are exceptions. This is cheap."""
+    leases, health = protected_levels.LEASES, protected_levels.HEALTH_CHECKS
+    urls = {url for entry in health.non_resource_rules for url in entry.non_resource_urls}
+    return all(
+        leases in exceptions and entry.api_groups == (protected_levels.LEASE_GROUP,)
+        for entry in requests.resource_rules
+    ) and all(
+        health in exceptions and urls.issuperset(entry.non_resource_urls) for entry in requests.non_resource_rules
+    )
+
+
+def _typical_requests(rule: PolicyRulesWithSubjects, unmentioned: Unmentioned) -> Iterator[Point]:
+    """Yield frequent requests by some subjects of the rule. The rule may not match them."""
+    from apflint.proofs.candidates import make_requester
+    from apflint.proofs.request_space import Point
+
+    named = [name for entry in rule.resource_rules for name in entry.namespaces[:1] if name != ALL]
+    namespaces = ("", *named[:1], "default")
+    requesters = [make_requester(subject, unmentioned) for subject in rule.subjects[:_MAX_TYPICAL_SUBJECTS]]
+    for (user, groups), (verb, api_group, resource), namespace in product(
+        requesters if rule.resource_rules else (), _TYPICAL_RESOURCES, namespaces
+    ):
+        if namespace or verb in ("list", "watch"):
+            yield Point(user, groups, True, verb, api_group, resource, namespace)
+    for (user, groups), path in product(requesters if rule.non_resource_rules else (), _TYPICAL_PATHS):
+        yield Point(user, groups, is_resource=False, verb="get", path=path)
+
+
+def _problem(effective: Effective, schema: FlowSchema, outsiders: Outsiders) -> Problem:
+    level = schema.spec.priority_level_configuration
+    first, *others = distinct_clients(outsiders.broad or outsiders.named)
+    limits = effective.limits.level(level)
+    seats = f" ({describe_seats(limits)})" if limits else ""
+    purpose, effect = _PURPOSES[level]
+    return Problem(
+        first.place,
+        f"FlowSchema sends requests of {describe_clients(first.subject)} to the priority level {quote(level)}",
+        severity=None if outsiders.broad else "info",
+        related=tuple(
+            Elsewhere(other.place, f"also sends requests of {describe_clients(other.subject)}") for other in others
+        ),
+        notes=(f"{quote(level)}{seats} is reserved for {purpose}.", effect),
+        help=_advise(effective, schema, is_broad=bool(outsiders.broad)),
+        example=first.witness.command,
+    )
+
+
+def _advise(effective: Effective, schema: FlowSchema, *, is_broad: bool) -> str:
+    redefined = protected_levels.find_redefined(schema, effective.release)
+    if redefined is not None:
+        return f"reference {quote(redefined.spec.priority_level_configuration)}, as the built-in FlowSchema does"
+    advice = "give these clients a separate priority level"
+    if is_broad:
+        advice = 'use "workload-low", "global-default" or a separate priority level'
+    if schema.spec.priority_level_configuration == "leader-election":
+        return f"match only leases of clients that you name, or {advice}"
+    return advice
+
+
+def distinct_clients(outsiders: Sequence[Outsider]) -> list[Outsider]:
+    """Return the first outsider of each subject, because several rules can have the same subject."""
+    first: dict[Subject, Outsider] = {}
+    for outsider in outsiders:
+        first.setdefault(outsider.subject, outsider)
+    return [*first.values()]
+
+
+def describe_clients(subject: Subject) -> str:
+    """Describe all clients that a subject matches."""
+    account = subject.service_account
+    if account is not None:
+        if account.name == ALL:
+            return f"the service accounts of namespace {quote(account.namespace)}"
+        return f"the service account {quote(f'{account.namespace}/{account.name}')}"
+    name = subject.user if subject.kind == "User" else subject.group
+    if name == ALL:
+        return "all users"
+    return f"the {subject.kind.lower()} {quote(name)}"

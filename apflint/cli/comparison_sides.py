@@ -1,0 +1,66 @@
+"""The sides of a comparison: which request reads a side, and which name it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.cli.progress import show_progress
+from apflint.errors import UserError
+from apflint.run import read
+from apflint.sources.inputs import select_one_cluster
+from apflint.sources.source_words import BUILT_IN_PREFIX, CLUSTER_PREFIX, LIVE, parse_words
+
+if TYPE_CHECKING:
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.input_request import InputRequest
+
+
+def has_own_objects(word: str) -> bool:
+    """Return whether a side is a cluster to which no manifests are applied."""
+    return word == LIVE or word.startswith(BUILT_IN_PREFIX)
+
+
+def is_project(word: str) -> bool:
+    """Return whether a side is the current directory, now or in a git revision, instead of a path or a cluster."""
+    return parse_words((word,)).is_project
+
+
+def read_live(request: InputRequest) -> InputRequest:
+    """Return the request with the objects of the running cluster, which both sides share."""
+    if not request.defaults:
+        raise UserError("live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
+    from apflint.sources.kubectl import KubectlOptions, read_live_configuration
+
+    with show_progress("Reading the cluster"):
+        recorded = read_live_configuration(request.kubectl or KubectlOptions(), request.kubernetes)
+    return request._replace(recorded=recorded)
+
+
+def read_side(word: str, request: InputRequest, cluster: str | None = None) -> EffectiveConfiguration:
+    """Read one side of a comparison: `word`, with the files that the request names, and print its notes.
+
+    If the project defines clusters, the current directory is `cluster`, or the only one. If the request has a running
+    cluster, manifests are applied to it. Raises UserError as `read_configuration` does, and for manifests without APF
+    objects.
+    """
+    words: tuple[str, ...] = (word, *request.words)
+    selected = None
+    if is_project(word):
+        names = request.cluster_names
+        if cluster is None and len(names) > 1:
+            raise select_one_cluster(names)
+        selected = cluster or next(iter(names), None)
+    if selected is not None:
+        words = (*((word,) if word != "." else ()), f"{CLUSTER_PREFIX}{selected}", *request.words)
+    if request.recorded is not None and not has_own_objects(word):
+        words = (LIVE, *words)
+    configuration = read(request._replace(words=words, defaults=request.defaults or word.startswith(BUILT_IN_PREFIX)))
+    shown = "<stdin>" if word == "-" else word
+    name = f"{shown} (cluster {selected})" if selected is not None else shown
+    return configuration._replace(name=" + ".join((name, *request.words)))
+
+
+def read_other_side(word: str, request: InputRequest) -> EffectiveConfiguration:
+    """Read the configuration of --compare. If it is the project, its cluster is the one that the words of `request` name."""
+    clusters = parse_words(request.words).clusters
+    return read_side(word, request._replace(words=()), next(iter(clusters), None))

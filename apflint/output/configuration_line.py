@@ -1,0 +1,42 @@
+"""The line in every output that names the configuration of the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.output.sanitize import sanitize
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+
+
+class Sides(NamedTuple):
+    """The names of two configurations that are compared, and their descriptions."""
+
+    old: str
+    new: str
+    old_description: str = ""
+    new_description: str = ""
+
+    @property
+    def description(self) -> str:
+        """The descriptions of both configurations."""
+        return f"{self.old_description} -> {self.new_description}"
+
+
+def name_sides(old: EffectiveConfiguration, new: EffectiveConfiguration) -> Sides:
+    """Return the names and descriptions of two configurations."""
+    return Sides(old.name, new.name, old.description, new.description)
+
+
+def render_configuration(description: str) -> str:
+    """Render the line that names the configuration, for example `Configuration: apf.yaml (2 objects) and built-in objects of 1.36`."""
+    return f"Configuration: {sanitize(description)}\n"
+
+
+def name_configuration(value: Mapping[str, object], description: str | None) -> dict[str, object]:
+    """Return a JSON object with the field `configuration` after `schema`. `description` is None without a configuration."""
+    return {"schema": value["schema"], "configuration": description, **value}

@@ -1,0 +1,195 @@
+"""Parser of kube-apiserver's own log of requests: lines with the message "HTTP", which the server writes with `-v=3` or higher.
+
+    I1123 16:25:48.417260   29718 httplog.go:134] "HTTP" verb="PUT" URI="/apis/..." latency="1.25s" ... resp=429
+
+Such a line names what the server decided: FlowSchema (`apf_fs`), priority level (`apf_pl`) and seats (`apf_iseats`, `apf_fseats`).
+It does not name the user. Programs that collect logs put other text before the line, or wrap it into JSON. Sources:
+`staging/src/k8s.io/apiserver/pkg/server/httplog/httplog.go`, `pkg/server/filters/priority-and-fairness.go`, and recordings of
+kube-apiserver 1.36.2.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from apflint.errors import UserError
+from apflint.evaluate.request_outcomes import parse_duration
+from apflint.evaluate.requestinfo import parse_request_info
+from apflint.record import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apflint.evaluate.requestinfo import RequestInfo
+
+LOGGED_WAIT_SECONDS = 0.1
+"""The server logs the time that a request spent in a filter if it is longer (`minFilterLatencyToLog` in filterlatency.go)."""
+_MARK = '"HTTP" '
+_PAIR = re.compile(r'([A-Za-z_][\w-]*)=("(?:[^"\\]|\\.)*"|[^\s"]\S*)', re.ASCII)
+_TIME = re.compile(r"[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) ", re.ASCII)
+"""Header of klog: month and day, without a year, and the time in the time zone of the server."""
+_KLOG = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ", re.ASCII)
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.ASCII)
+_CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_TEXT_KEYS = ("log", "message", "@message", "MESSAGE", "msg", "textPayload")
+"""Keys of the line in records of Docker, CloudWatch, journald and Google Cloud Logging."""
+_FIRST_MILLISECONDS = 100_000_000_000
+"""Larger Unix times are in milliseconds: in seconds, this is the year 5138."""
+_METHOD_OF_VERB = {"LIST": "GET", "WATCH": "GET", "WATCHLIST": "GET", "APPLY": "PATCH", "CONNECT": "POST"}
+"""HTTP methods of the verbs of `NormalizedVerb` in endpoints/metrics/metrics.go. Other verbs are methods."""
+
+
+class LoggedRequest(NamedTuple):
+    """A request in the log of kube-apiserver. Durations are in seconds. A value is None if the line does not have it."""
+
+    time: str
+    """Time at which the request ended: `11-23 16:25:48.417260` from klog, or `2026-11-23T16:25:48.417260Z` from JSON. Empty if unknown."""
+    verb: str
+    """As logged: an HTTP method, or LIST, WATCH, APPLY, CONNECT."""
+    uri: str
+    user_agent: str
+    audit_id: str
+    """Empty if absent. Events of the audit log have the same ID, and name the user."""
+    flow_schema: str | None
+    """None if API Priority and Fairness did not classify the request."""
+    priority_level: str | None
+    seats: int | None
+    """Seats while the request executes."""
+    final_seats: int | None
+    """Seats after the execution, while watchers are notified."""
+    latency: float | None
+    queue_seconds: float | None
+    """Time in API Priority and Fairness before the execution. Only times over `LOGGED_WAIT_SECONDS` are logged."""
+    execution: float | None
+    """None if the request was not executed."""
+    status: int | None
+
+    @property
+    def is_rejected(self) -> bool:
+        """Return whether API Priority and Fairness rejected the request. Other 429s, such as of evictions, were executed."""
+        return self.status == 429 and self.flow_schema is not None and self.execution is None
+
+    @property
+    def wait(self) -> float | None:
+        """The time in the queue, or None if it was at most `LOGGED_WAIT_SECONDS`, or if the request was not classified.
+
+        A request that was not executed spent its time in the queue.
+        """
+        if self.flow_schema is None:
+            return None
+        wait = self.queue_seconds
+        if wait is None and self.execution is None:
+            wait = self.latency
+        return wait if wait is not None and wait > LOGGED_WAIT_SECONDS else None
+
+    def read_info(self) -> RequestInfo:
+        """Return the attributes of the request. Raises UserError if the server could not parse the URI."""
+        return parse_request_info(_METHOD_OF_VERB.get(self.verb, self.verb), self.uri)
+
+
+def parse_logged_request(line: str) -> LoggedRequest | None:
+    """Return the request of a line of kube-apiserver's log, also in JSON, or None for any other line."""
+    if line.lstrip(" \ufeff")[:1] == "{":
+        return _parse_json(line)
+    start = line.find(_MARK)
+    if start < 0:
+        return None
+    fields = {key: _unquote(value) for key, value in _PAIR.findall(line, start + len(_MARK))}
+    return _read_fields(fields, _find_time(line[:start]))
+
+
+def is_server_log_line(line: str) -> bool:
+    """Return whether a line has the header of klog, with which kube-apiserver and other components write their logs."""
+    return _KLOG.search(line, 0, 200) is not None
+
+
+def _parse_json(line: str) -> LoggedRequest | None:
+    if "HTTP" not in line:
+        return None
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict):
+        return None
+    if record.get("msg") == "HTTP":  # kube-apiserver --logging-format=json
+        fields = {str(key): str(value) for key, value in record.items() if isinstance(value, str | int | float)}
+        return _read_fields(fields, _format_epoch(record.get("ts")))
+    for key in _TEXT_KEYS:
+        text = record.get(key)
+        if isinstance(text, str) and text[:1] != "{" and (request := parse_logged_request(text)):
+            return request
+    return None
+
+
+def _read_fields(fields: Mapping[str, str], time: str) -> LoggedRequest | None:
+    verb, uri = fields.get("verb"), fields.get("URI")
+    if not verb or not uri:
+        return None
+    return LoggedRequest(
+        time,
+        verb,
+        uri,
+        fields.get("userAgent", ""),
+        fields.get("audit-ID", ""),
+        fields.get("apf_fs") or None,
+        fields.get("apf_pl") or None,
+        _read_number(fields.get("apf_iseats")),
+        _read_number(fields.get("apf_fseats")),
+        parse_duration(fields.get("latency", "")),
+        parse_duration(fields.get("fl_priorityandfairness", "")),
+        parse_duration(fields.get("apf_execution_time", "")),
+        _read_number(fields.get("resp")),
+    )
+
+
+def _read_number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _find_time(header: str) -> str:
+    match = _TIME.search(header)
+    return f"{match[1]}-{match[2]} {match[3]}" if match else ""
+
+
+def _format_epoch(time: object) -> str:
+    """Return a Unix time as in an audit event: `2026-11-23T16:25:48.417260Z`. Return a string unchanged, else "".
+
+    kube-apiserver writes milliseconds (`component-base/logs/json/json.go`). The Kubernetes documentation shows seconds.
+    """
+    if isinstance(time, bool) or not isinstance(time, int | float):
+        return time if isinstance(time, str) else ""
+    from datetime import UTC, datetime
+
+    try:
+        moment = datetime.fromtimestamp(time / 1000 if time >= _FIRST_MILLISECONDS else time, UTC)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+def _unquote(value: str) -> str:
+    """Return the text of a string in quotes, which Go's `strconv.Quote` escapes, or another value unchanged."""
+    if value[:1] != '"':
+        return value
+    return _ESCAPE.sub(_unescape, value[1:-1]) if "\\" in value else value[1:-1]
+
+
+def _unescape(match: re.Match[str]) -> str:
+    *codes, letter = match.groups()
+    if letter is not None:
+        return _CONTROL.get(letter, letter)
+    code = int(next(filter(None, codes)), 16)
+    is_text = code < 0x110000 and not 0xD800 <= code < 0xE000
+    return chr(code) if is_text else "\ufffd"
+
+
+def require_not_logged_request(line: str) -> None:
+    """Raise UserError with a better reason than "not JSON" if a line is of kube-apiserver's own log."""
+    if parse_logged_request(line) is not None:
+        raise UserError(
+            "this is a line of kube-apiserver's own log, which does not name the user, and not an audit event. To see what"
+            " the server logged, use apflint replay with this log alone"
+        )

@@ -1,0 +1,79 @@
+"""Reads clusters of the settings whose tables have `kustomize` or `render`, and clusters in git revisions."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING
+
+from apflint.errors import UserError
+from apflint.settings.discovery import find_git_root
+from apflint.settings.file import has_same_settings
+from apflint.sources.discovery import InputFile
+from apflint.sources.file_reading import may_hold_apf
+from apflint.sources.files import SourceFiles, join_sources
+from apflint.sources.git import read_revision, read_revision_file, write_revision
+from apflint.sources.kustomizations import list_objects_files
+from apflint.sources.kustomize import build_kustomization, render_command
+
+if TYPE_CHECKING:
+    from apflint.settings.clusters import ClusterSettings
+    from apflint.settings.model import Settings
+    from apflint.sources.input_request import InputRequest
+
+
+def read_rendered_cluster(
+    request: InputRequest, settings: Settings, cluster: ClusterSettings, directory: str = ""
+) -> SourceFiles:
+    """Return what the kustomization or the command of a cluster prints, or nothing if the cluster has paths instead.
+
+    `directory` is a copy of the project, if that is not the current directory. Raises UserError, with the name of the
+    cluster, if rendering needs permission (`InputRequest.may_render`) or a program that is not installed, and if a program fails.
+    """
+    if not cluster.is_rendered:
+        return SourceFiles()
+    if cluster.kustomize is not None:
+        path = os.path.join(directory, cluster.kustomize)
+        name, data = build_kustomization(path, may_render=request.may_render, is_trusted=False)
+    else:
+        home = os.path.join(directory, os.path.relpath(os.path.dirname(settings.path or "") or "."))
+        name, data = render_command(cluster.name, cluster.render, may_render=request.may_render, directory=home)
+    return SourceFiles((InputFile(name, name, data, may_hold_apf(data)),))
+
+
+def read_cluster_of_revision(
+    request: InputRequest, settings: Settings, cluster: ClusterSettings, revision: str, paths: tuple[str, ...]
+) -> SourceFiles:
+    """Return the files of a cluster in a git revision: those in `paths`, and what it renders in a copy of the revision."""
+    read = read_revision(revision, paths, settings.exclude) if paths else SourceFiles()
+    if cluster.is_rendered:
+        with tempfile.TemporaryDirectory(prefix="apflint-") as directory:
+            copy = write_revision(revision, directory)
+            try:
+                (file,) = read_rendered_cluster(request, settings, cluster, copy).files
+            except UserError as error:
+                raise UserError(f"{revision}: {str(error).replace(f'{copy}/', '')}") from None
+        name = f"{revision}:{file.name.replace(f'{copy}/', '')}"
+        read = join_sources((read, SourceFiles((file._replace(name=name, path=revision),))))
+    return read._replace(notes=(*read.notes, *_note_other_settings(settings, revision)))
+
+
+def _note_other_settings(settings: Settings, revision: str) -> tuple[str, ...]:
+    """Note that a revision has another version of the settings file, or none. Files outside of the repository are ignored."""
+    path = settings.path
+    here = os.path.realpath(".")
+    root = find_git_root(here)
+    real = os.path.realpath(path or "")
+    if path is None or root is None or not os.path.isfile(path) or not real.startswith(os.path.join(root, "")):
+        return ()
+    data = read_revision_file(revision, os.path.relpath(real, here))
+    if data is not None and has_same_settings(path, data):
+        return ()
+    return (f"{revision}: {path} differs in the revision; using the current settings",)
+
+
+def list_rendered_files(cluster: ClusterSettings) -> frozenset[str]:
+    """Return the real paths of the manifests that the kustomization of a cluster lists. Other clusters have none."""
+    if cluster.kustomize is None:
+        return frozenset()
+    return frozenset(os.path.realpath(file.path) for file in list_objects_files(cluster.kustomize))
