@@ -82,7 +82,7 @@ def read_entries(text: str, offset: int, *, json: bool = False) -> list[PartialE
     Lists and mappings come before their content. The result is empty if the document is too long.
     """
     document = document_at(text, offset, json=json)
-    return _Reader(text, *document).entries if document is not None else []
+    return _PartialYamlReader(text, *document).entries if document is not None else []
 
 
 def scalars_by_path(entries: Sequence[PartialEntry]) -> dict[Path, str]:
@@ -111,7 +111,7 @@ class _Collection:
         return self.last
 
 
-class _Reader:
+class _PartialYamlReader:
     """Reads a document line by line. `open` are the block mappings and lists that contain the current line, outermost first."""
 
     def __init__(self, text: str, start: int, end: int) -> None:

@@ -17,7 +17,7 @@ from apflint.simulate.random_draws import Draws
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from apflint.simulate.load import Burst, Client, Load
+    from apflint.simulate.load import Burst, Load, SimulatedClient
 
 
 class Arrival(NamedTuple):
@@ -37,7 +37,7 @@ class Arrival(NamedTuple):
 class ArrivalSource(NamedTuple):
     """A loop or a burst of a client."""
 
-    client: Client
+    client: SimulatedClient
     arrivals: Iterator[Arrival]
     draw_service: Callable[[int], int]
     """Returns the service time of a request with a number."""
@@ -54,7 +54,7 @@ def list_sources(load: Load, seed: int) -> tuple[ArrivalSource, ...]:
     """
     sources: list[ArrivalSource] = []
     for client in load.clients:
-        kinds: list[Callable[[Client, int, int], Iterator[tuple[int, int, int]]]] = []
+        kinds: list[Callable[[SimulatedClient, int, int], Iterator[tuple[int, int, int]]]] = []
         if client.rate:
             kinds.append(_open_loop)
         if client.think is not None:
@@ -68,7 +68,7 @@ def list_sources(load: Load, seed: int) -> tuple[ArrivalSource, ...]:
     return tuple(sources)
 
 
-def _make_service_draws(client: Client, draws: Draws) -> Callable[[int], int]:
+def _make_service_draws(client: SimulatedClient, draws: Draws) -> Callable[[int], int]:
     return lambda number: client.service.at(draws(number))
 
 
@@ -80,7 +80,7 @@ def _serve(
         yield Arrival(time, source, number, instance, draw_service(number))
 
 
-def _open_loop(client: Client, seed: int, duration: int) -> Iterator[tuple[int, int, int]]:
+def _open_loop(client: SimulatedClient, seed: int, duration: int) -> Iterator[tuple[int, int, int]]:
     gaps, instances = Draws(seed, client.name, "gap"), Draws(seed, client.name, "instance")
     mean = SECOND / (client.rate * client.instances)
     time, number = 0.0, 0
@@ -92,7 +92,7 @@ def _open_loop(client: Client, seed: int, duration: int) -> Iterator[tuple[int, 
         number += 1
 
 
-def _start_closed_loop(client: Client, seed: int, duration: int) -> Iterator[tuple[int, int, int]]:
+def _start_closed_loop(client: SimulatedClient, seed: int, duration: int) -> Iterator[tuple[int, int, int]]:
     """Yield the first request of each client, at a random time within its first think time."""
     starts, think = Draws(seed, client.name, "start"), client.think or 0
     for time, instance in sorted((int(starts(instance) * think), instance) for instance in range(client.instances)):
@@ -100,7 +100,7 @@ def _start_closed_loop(client: Client, seed: int, duration: int) -> Iterator[tup
             yield time, instance, instance
 
 
-def _burst(client: Client, _seed: int, duration: int, burst: Burst) -> Iterator[tuple[int, int, int]]:
+def _burst(client: SimulatedClient, _seed: int, duration: int, burst: Burst) -> Iterator[tuple[int, int, int]]:
     for number in range(burst.requests):
         time = burst.at + burst.over * number // burst.requests
         if time >= duration:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.limits import Limits
     from apflint.location import Path
-    from apflint.simulate.load import Client, Load
+    from apflint.simulate.load import Load, SimulatedClient
     from apflint.simulate.routes import Routes
 
 _LONG_SERVICE = 0.999
@@ -99,7 +99,7 @@ def find_excess(load: Load) -> Iterator[tuple[Path, str]]:
         )
 
 
-def count_requests(client: Client, duration: int) -> float:
+def count_requests(client: SimulatedClient, duration: int) -> float:
     """Return about how many requests a client sends, without retries."""
     requests = client.rate * client.instances * duration / SECOND + sum(burst.requests for burst in client.bursts)
     if client.think is not None:
@@ -107,7 +107,7 @@ def count_requests(client: Client, duration: int) -> float:
     return requests
 
 
-def count_in_flight(client: Client, duration: int) -> float:
+def count_in_flight(client: SimulatedClient, duration: int) -> float:
     """Return an upper bound of the requests of a client that wait, execute or await their next attempt at once."""
     seconds = get_wait_limit(client.timeout) + min(client.timeout, client.service.at(_LONG_SERVICE))
     if (retries := client.retries) is not None:

@@ -63,7 +63,7 @@ class Retries(NamedTuple):
     """Time until the next attempt. None stands for the time in the header Retry-After of the response."""
 
 
-class Client(NamedTuple):
+class SimulatedClient(NamedTuple):
     """One or several clients that send the same requests."""
 
     name: str
@@ -119,7 +119,7 @@ class Load(NamedTuple):
     """The load of a simulation."""
 
     duration: int
-    clients: tuple[Client, ...]
+    clients: tuple[SimulatedClient, ...]
     servers: int = 1
     """Number of API servers. Each has its own seats, and each client is connected to one of them."""
     objects: Mapping[ResourceKey, ObjectCount] = {}
@@ -134,7 +134,7 @@ class Load(NamedTuple):
         return self._replace(clients=tuple(_scale(client, factor) for client in self.clients))
 
 
-def _scale(client: Client, factor: float) -> Client:
+def _scale(client: SimulatedClient, factor: float) -> SimulatedClient:
     bursts = tuple(burst._replace(requests=round(burst.requests * factor)) for burst in client.bursts)
     instances = client.instances if client.think is None else max(1, round(client.instances * factor))
     return client._replace(instances=instances, rate=client.rate * factor, bursts=bursts)

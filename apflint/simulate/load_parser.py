@@ -18,12 +18,12 @@ from apflint.simulate.load import (
     REQUEST_TIMEOUT,
     SECOND,
     Burst,
-    Client,
     Load,
     ObjectCount,
     ResourceKey,
     Retries,
     ServiceTime,
+    SimulatedClient,
     log_normal,
 )
 from apflint.simulate.simulation import MAX_RETRIES
@@ -157,7 +157,7 @@ def _parse_load(reader: _LoadFields) -> Load | None:
     )
 
 
-def _parse_client(reader: _LoadFields, path: Path) -> Client | None:
+def _parse_client(reader: _LoadFields, path: Path) -> SimulatedClient | None:
     fields = reader.fields
     count = len(fields.mistakes)
     if not fields.check_keys(path, _CLIENT_KEYS):
@@ -185,7 +185,7 @@ def _parse_client(reader: _LoadFields, path: Path) -> Client | None:
         )
         key = "timeout" if deadline == timeout else "service"
         fields.reject((*path, key), f"{what} the median service time: most requests would never succeed")
-    client = Client(name, path, arguments, service, instances, rate, think, bursts, retries, deadline)
+    client = SimulatedClient(name, path, arguments, service, instances, rate, think, bursts, retries, deadline)
     if NUMBER in name and not client.differ:
         message = "also write it in `as`, `groups` or `request`, so that each client has its own user or request"
         fields.reject((*path, "name"), f"`{NUMBER}` has no effect in `name` alone: {message}")
@@ -200,7 +200,7 @@ def _parse_arguments(fields: Fields, path: Path) -> RequestArguments | None:
         return None
     try:
         arguments = parse_command_line(text, user or None, groups)
-        Client("", path, arguments, ServiceTime(0)).arguments_of(0).to_request()
+        SimulatedClient("", path, arguments, ServiceTime(0)).arguments_of(0).to_request()
     except UserError as error:
         fields.reject((*path, "request"), str(error))
         return None

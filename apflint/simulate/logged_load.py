@@ -11,7 +11,7 @@ from apflint.evaluate.shards import flow_hash
 from apflint.record import NamedTuple
 from apflint.requests.request_words import RequestArguments
 from apflint.simulate.arrivals import Arrival, ArrivalSource
-from apflint.simulate.load import REQUEST_TIMEOUT, SECOND, Client, Load, ServiceTime
+from apflint.simulate.load import REQUEST_TIMEOUT, SECOND, Load, ServiceTime, SimulatedClient
 from apflint.simulate.random_draws import Draws
 from apflint.simulate.request import complete_work_estimate
 from apflint.simulate.routes import Route, SimulatedFlow
@@ -74,11 +74,11 @@ class LoggedRoutes:
             self._keys.append(key)
         return number
 
-    def find_server(self, _client: Client, instance: int) -> int:
+    def find_server(self, _client: SimulatedClient, instance: int) -> int:
         """Return the index of the API server that received the requests."""
         return self._keys[instance][2]
 
-    def __call__(self, _client: Client, instance: int) -> Route:
+    def __call__(self, _client: SimulatedClient, instance: int) -> Route:
         """Return the route of requests, with the default timeout."""
         number, namespace, _ = self._keys[instance]
         attributes, assignment = self._tuples[number], self._assignments[number]
@@ -109,7 +109,7 @@ def build_logged_load(replay: Replay, scale: float, seed: int) -> LoggedLoad:
     routes = LoggedRoutes(replay)
     servers = [number for (number,) in replay.log.database.query("SELECT DISTINCT server FROM apf ORDER BY server")]
     arrivals = _list_arrivals(replay, routes, servers, start, scale, Draws(seed, "copies"))
-    client = Client("log", (), RequestArguments(""), ServiceTime(0))
+    client = SimulatedClient("log", (), RequestArguments(""), ServiceTime(0))
     source = ArrivalSource(client, arrivals, lambda _: 0, differ=True, is_closed=False)
     load = Load(duration, (), max(1, len(servers)))
     notes = tuple(_list_notes(rejected, open_, has_counts=replay.has_counts))

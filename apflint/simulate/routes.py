@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from apflint.releases import Release
     from apflint.request_explanation import Explainer
     from apflint.requests.request import Request
-    from apflint.simulate.load import Client, Load, ResourceKey
+    from apflint.simulate.load import Load, ResourceKey, SimulatedClient
 
 
 class SimulatedFlow(NamedTuple):
@@ -65,7 +65,7 @@ class Routes:
             self._first_instances[client.name] = total
             total += client.instances
 
-    def __call__(self, client: Client, instance: int) -> Route:
+    def __call__(self, client: SimulatedClient, instance: int) -> Route:
         """Return the route of a client, whose number is `instance` from 0.
 
         Raises UserError if API Priority and Fairness does not classify its requests.
@@ -76,11 +76,11 @@ class Routes:
             route = self._routes[key] = self._find(client, instance)
         return route
 
-    def find_server(self, client: Client, instance: int) -> int:
+    def find_server(self, client: SimulatedClient, instance: int) -> int:
         """Return the index of the API server to which a client is connected."""
         return (self._first_instances[client.name] + instance) % self._load.servers
 
-    def _find(self, client: Client, instance: int) -> Route:
+    def _find(self, client: SimulatedClient, instance: int) -> Route:
         request = client.arguments_of(instance).to_request()
         explanation = self._explainer.explain(request, reasons=False)
         if explanation.unclassified is not None:

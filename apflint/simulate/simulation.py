@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from apflint.evaluate.limits import Limits
     from apflint.simulate.arrivals import ArrivalSource
-    from apflint.simulate.load import Client, Load
+    from apflint.simulate.load import Load, SimulatedClient
     from apflint.simulate.queue_set import QueueSet
     from apflint.simulate.routes import Route
     from apflint.simulate.statistics import ClientTally, FlowTally, LevelResult, LevelTally
@@ -37,10 +37,10 @@ MAX_RETRIES = (1 << _ATTEMPT_BITS) - 1
 class FindRoute(Protocol):
     """Function that finds the routes of clients. Clients are numbered from 0."""
 
-    def __call__(self, client: Client, instance: int, /) -> Route:
+    def __call__(self, client: SimulatedClient, instance: int, /) -> Route:
         """Return the route of a client."""
 
-    def find_server(self, client: Client, instance: int, /) -> int:
+    def find_server(self, client: SimulatedClient, instance: int, /) -> int:
         """Return the index of the API server to which a client is connected."""
 
 

@@ -12,20 +12,20 @@ from apflint.request_explanation import Explainer
 from apflint.simulate import feasibility
 from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
 from apflint.simulate.feasibility import check_servers, count_in_flight, count_requests, find_excess, find_problems
-from apflint.simulate.load import SECOND, Burst, Client, Load, Retries, ServiceTime
+from apflint.simulate.load import SECOND, Burst, Load, Retries, ServiceTime, SimulatedClient
 from apflint.simulate.routes import Routes
 from apflint.workspace import build_workspace
 
 
-def burst(requests: int) -> Client:
+def burst(requests: int) -> SimulatedClient:
     return client("a", bursts=(Burst(0, requests),))
 
 
-def different(instances: int) -> Client:
+def different(instances: int) -> SimulatedClient:
     return client("a", user="u-{n}", instances=instances, bursts=(Burst(0, 1),))
 
 
-def load_of(*clients: Client, duration: int = 10 * SECOND) -> Load:
+def load_of(*clients: SimulatedClient, duration: int = 10 * SECOND) -> Load:
     """Return a load of clients that have different paths."""
     named = (item._replace(name=str(number), path=("clients", number)) for number, item in enumerate(clients))
     return load(*named, duration=duration)

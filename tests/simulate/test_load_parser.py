@@ -14,11 +14,11 @@ from jsonschema import Draft202012Validator
 from apflint.simulate.load import (
     SECOND,
     Burst,
-    Client,
     Load,
     ObjectCount,
     Retries,
     ServiceTime,
+    SimulatedClient,
     log_normal,
 )
 from apflint.simulate.load_parser import ParsedLoad, parse_load
@@ -41,7 +41,7 @@ def client_load(body: str) -> str:
     return f"duration: 1m\nclients: [{{{body}}}]"
 
 
-def load_of(body: str) -> Client:
+def load_of(body: str) -> SimulatedClient:
     found = parse(client_load(body)).load
     assert found is not None
     return found.clients[0]

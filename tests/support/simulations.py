@@ -11,7 +11,7 @@ from apflint.request_explanation import Explainer
 from apflint.requests.request_words import parse_command_line
 from apflint.simulate.arrivals import list_sources
 from apflint.simulate.level_changes import apply_changes, parse_change
-from apflint.simulate.load import SECOND, Client, Load, ServiceTime
+from apflint.simulate.load import SECOND, Load, ServiceTime, SimulatedClient
 from apflint.simulate.routes import Routes
 from apflint.simulate.simulation import simulate as run
 from apflint.workspace import build_workspace
@@ -33,13 +33,13 @@ class Options(NamedTuple):
 
 def client(
     name: str, *, request: str = "list pods -A", user: str = "alice", groups: tuple[str, ...] = (), **values: Any
-) -> Client:
-    """Return a client that lists pods, with further fields of `Client`."""
+) -> SimulatedClient:
+    """Return a client that lists pods, with further fields of `SimulatedClient`."""
     values = {"path": ("clients", 0), "service": ServiceTime(10_000_000), **values}
-    return Client(name, arguments=parse_command_line(request, user, groups), **values)
+    return SimulatedClient(name, arguments=parse_command_line(request, user, groups), **values)
 
 
-def load(*clients: Client, duration: int = 10 * SECOND, servers: int = 1) -> Load:
+def load(*clients: SimulatedClient, duration: int = 10 * SECOND, servers: int = 1) -> Load:
     """Return a load of 10 seconds for one server."""
     return Load(duration, clients, servers)
 

@@ -31,7 +31,7 @@ _QUICK_FIX = types.CodeActionKind.QuickFix.value
 _IGNORE = re.compile(r"(?<!#)#+[ \t]*apflint:[ \t]*ignore[ \t]*\[(?P<ids>[^\]\r\n]*)\]")
 
 
-class Action(NamedTuple):
+class EditorAction(NamedTuple):
     """A code action: edits of a text, and the findings that the edits fix or suppress."""
 
     title: str
@@ -76,11 +76,11 @@ async def resolve_code_action(ls: EditorServer, action: types.CodeAction) -> typ
     return action
 
 
-def quick_fixes(findings: Iterable[Finding]) -> list[Action]:
+def quick_fixes(findings: Iterable[Finding]) -> list[EditorAction]:
     """Return an action for each fix that the text permits. Findings with equal edits share one action."""
     from apflint.edit.fix_batch import edits_of
 
-    actions: dict[tuple[Edit, ...], Action] = {}
+    actions: dict[tuple[Edit, ...], EditorAction] = {}
     for finding in findings:
         if finding.fix is None:
             continue
@@ -91,12 +91,12 @@ def quick_fixes(findings: Iterable[Finding]) -> list[Action]:
         if changes:
             note = "" if finding.fix.safe else " (may change what the object means)"
             title = f"{finding.fix.title[:1].upper()}{finding.fix.title[1:]}{note}"
-            action = actions.get(changes, Action(title, finding.fix.safe, changes, ()))
+            action = actions.get(changes, EditorAction(title, finding.fix.safe, changes, ()))
             actions[changes] = action._replace(findings=(*action.findings, finding))
     return list(actions.values())
 
 
-def suppression_comments(source: Source, findings: Iterable[Finding]) -> Iterator[Action]:
+def suppression_comments(source: Source, findings: Iterable[Finding]) -> Iterator[EditorAction]:
     """Yield an action for each rule and line with findings. The action adds a suppression comment for the rule to the line.
 
     Lines on which such a comment is impossible or has no effect get no action.
@@ -109,7 +109,7 @@ def suppression_comments(source: Source, findings: Iterable[Finding]) -> Iterato
         edit = _add_to_comment(source, rule, line)
         at = source.line_starts[line - 1] + of_rule[0].span.column - 1
         if edit is not None and _suppresses(source, edit, rule, at):
-            yield Action(f"Ignore {rule} for this line", False, (edit,), tuple(of_rule))
+            yield EditorAction(f"Ignore {rule} for this line", False, (edit,), tuple(of_rule))
 
 
 def _add_to_comment(source: Source, rule: str, line: int) -> Edit | None:
@@ -164,7 +164,7 @@ def _has_safe_fixes(current: DocumentResult) -> bool:
     )
 
 
-def _code_action(ls: EditorServer, current: DocumentResult, action: Action) -> types.CodeAction:
+def _code_action(ls: EditorServer, current: DocumentResult, action: EditorAction) -> types.CodeAction:
     shown = zip(current.findings, current.diagnostics, strict=False)
     diagnostics = [diagnostic for finding, diagnostic in shown if any(finding is fixed for fixed in action.findings)]
     return types.CodeAction(
