@@ -42,7 +42,7 @@ class BaselineComparison(NamedTuple):
     """Entries of the baseline whose findings the report does not contain."""
 
 
-def make_entry(finding: Finding, report: Report) -> BaselineEntry:
+def _make_entry(finding: Finding, report: Report) -> BaselineEntry:
     """Return the baseline entry for a finding. The value is read from the sources of the report."""
     if finding.object is None:
         return BaselineEntry(finding.rule, finding.file, finding.field, "")
@@ -55,7 +55,7 @@ def make_entry(finding: Finding, report: Report) -> BaselineEntry:
 
 def render_baseline(report: Report, kept: Counter[BaselineEntry]) -> str:
     """Return a baseline in JSON with the findings of a report and the `kept` entries, sorted, with one entry on each line."""
-    counts = Counter(make_entry(finding, report) for finding in report.findings) + kept
+    counts = Counter(_make_entry(finding, report) for finding in report.findings) + kept
     lines = [json.dumps({**entry._asdict(), "count": count}) for entry, count in sorted(counts.items())]
     inner = ",".join(f"\n  {line}" for line in lines)
     end = "\n" if lines else ""
@@ -99,7 +99,7 @@ def hide_known_findings(
     remaining = Counter(known)
     kept: list[Finding] = []
     for finding in report.findings:
-        entry = make_entry(finding, report)
+        entry = _make_entry(finding, report)
         if remaining[entry] > 0:
             remaining[entry] -= 1
         else:

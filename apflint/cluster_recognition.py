@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import ObjectKey
 
-CONTAINERS = frozenset(("clusters", "env", "environments", "envs", "overlays"))
+_CONTAINERS = frozenset(("clusters", "env", "environments", "envs", "overlays"))
 """Names of directories that contain a directory for each cluster or environment.
 
 Sources: `clusters` in "Ways of structuring your repositories" of Flux, `overlays` in the guides of kustomize, and
@@ -96,11 +96,11 @@ def find_sibling_directories(file: str, other: str) -> tuple[str, str] | None:
 def _join_to_cluster(parts: list[str], common: int) -> str:
     start = next((index for index in range(common, len(parts)) if parts[index] not in ("", "..")), common) + 1
     depths = range(max(start, 2), len(parts) + 1)
-    return "/".join(parts[: next((depth for depth in depths if parts[depth - 2] in CONTAINERS), start)])
+    return "/".join(parts[: next((depth for depth in depths if parts[depth - 2] in _CONTAINERS), start)])
 
 
 def suggest_clusters(layout: RepositoryLayout) -> Suggestion:
-    """Recognize clusters: directories below one of `CONTAINERS`, kustomize overlays, and directories that define the same objects.
+    """Recognize clusters: directories below one of `_CONTAINERS`, kustomize overlays, and directories that define the same objects.
 
     A directory is divided if several directories in it define the same object, and is otherwise one cluster with all that
     it contains or references. Overlays of one name for different applications belong to one cluster, unless they define
@@ -158,7 +158,7 @@ def _find_directories(layout: RepositoryLayout) -> set[str]:
         for path in (*layout.objects, *(f"{directory}/" for directory in layout.kustomizations))
         for parts in [path.split("/")[:-1]]
         for depth in range(1, len(parts))
-        if parts[depth - 1] in CONTAINERS
+        if parts[depth - 1] in _CONTAINERS
     }
     referenced = {path for kustomization in layout.kustomizations.values() for path in kustomization.references}
     found |= {
@@ -268,9 +268,9 @@ def _group(roots: list[_ClusterDirectory], layout: RepositoryLayout) -> Iterator
 
 
 def _is_separate(directory: str) -> bool:
-    """Return whether a directory is not a part of another cluster: in `clusters`, or deeper below one of `CONTAINERS`."""
+    """Return whether a directory is not a part of another cluster: in `clusters`, or deeper below one of `_CONTAINERS`."""
     *parents, parent = directory.rpartition("/")[0].split("/")
-    return parent == _CLUSTERS or not CONTAINERS.isdisjoint(parents)
+    return parent == _CLUSTERS or not _CONTAINERS.isdisjoint(parents)
 
 
 def _number_names(clusters: Iterable[SuggestedCluster]) -> Iterator[SuggestedCluster]:

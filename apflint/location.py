@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 """Field path inside an object, such as `("spec", "rules", 0, "subjects")`."""
 
-MAX_NAME_LENGTH = 400
+_MAX_NAME_LENGTH = 400
 """Maximum number of characters of a name or key that messages show. The API server accepts keys of up to 317 characters."""
 
 
@@ -101,7 +101,7 @@ Location = Place | TextRange
 
 def clipped(name: str) -> str:
     """Shorten a name to at most MAX_NAME_LENGTH characters, because every finding about an object repeats its name."""
-    return name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…"
+    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
 
 
 def field_path(path: Path) -> str:

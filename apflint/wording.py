@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-MAX_QUOTE_LENGTH = 80
+_MAX_QUOTE_LENGTH = 80
 """Maximum length in characters of a quoted value. Longer values are cut."""
 
 
@@ -16,9 +16,9 @@ def quote(value: object) -> str:
     import json  # a short run without a message does not need it
 
     text = json.dumps(value, ensure_ascii=False, default=str)
-    if len(text) <= MAX_QUOTE_LENGTH:
+    if len(text) <= _MAX_QUOTE_LENGTH:
         return text
-    return f'{text[: MAX_QUOTE_LENGTH - 2]}…"' if isinstance(value, str) else f"{text[: MAX_QUOTE_LENGTH - 1]}…"
+    return f'{text[: _MAX_QUOTE_LENGTH - 2]}…"' if isinstance(value, str) else f"{text[: _MAX_QUOTE_LENGTH - 1]}…"
 
 
 def join_words(words: Iterable[str], conjunction: str = "or") -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apflint.load.document import Document
     from apflint.model import FlowSchema, LimitedPriorityLevelConfiguration, QueuingConfiguration
 
-MAX_NAMED_LEVELS = 12
+_MAX_NAMED_LEVELS = 12
 _MAX_NAMED_SHARES = 3
 _NEGLIGIBLE = 0.01
 """New levels that together have at most this fraction of all seats are not reported."""
@@ -98,7 +98,7 @@ def _describe_zero_shares(limited: LimitedPriorityLevelConfiguration) -> tuple[s
     )
 
 
-def shares_place(document: Document) -> Place:
+def _shares_place(document: Document) -> Place:
     """Return the place of the shares of a priority level. If they are absent, return the place of `limited` or `exempt`."""
     owner = "limited" if document.has("spec", "limited") else "exempt"
     names = ("nominalConcurrencyShares", "assuredConcurrencyShares")
@@ -150,20 +150,20 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
         figures = f"Seats on a default server ({SERVER_CONCURRENCY} seats) and here"
     if not any(loss.ratio < -_NEGLIGIBLE for loss in losses):
         return
-    if len(losses) > MAX_NAMED_LEVELS:
+    if len(losses) > _MAX_NAMED_LEVELS:
         losses.sort(key=lambda loss: loss.after - loss.before)
     largest, *others = sorted(new, key=lambda name: -new[name])
     owner = "the built-in ones" if default.keys() >= {loss.name for loss in losses} else "the existing ones"
     subject = f"{len(new)} new priority levels take" if others else "new priority level takes"
-    seats = join_some([f"{name} {new[name]}" for name in (largest, *others)], MAX_NAMED_LEVELS)
+    seats = join_some([f"{name} {new[name]}" for name in (largest, *others)], _MAX_NAMED_LEVELS)
     yield Problem(
         places[largest],
         f"{subject} {taken} of {total} seats from {owner}",
-        related=tuple(Elsewhere(places[name], f"takes {new[name]} seats") for name in others[: MAX_NAMED_LEVELS - 1]),
+        related=tuple(Elsewhere(places[name], f"takes {new[name]} seats") for name in others[: _MAX_NAMED_LEVELS - 1]),
         severity="warning" if any(loss.ratio < -_SEVERE for loss in losses) else None,
         notes=(
             *([f"Seats of the new priority levels: {seats}."] if others else ()),
-            f"{figures}: {join_some([*map(str, losses)], MAX_NAMED_LEVELS + 1)}.",
+            f"{figures}: {join_some([*map(str, losses)], _MAX_NAMED_LEVELS + 1)}.",
         ),
         help="if this is not intended, lower "
         + (
@@ -191,7 +191,7 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
         return
     changes.sort(key=lambda change: (change.name not in redefined, change.ratio))
     values = [f"{quote(name)} has {shares[name]:,} shares instead of {default[name]:,}" for name in redefined]
-    first, *others = (shares_place(level.document) for level in redefined.values())
+    first, *others = (_shares_place(level.document) for level in redefined.values())
     yield Problem(
         first,
         values[0] if not others else f"{len(values)} built-in priority levels have other shares than in the release",
@@ -199,7 +199,7 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
         severity="warning" if any(change.ratio < -_SEVERE for change in changes) else None,
         notes=(
             *([f"{join_some(values, _MAX_NAMED_SHARES)}."] if others else ()),
-            f"Seats before and after, for changes of more than {_NOTABLE:.0%}: {join_some([*map(str, changes)], MAX_NAMED_LEVELS)}.",
+            f"Seats before and after, for changes of more than {_NOTABLE:.0%}: {join_some([*map(str, changes)], _MAX_NAMED_LEVELS)}.",
         ),
         help=f"if this is not intended, restore the shares of Kubernetes {effective.release.name}",
     )
@@ -304,7 +304,7 @@ def single_seat_level(effective: Effective) -> Iterator[Problem]:
             if borrows and limited.borrowing_limit_percent is None:
                 help_text += "; if it is to limit its clients, set borrowingLimitPercent: 0"
             yield Problem(
-                shares_place(place.document),
+                _shares_place(place.document),
                 f"priority level gets only {level.nominal} of {total} seats for {limited.shares} of {share_sum} shares",
                 notes=(f"The level executes {pluralize(level.nominal, 'request')} at a time{grown}.",),
                 help=help_text,
@@ -327,7 +327,7 @@ def unlimited_borrowing(effective: Effective) -> Iterator[Problem]:
         is_small = limited.shares < default[CATCH_ALL] and level.nominal > _MAX_SINGLE_SEATS
         if is_small and level.flow_schemas and level.attainable > _MIN_GROWTH * level.nominal:
             yield Problem(
-                shares_place(place.document),
+                _shares_place(place.document),
                 f"priority level has {pluralize(level.nominal, 'nominal seat')}, but can use {level.attainable} while other levels are idle",
                 notes=(
                     "Shares do not limit a level: without borrowingLimitPercent, it borrows all seats that other levels lend.",

@@ -46,7 +46,7 @@ _FIELD_SINCE = {
 }
 _RENAMED = {("spec", "limited", f"{kind}ConcurrencyShares") for kind in ("assured", "nominal")}
 _DOCUMENT_NOT_CHECKED = "The document is not checked."
-MAX_NAMED_PLACES = 3
+_MAX_NAMED_PLACES = 3
 
 
 def syntax_error(workspace: Workspace) -> Iterator[Problem]:
@@ -193,7 +193,7 @@ def _explain(document: Document, violation: Violation, release: Release) -> tupl
             return (), f"did you mean {quote(synonym)} in {join_words(owners)}?"
     if question := did_you_mean(name, violation.known):
         return (), question
-    if paths := find_field_paths(name, document.kind, document.version, release)[:MAX_NAMED_PLACES]:
+    if paths := find_field_paths(name, document.kind, document.version, release)[:_MAX_NAMED_PLACES]:
         owners = [owner.rpartition(".")[0] or f"the {document.kind}" for owner in paths]
         return (), f"does it belong in {join_words(owners)}?"
     if owner := find_owner_of_fields(document, violation, release):

@@ -29,7 +29,7 @@ _NAME: Path = ("metadata", "name")
 _ANNOTATION: Path = ("metadata", "annotations", builtin.AUTOUPDATE)
 # Strings that are true for strconv.ParseBool, with which the API server parses the annotation.
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
-MAX_NAMED_DIFFERENCES = 3
+_MAX_NAMED_DIFFERENCES = 3
 
 
 def mandatory_flow_schema_changed(workspace: Workspace) -> Iterator[Problem]:
@@ -63,7 +63,7 @@ def mandatory_level_changed(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _reject_changes(document: Document, spec: object, required: object, suggestion: str, *notes: str) -> Problem:
-    differences = join_some(list(find_differences(spec, required, document.version)), MAX_NAMED_DIFFERENCES)
+    differences = join_some(list(find_differences(spec, required, document.version)), _MAX_NAMED_DIFFERENCES)
     return invalid(
         Place(document, ("spec",), key=True),
         f"spec of the mandatory {document.kind} {quote(document.name)} must not change",

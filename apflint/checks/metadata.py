@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
-MAX_ANNOTATION_BYTES = 256 * 1024
+_MAX_ANNOTATION_BYTES = 256 * 1024
 """Maximum bytes of all annotations of an object (`TotalAnnotationSizeLimitB` in Kubernetes)."""
-MAX_GENERATED_PREFIX = 58
+_MAX_GENERATED_PREFIX = 58
 """Maximum bytes of the generateName that a generated name contains. 5 random characters follow (rest.BeforeCreate)."""
 
 
@@ -83,7 +83,7 @@ def _invalid_name(place: Place, metadata: ObjectMeta) -> Iterator[Problem]:
         if wrong := check_dns_subdomain(name):
             yield reject_name(place / "name", f"{kind} name", name, wrong)
     elif prefix:
-        generated = f"{prefix.encode()[:MAX_GENERATED_PREFIX].decode('utf-8', 'ignore')}bcdfg"
+        generated = f"{prefix.encode()[:_MAX_GENERATED_PREFIX].decode('utf-8', 'ignore')}bcdfg"
         if wrong := check_dns_subdomain(generated):
             noun = f"prefix of a {kind} name"
             yield reject_name(place / "generateName", noun, prefix, wrong, field="metadata.name")
@@ -105,8 +105,8 @@ def _invalid_annotations(place: Place, annotations: Mapping[str, str]) -> Iterat
         if wrong := check_qualified_name(key.lower()):
             yield reject_name((place / key).at_key(), "annotation key", key, wrong, field=place.field)
     size = sum(len(f"{key}{value}".encode("utf-8", "surrogatepass")) for key, value in annotations.items())
-    if size > MAX_ANNOTATION_BYTES:
-        message = f"annotations have {size:,} bytes, more than the maximum of {MAX_ANNOTATION_BYTES:,}"
+    if size > _MAX_ANNOTATION_BYTES:
+        message = f"annotations have {size:,} bytes, more than the maximum of {_MAX_ANNOTATION_BYTES:,}"
         yield too_long(place.at_key(), message, help="shorten or remove annotations")
 
 
@@ -186,7 +186,7 @@ _HARMFUL = {
 """Fields of `metadata` that make requests fail, each with a note that says which requests fail."""
 _HARMLESS = ("generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _EMPTY_STATUS: tuple[object, ...] = (None, {}, {"conditions": []}, {"conditions": None})
-MAX_NAMED_FIELDS = 4
+_MAX_NAMED_FIELDS = 4
 
 
 def is_exported(document: Document) -> bool:
@@ -251,7 +251,7 @@ def _report_export(documents: Sequence[Document]) -> Iterator[Problem]:
 
 
 def _join_fields(names: Iterable[str | int]) -> str:
-    return quote_some([*names], MAX_NAMED_FIELDS)
+    return quote_some([*names], _MAX_NAMED_FIELDS)
 
 
 def _remove_fields(paths: list[Path]) -> Fix:

@@ -33,7 +33,7 @@ VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletec
 """Verbs that the API server accepts in resource rules and in non-resource rules."""
 _KNOWN_VERBS = frozenset(VERBS)
 _RBAC_VERBS = ("use", "bind", "escalate", "impersonate", "approve", "sign", "attest")
-MAX_NAMED_VERBS = 5
+_MAX_NAMED_VERBS = 5
 _VERSION = r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?"
 COLLECTION_VERBS = frozenset({"list", "watch", "deletecollection"})
 """Verbs of requests that can span all namespaces."""
@@ -106,7 +106,7 @@ def _reject_verbs(place: Place, verbs: tuple[str, ...], *, is_resource: bool) ->
         (others, None),
     ):
         if indices:
-            unknown = quote_some([verbs[index] for index in indices], MAX_NAMED_VERBS)
+            unknown = quote_some([verbs[index] for index in indices], _MAX_NAMED_VERBS)
             notes, suggestion = _explain_verb(verbs[indices[0]], is_resource=is_resource)
             yield not_supported(
                 place / indices[0],

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
 _PRECEDENCE: Path = ("spec", "matchingPrecedence")
-MAX_PRECEDENCE = 10_000
+_MAX_PRECEDENCE = 10_000
 """The constant `FlowSchemaMaxMatchingPrecedence` of Kubernetes."""
-_CHANGE = f"set matchingPrecedence to a value from 2 to {MAX_PRECEDENCE}"
+_CHANGE = f"set matchingPrecedence to a value from 2 to {_MAX_PRECEDENCE}"
 _RESERVED = '(1 is reserved for the FlowSchema "exempt")'
 _MAX_NAMED_SCHEMAS = 4
 _MAX_RELATED_SCHEMAS = 12
@@ -37,10 +37,10 @@ def precedence_out_of_range(workspace: Workspace) -> Iterator[Problem]:
     """APF201: a matchingPrecedence that is not between 1 and 10,000."""
     for schema in workspace.flow_schemas:
         precedence = schema.spec.matching_precedence
-        if not 1 <= precedence <= MAX_PRECEDENCE:
+        if not 1 <= precedence <= _MAX_PRECEDENCE:
             yield invalid(
                 Place(schema.document, _PRECEDENCE),
-                f"matchingPrecedence {precedence} is not between 1 and {MAX_PRECEDENCE}",
+                f"matchingPrecedence {precedence} is not between 1 and {_MAX_PRECEDENCE}",
                 notes=("The FlowSchema with the lowest matchingPrecedence is tried first.",),
                 help=f"{_CHANGE} {_RESERVED}",
             )

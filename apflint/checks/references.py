@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _LEVEL: Path = ("spec", "priorityLevelConfiguration", "name")
 _NAME: Path = ("metadata", "name")
-MAX_OTHER_REFERENCES = 10
+_MAX_OTHER_REFERENCES = 10
 """Maximum number of further places that APF408 names."""
 MAX_COMPARISONS = 10_000
 """Maximum number of comparisons of an unknown name with the name of a priority level. Each comparison takes 0.05 ms. If more are
@@ -238,7 +238,7 @@ def reference_not_renamed(effective: Effective) -> Iterator[Problem]:
                 Elsewhere(Place(level.document, _NAME), "the priority level"),
                 *(
                     Elsewhere(Place(other.schema.document, _LEVEL), "another reference")
-                    for other in others[:MAX_OTHER_REFERENCES]
+                    for other in others[:_MAX_OTHER_REFERENCES]
                 ),
             ),
             notes=(

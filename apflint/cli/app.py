@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 COMMANDS = tuple(sorted(module.name for module in pkgutil.iter_modules(commands.__path__)))
 """Names of all commands. The module of the same name in the package `commands` defines the command."""
-PANELS = ("Lint", "Analyze", "Edit", "Editors and shells")
+_PANELS = ("Lint", "Analyze", "Edit", "Editors and shells")
 """Groups of commands in `apflint --help`, in this order."""
 
 
@@ -66,7 +66,7 @@ class _Program(TyperGroup):
         """Return the names of all commands in the order of `--help`. Does not import the modules of the commands."""
         for name in COMMANDS:
             self.commands[name] = self.commands[name] or _read_summary(name)
-        return sorted(COMMANDS, key=lambda name: PANELS.index(self.commands[name].rich_help_panel))
+        return sorted(COMMANDS, key=lambda name: _PANELS.index(self.commands[name].rich_help_panel))
 
 
 def _read_summary(name: str) -> Command:

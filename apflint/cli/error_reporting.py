@@ -14,7 +14,7 @@ from apflint.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MAX_MESSAGE_CHARACTERS = 10_000
+_MAX_MESSAGE_CHARACTERS = 10_000
 """Maximum length of a printed message. Messages that quote long input are truncated."""
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
 """If an OSError has no file name, these error numbers mean that standard output cannot be written."""
@@ -68,7 +68,7 @@ def _follows_interrupt(error: BaseException) -> bool:
 
 def print_error(message: str) -> ExitCode:
     """Print a message, as `print_note` does, and return `ExitCode.ERROR`. Long messages are truncated."""
-    print_note(message if len(message) <= MAX_MESSAGE_CHARACTERS else f"{message[:MAX_MESSAGE_CHARACTERS]}...")
+    print_note(message if len(message) <= _MAX_MESSAGE_CHARACTERS else f"{message[:_MAX_MESSAGE_CHARACTERS]}...")
     return ExitCode.ERROR
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Raises EOFError (Ctrl-D) or KeyboardInterrupt (Ctrl-C) if the user leaves.
     """
 
-COMMON_USERS = (
+_COMMON_USERS = (
     ANONYMOUS,
     "system:apiserver",
     "system:kube-controller-manager",
@@ -46,10 +46,10 @@ COMMON_USERS = (
     "system:node:",
     SERVICE_ACCOUNT_PREFIX,
 )
-COMMON_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, "system:masters", NODES, SERVICE_ACCOUNTS)
-COMMON_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-COMMON_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3")
-"""`COMMON_USERS` to `COMMON_PATHS` are users, groups, namespaces and URL paths that every cluster has.
+_COMMON_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, "system:masters", NODES, SERVICE_ACCOUNTS)
+_COMMON_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+_COMMON_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3")
+"""`_COMMON_USERS` to `_COMMON_PATHS` are users, groups, namespaces and URL paths that every cluster has.
 
 Source: Kubernetes documentation, "Using RBAC Authorization" and "Kubernetes API health endpoints".
 """
@@ -58,7 +58,7 @@ CLEAR = "-"
 """Input that makes a value empty. Empty input (Enter) keeps the default value."""
 
 WELCOME = "Which request? Tab completes, the arrow keys edit and recall, Ctrl-D leaves."
-NEXT_REQUEST = f"Another request? Enter keeps the value in brackets, {CLEAR} empties it, Ctrl-D leaves."
+_NEXT_REQUEST = f"Another request? Enter keeps the value in brackets, {CLEAR} empties it, Ctrl-D leaves."
 
 
 class PromptSuggestions(NamedTuple):
@@ -97,14 +97,14 @@ class Draft(NamedTuple):
 def converse(explainer: Explainer, draft: Draft, style: Style) -> int:
     """Ask for requests and explain them, until the user presses Ctrl-D or Ctrl-C. Return the exit code."""
     try:
-        answer_requests(open_prompts(style), explainer, draft, style, sys.stdout.write)
+        answer_requests(_open_prompts(style), explainer, draft, style, sys.stdout.write)
     except EOFError:
         return ExitCode.OK
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
 
 
-def open_prompts(style: Style) -> Ask:
+def _open_prompts(style: Style) -> Ask:
     """Return the function that asks for values on the terminal. Each prompt has its own input history."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.output import ColorDepth
@@ -148,7 +148,7 @@ def answer_requests(
             show(str(error))
             continue
         write(f"\n{render_text(report_explanation(explainer.explain(request), style), style)}\n")
-        show(NEXT_REQUEST)
+        show(_NEXT_REQUEST)
 
 
 def ask_for_request(
@@ -234,8 +234,8 @@ def _may_be_namespaced(target: str) -> bool:
 
 def collect_vocabulary(configuration: Configuration) -> PromptSuggestions:
     """Collect the values to suggest: names in the FlowSchemas of a configuration, and names in every cluster."""
-    users, groups, namespaces = {*COMMON_USERS}, {*COMMON_GROUPS}, {*COMMON_NAMESPACES}
-    targets = {*COMMON_PATHS, *(resource.qualified_name for resource in RESOURCES)}
+    users, groups, namespaces = {*_COMMON_USERS}, {*_COMMON_GROUPS}, {*_COMMON_NAMESPACES}
+    targets = {*_COMMON_PATHS, *(resource.qualified_name for resource in RESOURCES)}
     targets |= {f"{resource.qualified_name}/{name}" for resource in RESOURCES for name in resource.subresources}
     rules = (rule for schema in (*configuration.order, *configuration.dangling) for rule in schema.spec.rules)
     for rule in rules:

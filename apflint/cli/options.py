@@ -33,7 +33,7 @@ OUTPUT = "Output"
 RULES = "Rules"
 SETTINGS = "Settings"
 
-MAX_SEATS = 2**31 - 1
+_MAX_SEATS = 2**31 - 1
 """Maximum number of seats of an API server. The flags that set the seats are 32-bit integers."""
 
 
@@ -75,13 +75,13 @@ def parse_seats(text: str) -> int:
     """Parse the seats of an API server: an integer, or the values of both inflight flags, such as `400+200`.
 
     The flags are --max-requests-inflight and --max-mutating-requests-inflight. Raises UserError for other text,
-    and for seats below 1 or above `MAX_SEATS`.
+    and for seats below 1 or above `_MAX_SEATS`.
     """
     match = re.fullmatch(r"(\d{1,20})(?:\+(\d{1,20}))?", text.strip(), re.ASCII)
     seats = int(match[1]) + int(match[2] or 0) if match else 0
-    if not 1 <= seats <= MAX_SEATS:
+    if not 1 <= seats <= _MAX_SEATS:
         raise UserError(
-            f'"{text}" is not an integer from 1 to {MAX_SEATS}, or the sum of the two inflight flags of kube-apiserver,'
+            f'"{text}" is not an integer from 1 to {_MAX_SEATS}, or the sum of the two inflight flags of kube-apiserver,'
             " such as 400+200"
         )
     return seats

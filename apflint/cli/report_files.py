@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apflint.sources.input_request import InputRequest
 
 JOB_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
-MAX_JOB_SUMMARY_BYTES = 1 << 20
+_MAX_JOB_SUMMARY_BYTES = 1 << 20
 """Maximum size of a job summary. GitHub does not show larger summaries."""
 
 
@@ -116,7 +116,7 @@ def append_job_summary(report: Report) -> tuple[str, ...]:
             size = file.tell()
             file.seek(max(0, size - 1))
             gap = {b"": "", b"\n": "\n"}.get(file.read(1), "\n\n")
-            text = render_within(report, MAX_JOB_SUMMARY_BYTES - size - len(gap))
+            text = render_within(report, _MAX_JOB_SUMMARY_BYTES - size - len(gap))
             file.write(f"{gap}{text}".encode("utf-8", "backslashreplace") if text else b"")
     except (OSError, ValueError) as error:
         return (_describe("job summary", path, error),)

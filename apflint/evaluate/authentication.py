@@ -18,9 +18,9 @@ UNAUTHENTICATED = "system:unauthenticated"
 SERVICE_ACCOUNTS = "system:serviceaccounts"
 NODES = "system:nodes"
 NODE_PREFIX = "system:node:"
-API_SERVER = "system:apiserver"
+_API_SERVER = "system:apiserver"
 """User of the requests that kube-apiserver sends to itself."""
-MASTERS = "system:masters"
+_MASTERS = "system:masters"
 EXACT_GROUPS = "exactGroups"
 """Key of a JSON request. If the value is true, apflint does not add the groups that authentication adds.
 
@@ -60,8 +60,8 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
         notes = [f'"{user}" is not a valid name of a service account, so it gets no groups of service accounts.']
     elif user.startswith(NODE_PREFIX) and not groups:
         expected = [NODES]
-    elif user == API_SERVER and not groups:
-        expected = [MASTERS]
+    elif user == _API_SERVER and not groups:
+        expected = [_MASTERS]
     elif ":" not in user and parse_service_account(name := SERVICE_ACCOUNT_PREFIX + user.replace("/", ":")) is not None:
         # Findings and rules of policy tests name a service account in this form.
         notes = [f'The user name of a service account is "{name}".']
@@ -80,7 +80,7 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
 
 def has_fixed_groups(user: str) -> bool:
     """Return whether the groups follow from the user name: service accounts, nodes, the API server and anonymous users."""
-    return parse_service_account(user) is not None or user.startswith(NODE_PREFIX) or user in (API_SERVER, ANONYMOUS)
+    return parse_service_account(user) is not None or user.startswith(NODE_PREFIX) or user in (_API_SERVER, ANONYMOUS)
 
 
 def single_user(subject: Subject) -> str | None:

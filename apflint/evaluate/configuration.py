@@ -45,7 +45,7 @@ class Configuration(NamedTuple):
     levels: Mapping[str, PriorityLevelConfiguration]
     """Effective priority levels by name."""
     unusable: Mapping[str, str]
-    """Reasons why the server treats stored priority levels as absent, by name of the level. See `why_unusable`."""
+    """Reasons why the server treats stored priority levels as absent, by name of the level. See `_why_unusable`."""
     imagined: frozenset[tuple[Kind, str]]
     """Kinds and names of missing mandatory objects. The server imagines them: it uses them without storing them."""
     classifies_watches: bool = True
@@ -63,7 +63,7 @@ def build_configuration(
     `classifies_watches` is that of the release.
     """
     levels = _last_by_name((*(builtin.priority_levels if defaults else ()), *user.priority_levels))
-    unusable = {level.name: reason for level in levels if (reason := why_unusable(level)) is not None}
+    unusable = {level.name: reason for level in levels if (reason := _why_unusable(level)) is not None}
     effective = {level.name: level for level in levels if level.name not in unusable}
 
     stored = sorted(
@@ -95,7 +95,7 @@ def matching_order(schema: FlowSchema) -> tuple[int, str]:
     return schema.spec.matching_precedence, schema.name
 
 
-def why_unusable(level: PriorityLevelConfiguration) -> str | None:
+def _why_unusable(level: PriorityLevelConfiguration) -> str | None:
     """Return why the server treats a stored level as absent, or None if the server uses the level.
 
     The reason completes a sentence that begins with the level: `has type "Exempt", but ...`. Source:

@@ -27,7 +27,7 @@ REQUEST_TIMEOUT_SECONDS = 60.0
 WAIT_FRACTION = 4
 DEFAULT_WAIT_SECONDS = REQUEST_TIMEOUT_SECONDS / WAIT_FRACTION
 """Maximum time in a queue for a request without `timeout`, if `--request-timeout` has its default value."""
-MIN_TARGET = 0.001
+_MIN_TARGET = 0.001
 """Smallest target in seats that `allocate` uses for a level (`MinTarget`)."""
 _TOLERANCE = 1e-7
 """Tolerance in seats for comparing sums of bounds (`epsilon` in `computeConcurrencyAllocation`)."""
@@ -282,7 +282,7 @@ def allocate(required: int, items: Sequence[AllocationItem]) -> Allocation | Non
         return None
     if required == 0:
         return Allocation((0.0,) * len(items), 0.0)
-    targets = [max(item.target, MIN_TARGET) for item in items]
+    targets = [max(item.target, _MIN_TARGET) for item in items]
     lows = [item.lower / target for item, target in zip(items, targets, strict=True)]
     highs = [item.upper / target for item, target in zip(items, targets, strict=True)]
     if lowest - required > -_TOLERANCE:

@@ -26,14 +26,14 @@ PLATFORM_USER_PREFIXES = (
     *(f"{SERVICE_ACCOUNT_PREFIX}{prefix}" for prefix in PLATFORM_NAMESPACE_PREFIXES),
 )
 """Prefixes of the names of users that are components of Kubernetes, EKS or GKE, or service accounts in these namespaces."""
-HEALTH_PATHS = ("/healthz", "/livez", "/readyz", "/version")
+_HEALTH_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 """Paths of health checks. Paths below them are health checks, too."""
 LEASE_GROUP = "coordination.k8s.io"
 _EVERYBODY = (Subject("User", ALL, None, None),)
 HEALTH_CHECKS = PolicyRulesWithSubjects(
     _EVERYBODY,
     (),
-    (NonResourcePolicyRule((ALL,), tuple(url for path in HEALTH_PATHS for url in (path, f"{path}/*"))),),
+    (NonResourcePolicyRule((ALL,), tuple(url for path in _HEALTH_PATHS for url in (path, f"{path}/*"))),),
 )
 """A rule that matches all health checks."""
 LEASES = PolicyRulesWithSubjects(_EVERYBODY, (ResourcePolicyRule((ALL,), (LEASE_GROUP,), (ALL,), True, (ALL,)),), ())

@@ -35,7 +35,7 @@ _REQUIREMENT = rf"(?:! {_KEY}|{_KEY}(?: (?:in|notin) {_VALUES}| (?:==?|!=)(?: {_
 _LABEL_SELECTOR = rf"(?:{_REQUIREMENT}(?: , {_REQUIREMENT})*)?"
 """Pattern of a label selector with single spaces between tokens. It is compiled only if needed: compiling takes 3 ms."""
 
-LONG_RUNNING_VERBS = frozenset(("watch", "proxy"))
+_LONG_RUNNING_VERBS = frozenset(("watch", "proxy"))
 LONG_RUNNING_SUBRESOURCES = frozenset(("attach", "exec", "proxy", "log", "portforward"))
 LONG_RUNNING_PATH = "/debug/pprof/"
 """Prefix of the paths of profiles. Like the verbs and subresources above, the prefix marks long-running requests.
@@ -135,7 +135,7 @@ def parse_path(url: str) -> str:
 
 def is_long_running(info: RequestInfo) -> bool:
     """Return whether the server sets no deadline for a request, such as a watch, a log, a port-forward or a profile."""
-    if info.verb in LONG_RUNNING_VERBS:
+    if info.verb in _LONG_RUNNING_VERBS:
         return True
     if info.is_resource_request:
         return info.subresource in LONG_RUNNING_SUBRESOURCES

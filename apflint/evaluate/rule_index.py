@@ -252,7 +252,7 @@ class UrlSet:
 
     def __init__(self, urls: Iterable[str]) -> None:
         self._urls = frozenset(urls)
-        self._prefixes = frozenset(map(path_prefix, self._urls))
+        self._prefixes = frozenset(map(_path_prefix, self._urls))
         # A path may have thousands of slashes, but only slashes at the length of a prefix matter.
         self._lengths = sorted(set(map(len, self._prefixes)))
 
@@ -265,7 +265,7 @@ class UrlSet:
         )
 
 
-def path_prefix(url: str) -> str:
+def _path_prefix(url: str) -> str:
     """Return the prefix of all paths below `url`, a URL of a rule. The prefix ends with a slash."""
     prefix = url.removesuffix(ALL)
     return prefix if prefix.endswith("/") else f"{prefix}/"
@@ -288,7 +288,7 @@ def _resource_values(entry: ResourcePolicyRule) -> tuple[Values, ...]:
 
 
 def _path_values(entry: NonResourcePolicyRule) -> tuple[Values, ...]:
-    prefixes = [path_prefix(url) for url in entry.non_resource_urls]
+    prefixes = [_path_prefix(url) for url in entry.non_resource_urls]
     segments = None if "/" in prefixes else [_first_segment(path) for path in (*prefixes, *entry.non_resource_urls)]
     return _values(entry.verbs), segments
 

@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 MINIMUM_SEATS = 1
 MAXIMUM_LIST_SEATS = 100
 """Maximum seats of one list request at any level, from 1.34 on. For other releases, see `Release.max_list_seats`."""
-MAXIMUM_MUTATING_SEATS = 10
+_MAXIMUM_MUTATING_SEATS = 10
 """Maximum seats of a mutating request while watchers are notified (its second phase), from 1.24 on.
 
 For other releases, see `Release.max_mutating_seats`.
 """
 MAX_SEATS_PERCENT = 15
 """Percentage of the nominal limit of a level that one request may take (`priorityLevelMaxSeatsPercent`)."""
-OBJECTS_PER_SEAT = 100
+_OBJECTS_PER_SEAT = 100
 """Until 1.33. Source: `ObjectsPerSeat` in config.go, and `seatsBasedOnObjectCount` in list_work_estimator.go."""
 BYTES_PER_SEAT = 100_000
 """From 1.34 on. Source: `seatsBasedOnObjectSize` in list_work_estimator.go."""
 CACHE_BYTES = 1_000_000
 """Maximum memory in bytes that the server assumes for a list from the watch cache. The response is streamed."""
-UNKNOWN_OBJECT_BYTES = 1_500_000
+_UNKNOWN_OBJECT_BYTES = 1_500_000
 """Assumed size of an object before the server has measured objects: the maximum size in etcd."""
-WATCHERS_PER_SEAT = 10
-EVENT_NANOSECONDS = 5_000_000
+_WATCHERS_PER_SEAT = 10
+_EVENT_NANOSECONDS = 5_000_000
 """Time for which a mutating request holds a seat to notify WATCHERS_PER_SEAT watchers."""
 
 Count = int | Literal["stale", "unknown"]
@@ -145,7 +145,7 @@ def estimate_by_count(options: ListOptions, objects: Count, bound: int, *, from_
         return bound
     loaded = min(options.limit or objects, objects)
     read = objects if from_cache else objects + loaded if options.selector else 2 * loaded
-    return min(max(-(-read // OBJECTS_PER_SEAT), MINIMUM_SEATS), bound)
+    return min(max(-(-read // _OBJECTS_PER_SEAT), MINIMUM_SEATS), bound)
 
 
 def estimate_by_size(
@@ -158,9 +158,9 @@ def estimate_by_size(
     if objects == "unknown":  # probably a resource of an aggregated server, which does the work
         return MINIMUM_SEATS
     if isinstance(objects, str):
-        objects, object_bytes = 1_000_000_000, UNKNOWN_OBJECT_BYTES
+        objects, object_bytes = 1_000_000_000, _UNKNOWN_OBJECT_BYTES
     if object_bytes <= 0 and objects:
-        object_bytes = UNKNOWN_OBJECT_BYTES
+        object_bytes = _UNKNOWN_OBJECT_BYTES
     loaded = min(options.limit or objects, objects)
     if options.single:
         loaded = 1
@@ -224,16 +224,16 @@ def estimate_mutating_seats(watchers: int, level_max_seats: int) -> Seats:
     Up to 9 watchers need no final seats. If the level allows fewer seats than needed, the request holds the seats longer.
     Requests for deletecollection or tokens of service accounts always take 1 seat.
     """
-    if watchers < WATCHERS_PER_SEAT:
+    if watchers < _WATCHERS_PER_SEAT:
         return Seats(MINIMUM_SEATS)
-    wanted = -(-watchers // WATCHERS_PER_SEAT)
-    final = min(wanted, request_bound(level_max_seats, MAXIMUM_MUTATING_SEATS))
-    return Seats(MINIMUM_SEATS, final, wanted * EVENT_NANOSECONDS // final)
+    wanted = -(-watchers // _WATCHERS_PER_SEAT)
+    final = min(wanted, request_bound(level_max_seats, _MAXIMUM_MUTATING_SEATS))
+    return Seats(MINIMUM_SEATS, final, wanted * _EVENT_NANOSECONDS // final)
 
 
-MUTATING_VERBS = frozenset({"create", "update", "patch", "delete"})
+_MUTATING_VERBS = frozenset({"create", "update", "patch", "delete"})
 
 
 def is_mutating(verb: str, resource: str = "", subresource: str = "") -> bool:
     """Return whether `estimate_mutating_seats` applies to a request. `verb` is `RequestInfo.verb`, not the HTTP method."""
-    return verb in MUTATING_VERBS and (resource, subresource) != ("serviceaccounts", "token")
+    return verb in _MUTATING_VERBS and (resource, subresource) != ("serviceaccounts", "token")

@@ -49,7 +49,7 @@ ORIGINS: dict[Origin, str] = {
     "imagined": f"built-in, {SHORT_ORIGINS['imagined']}",
 }
 """Description of each origin of an object."""
-MAX_SUBJECTS = 50
+_MAX_SUBJECTS = 50
 """Maximum number of subjects of a FlowSchema to show."""
 
 
@@ -97,7 +97,7 @@ class SchemaNode(NamedTuple):
             "Tried as": "skipped" if self.position is None else f"number {self.position}",
             "Priority level": self.level_name,
             "Flows": self.distinguisher or "all requests are one flow",
-            "Subjects": join_some(self.subjects, MAX_SUBJECTS) or "none",
+            "Subjects": join_some(self.subjects, _MAX_SUBJECTS) or "none",
             "Problem": self.problem,
         }
 

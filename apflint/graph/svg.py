@@ -24,7 +24,7 @@ TOP, MARGIN = 122, 20
 """Space above the columns (for title, legend and headings), and space around the drawing."""
 SCHEMA_WIDTH, SCHEMA_HEIGHT, MIN_SCHEMA_GAP, MAX_SCHEMA_GAP = 580, 48, 8, 40
 LEVEL_WIDTH, LEVEL_HEIGHT, MISSING_HEIGHT, LEVEL_GAP = 330, 84, 48, 12
-COLUMN_GAP = 180
+_COLUMN_GAP = 180
 _BLOCKER_GUTTER = 56
 """Width at the left for arrows from unreachable FlowSchemas to the FlowSchemas that capture their requests."""
 _PORT_GAP = 9
@@ -33,9 +33,9 @@ _NAME_WIDTH, _TEXT_WIDTH = 7.9, 6.5
 """Widths of characters: in names (monospaced font of 13 px), and the average in all other text (font of 12 px)."""
 _BAR_WIDTH = LEVEL_WIDTH - 28
 _PRECEDENCE_WIDTH = 76
-HUES = 8
+_HUES = 8
 """Number of colors of levels and the arrows to them, in `picture.css`. Red and amber are reserved for problems."""
-LEGEND = {
+_LEGEND = {
     "built-in": "built-in",
     "own": "yours",
     "unreachable": "unreachable",
@@ -74,7 +74,7 @@ def lay_out(picture: Picture) -> DrawingLayout:
     count = len(picture.schemas)  # at least two, the mandatory FlowSchemas
     has_arrows_left = any(node.state == "unreachable" and node.blockers for node in picture.schemas)
     left = MARGIN + (_BLOCKER_GUTTER if has_arrows_left else 0)
-    right = left + SCHEMA_WIDTH + COLUMN_GAP
+    right = left + SCHEMA_WIDTH + _COLUMN_GAP
     heights = [MISSING_HEIGHT if level.limits is None else LEVEL_HEIGHT for level in picture.levels]
     # If there are few FlowSchemas, their gaps are larger, so that both columns have about the same height.
     space = sum(heights) + LEVEL_GAP * (len(heights) - 1) - SCHEMA_HEIGHT * count
@@ -171,7 +171,7 @@ def _description(picture: Picture) -> str:
 
 def _definitions() -> Iterator[str]:
     """Yield the tips of arrows, and clip paths that keep text inside its card even if the font is wide."""
-    tips = [(f"apf-m{hue}", f"tip{hue}") for hue in range(HUES)]
+    tips = [(f"apf-m{hue}", f"tip{hue}") for hue in range(_HUES)]
     for name, kind in (*tips, ("apf-mg", "dangling-tip"), ("apf-mt", "captured-tip")):
         yield (
             f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8"'
@@ -184,7 +184,7 @@ def _definitions() -> Iterator[str]:
 def _legend(picture: Picture) -> Iterator[str]:
     x = float(MARGIN)
     looks = {node.look for node in picture.schemas} | {level.look for level in picture.levels}
-    for look, label in LEGEND.items():
+    for look, label in _LEGEND.items():
         if look in looks:
             card = f'<rect class="card" x="{x:g}" y="48" width="22" height="14" rx="3"/>'
             yield f'<g class="{look}">{card}</g>{draw_text(x + 28, 59, label, "dim")}'
@@ -195,7 +195,7 @@ def _legend(picture: Picture) -> Iterator[str]:
 
 
 def _schema(layout: DrawingLayout, at: int, node: SchemaNode) -> Iterator[str]:
-    box, hue = layout.schemas[at], node.level % HUES
+    box, hue = layout.schemas[at], node.level % _HUES
     tip = {"dangling": "apf-mg", "unreachable": "apf-mt"}.get(node.state, f"apf-m{hue}")
     yield f'<g id="apf-s{at}" class="flow to{node.level} h{hue} {node.look} {node.state.replace(" ", "-")}">{_tooltip(node)}'
     yield f'<path class="arrow" marker-end="url(#{tip})" d="{_curve(box, layout.arrow_ends[at])}"/>'
@@ -221,7 +221,7 @@ def _schema(layout: DrawingLayout, at: int, node: SchemaNode) -> Iterator[str]:
 
 def _level(box: Box, at: int, level: LevelNode, longest: int) -> Iterator[str]:
     origin = ORIGINS[level.origin]
-    yield f'<g id="apf-l{at}" class="level h{at % HUES} {level.look}">{_tooltip(level)}'
+    yield f'<g id="apf-l{at}" class="level h{at % _HUES} {level.look}">{_tooltip(level)}'
     yield f"{_card(box)}" + '<g clip-path="url(#apf-cl)">'
     yield draw_text(14, 20, shorten(level.name, (LEVEL_WIDTH - 40 - len(origin) * _TEXT_WIDTH) / _NAME_WIDTH), "name")
     yield draw_text(LEVEL_WIDTH - 12, 20, origin, "badge dim end")
@@ -256,7 +256,7 @@ def _card(box: Box) -> str:
 
 def _curve(box: Box, end: float) -> str:
     """Return a path from the right side of a FlowSchema to the left side of its level."""
-    start, stop, bend = box.x + box.width, box.x + box.width + COLUMN_GAP - 1, COLUMN_GAP * 0.55
+    start, stop, bend = box.x + box.width, box.x + box.width + _COLUMN_GAP - 1, _COLUMN_GAP * 0.55
     return f"M{start:g} {box.middle:g}C{start + bend:g} {box.middle:g} {stop - bend:g} {end:g} {stop:g} {end:g}"
 
 

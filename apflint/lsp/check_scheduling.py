@@ -30,7 +30,7 @@ CHECK_DELAY_SECONDS = 0.2
 """Delay from the last change to the start of a check, so that several quick changes cause only one check."""
 MAX_WAIT_SECONDS = 10.0
 """Maximum time that a request waits for a check."""
-EXIT_WAIT_SECONDS = 0.1
+_EXIT_WAIT_SECONDS = 0.1
 """Maximum time that the server waits for a running check when the session ends."""
 _LANGUAGES = ("json", "jsonc", "helm")
 
@@ -161,7 +161,7 @@ class Session:
         """Cancel checks that have not started. Return False if a check is still running."""
         idle = self._executor.submit(int)
         try:
-            idle.result(EXIT_WAIT_SECONDS)
+            idle.result(_EXIT_WAIT_SECONDS)
         except TimeoutError:
             return False
         finally:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WIDTH = 1080
 LEFT, RIGHT = 56, 150
 """Space for the scale at the left, and for the names of lines at the right."""
-PLOT_WIDTH = WIDTH - LEFT - RIGHT
+_PLOT_WIDTH = WIDTH - LEFT - RIGHT
 _TOP, _PLOT_HEIGHT, _AXIS_HEIGHT = 24, 122, 22
 _STRIP, _STRIP_GAP = 8, 4
 """Height of the strip that shows rejections, and its distance from the plot."""
@@ -81,7 +81,7 @@ class SeatsOverTime(NamedTuple):
 
     def _draw_lines(self, highest: float) -> Iterator[str]:
         """Yield the limits and their names."""
-        right = LEFT + PLOT_WIDTH
+        right = LEFT + _PLOT_WIDTH
         labels: list[tuple[float, str]] = []
         drawn: dict[float, int] = {}
         for number, line in enumerate(self.lines):
@@ -131,7 +131,7 @@ class HeatMap(NamedTuple):
         parts: list[str] = []
         for number, row in enumerate(self.rows):
             shades = [None if value is None else (-(-value[0] * _SHADES // most), value[1]) for value in row]
-            step, start = PLOT_WIDTH / len(shades), 0
+            step, start = _PLOT_WIDTH / len(shades), 0
             for end in range(1, len(shades) + 1):
                 if end < len(shades) and shades[end] == shades[start]:
                     continue
@@ -147,7 +147,7 @@ class HeatMap(NamedTuple):
         for row, name in self.names:
             y = row * cell
             if self.is_grouped:
-                yield f'<path class="grid" d="M{LEFT} {y}H{LEFT + PLOT_WIDTH}"/>'
+                yield f'<path class="grid" d="M{LEFT} {y}H{LEFT + _PLOT_WIDTH}"/>'
             if y >= below:  # names do not overlap
                 bottom = (row + 1) * cell if row and not self.is_grouped else y + _LINE_HEIGHT - 2
                 yield draw_text(LEFT - 6, bottom, name, "dim end")
@@ -262,26 +262,26 @@ def _y(value: float, highest: float) -> float:
 def _draw_scale(highest: float) -> Iterator[str]:
     for value in list_ticks(highest):
         y = _y(value, highest)
-        yield f'<path class="grid" d="M{LEFT} {y:g}H{LEFT + PLOT_WIDTH}"/>'
+        yield f'<path class="grid" d="M{LEFT} {y:g}H{LEFT + _PLOT_WIDTH}"/>'
         yield draw_text(LEFT - 6, y + 4, f"{value:,}", "dim end")
 
 
 def _draw_times(times: Sequence[str], height: float) -> Iterator[str]:
     for number, time in enumerate(times):
         anchor = "dim" if number == 0 else "dim end" if number == len(times) - 1 else "dim middle"
-        yield draw_text(LEFT + number * PLOT_WIDTH / (len(times) - 1), height - 4, time, anchor)
+        yield draw_text(LEFT + number * _PLOT_WIDTH / (len(times) - 1), height - 4, time, anchor)
 
 
 def _steps(values: Sequence[float], highest: float) -> str:
     """Return a path with a step for each interval in which the value changes."""
-    step = PLOT_WIDTH / len(values)
+    step = _PLOT_WIDTH / len(values)
     path = [f"M{LEFT} {_y(values[0], highest):g}"]
     path += (
         f"H{LEFT + number * step:.1f}V{_y(value, highest):g}"
         for number, (previous, value) in enumerate(pairwise(values), 1)
         if value != previous
     )
-    return "".join((*path, f"H{LEFT + PLOT_WIDTH}"))
+    return "".join((*path, f"H{LEFT + _PLOT_WIDTH}"))
 
 
 def _area(values: Sequence[float], highest: float) -> str:
@@ -292,11 +292,11 @@ def _area(values: Sequence[float], highest: float) -> str:
 
 def _draw_rejections(rejected: Sequence[int], base: float) -> Iterator[str]:
     """Yield a bar below the plot for each interval with rejections. The more rejections, the darker."""
-    width, most = PLOT_WIDTH / len(rejected), max(rejected)
+    width, most = _PLOT_WIDTH / len(rejected), max(rejected)
     for number, count in enumerate(rejected):
         if count:
             x, opacity = LEFT + number * width, 0.25 + 0.75 * count / most
             yield _rect("rejected", x, base + _STRIP_GAP, max(width, 2), _STRIP, opacity, f"{count:,} rejected")
     if most:
         y = base + _STRIP_GAP + _STRIP
-        yield draw_text(LEFT + PLOT_WIDTH + 6, y, f"{sum(rejected):,} rejected", "rejected")
+        yield draw_text(LEFT + _PLOT_WIDTH + 6, y, f"{sum(rejected):,} rejected", "rejected")

@@ -113,7 +113,7 @@ def hang(head: str, text: str, width: int | None, indent: int, cells: int | None
     return [f"{head}{first}".rstrip(" "), *(f"{' ' * indent}{line}" for line in rest)]
 
 
-def label_lines(label: str, text: str, cells: int, style: Style, indent: int = 0) -> list[str]:
+def _label_lines(label: str, text: str, cells: int, style: Style, indent: int = 0) -> list[str]:
     """Return `label`, padded to `cells` cells, and the sanitized `text`, as lines with a hanging indent."""
     head = f"{' ' * indent}{style.paint(label, 'dim')}{' ' * (cells - len(label))}"
     return hang(head, text, style.prose_width, indent + cells, indent + cells)

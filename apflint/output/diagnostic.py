@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from apflint.location import Span
     from apflint.output.console import Style
 
-TAB = "    "
+_TAB = "    "
 """Replacement for a tab, so that the source line and the carets below the line are aligned."""
-ELLIPSIS = "…"
+_ELLIPSIS = "…"
 """Marks the place where text was cut. Its width is one cell."""
-UNWRAPPED_WIDTH = 120
+_UNWRAPPED_WIDTH = 120
 """Maximum width of a source line in cells if there is no terminal. A file of one long line must not fill a log."""
 _COMMANDS = ("example", "request")
 """Remarks with these labels are not broken into lines, so that users can copy them."""
@@ -85,7 +85,7 @@ def _place(diagnostic: Diagnostic, span: Span, style: Style) -> list[str]:
 
 
 def _snippet(diagnostic: Diagnostic, span: Span, style: Style) -> Iterator[str]:
-    margin, width = " " * len(str(span.line)), style.width or UNWRAPPED_WIDTH
+    margin, width = " " * len(str(span.line)), style.width or _UNWRAPPED_WIDTH
     edge = len(f"{margin} | ")
     snippet = cut_snippet(diagnostic.source, span, max(20, width - edge)) if diagnostic.source else None
     if snippet is None:
@@ -132,8 +132,8 @@ def cut_snippet(source: Source, span: Span, width: int) -> Snippet | None:
     is_whole_line = low == start and high == stop
     sizes = [size for _, size in pieces]
     begin, end = _choose_pieces(sizes, first - low, min(last, high) - low, width, is_whole_line=is_whole_line)
-    left = ELLIPSIS if begin or low > start else ""
-    right = ELLIPSIS if end < len(pieces) or high < stop else ""
+    left = _ELLIPSIS if begin or low > start else ""
+    right = _ELLIPSIS if end < len(pieces) or high < stop else ""
     indent = count_cells(left) + sum(sizes[begin : first - low])
     marks = sum(sizes[first - low : min(last - low, end)])
     if not marks and first < last and indent:
@@ -144,7 +144,7 @@ def cut_snippet(source: Source, span: Span, width: int) -> Snippet | None:
 def _draw(char: str) -> tuple[str, int]:
     """Return the printed form of a character, and its width in cells."""
     if char == "\t":
-        return TAB, len(TAB)
+        return _TAB, len(_TAB)
     text = char if char.isprintable() else escape_character(char)
     return text, count_cells(text)
 
@@ -156,7 +156,7 @@ def _choose_pieces(sizes: list[int], first: int, last: int, width: int, *, is_wh
     """
     if is_whole_line and sum(sizes) <= width:
         return 0, len(sizes)
-    width -= 2 * count_cells(ELLIPSIS)
+    width -= 2 * count_cells(_ELLIPSIS)
     # Keep the start of the line if possible. Otherwise half of the remaining width goes before the span.
     is_near_start = sum(sizes[:last]) <= width
     begin = 0 if is_near_start else _go_back(sizes, first, max(0, width - sum(sizes[first:last])) // 2)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apflint.request_explanation import Explainer
     from apflint.requests.request import Request
 
-MAX_DOUBTFUL_LINES = 1_000
+_MAX_DOUBTFUL_LINES = 1_000
 """Maximum number of lines before the first request that can be other lines of kube-apiserver's own log."""
 
 
@@ -89,7 +89,7 @@ class LogExplainer:
                 self.other_lines += 1
                 continue
             line = number + value.line - 1, error
-            if error.startswith(NOT_JSON) and len(self._doubtful) < MAX_DOUBTFUL_LINES:
+            if error.startswith(NOT_JSON) and len(self._doubtful) < _MAX_DOUBTFUL_LINES:
                 self._doubtful.append(line)
             else:
                 yield "", [line]

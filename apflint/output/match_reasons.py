@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.match_reasons import Condition, HintKind, Mismatch, SkippedFlowSchema, Verdict
     from apflint.model import FlowSchema, Subject
 
-MAX_LISTED_VALUES = 4
+_MAX_LISTED_VALUES = 4
 """Maximum number of values of a list that a sentence names. Further values are only counted."""
 _NOUNS: dict[Condition, str] = {"group": "API group"}
 _HINTS: dict[HintKind, str] = {
@@ -159,5 +159,5 @@ def quote_list(values: Sequence[str]) -> str:
 
 
 def _join_some(words: Sequence[str]) -> str:
-    more = len(words) - MAX_LISTED_VALUES
-    return ", ".join((*words[:MAX_LISTED_VALUES], *([f"and {more} more"] if more > 0 else [])))
+    more = len(words) - _MAX_LISTED_VALUES
+    return ", ".join((*words[:_MAX_LISTED_VALUES], *([f"and {more} more"] if more > 0 else [])))

@@ -36,7 +36,7 @@ def render_mistakes(file: FileResult, style: Style) -> str:
     return text
 
 
-def render_failure(file: FileResult, result: ExpectationResult, style: Style = Style()) -> str:  # noqa: B008  # a frozen value
+def _render_failure(file: FileResult, result: ExpectationResult, style: Style = Style()) -> str:  # noqa: B008  # a frozen value
     """Render a failed expectation."""
     diagnostic = Diagnostic("FAIL", _name(file, result), "error", file.name, result.span, file.source)
     return render_diagnostic(diagnostic._replace(remarks=tuple(_remarks(file, result))), style)
@@ -71,7 +71,7 @@ def _render_file(file: FileResult, style: Style) -> str:
     text += render_configuration(file.configuration) if file.configuration is not None else ""
     for result in file.results:
         if not result.passed:
-            text += render_failure(file, result, style)
+            text += _render_failure(file, result, style)
         elif not style.quiet:
             head = f"{style.paint('pass', 'good')}: "
             text += "".join(
@@ -170,4 +170,4 @@ def _to_case(file: FileResult, result: ExpectationResult) -> Case:
     if result.passed:
         return case
     failure = {"message": result.happened, "type": "failure"}
-    return case._replace(result="failure", attributes=failure, details=render_failure(file, result))
+    return case._replace(result="failure", attributes=failure, details=_render_failure(file, result))

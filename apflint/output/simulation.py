@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 TITLE = "Simulation of API Priority and Fairness"
 _SPARKLINE_CELLS = 24
-MAX_CLIENTS = 20
+_MAX_CLIENTS = 20
 """Maximum number of clients in text and Markdown. JSON has all clients."""
-MAX_LEVELS = 40
+_MAX_LEVELS = 40
 """Maximum number of levels and differences in Markdown. JSON has all of them."""
 _MAX_NAMES = 7
 """Maximum number of busy flows in a legend."""
@@ -167,7 +167,7 @@ def report_simulation(
     yield Only(HTML, [Heading(TITLE, 1)])
     if comparison is not None:
         yield from _report_differences(comparison)
-    yield Prose(list(describe_run(result)))
+    yield Prose(list(_describe_run(result)))
     yield Bullets(list(verdicts.values()))
     if levels:
         yield Only(TEXT, _tabulate_all(levels) if is_verbose else [_summarize(levels)])
@@ -185,7 +185,7 @@ def report_simulation(
     yield Only(TEXT, [Prose(notes)])
 
 
-def describe_run(result: SimulationResult) -> Iterator[str]:
+def _describe_run(result: SimulationResult) -> Iterator[str]:
     """Yield sentences about the load, the servers and the release that were simulated."""
     load, limits = result.load, result.limits
     servers = count_noun(load.servers, "API server")
@@ -296,10 +296,10 @@ def _tabulate_all(levels: Sequence[LevelResult]) -> Iterator[Table]:
     rows = [(*_seat_cells(level), *_draw_sparklines(level)) for level in levels]
     yield Table((*_SEAT_COLUMNS, *over_time), rows)
     clients = [client for level in levels for client in level.clients]
-    if (more := len(clients) - MAX_CLIENTS) > 0:
+    if (more := len(clients) - _MAX_CLIENTS) > 0:
         clients.sort(key=lambda client: -client.requests)
     notes = [f"{more} more: see --format json."] if more > 0 else []
-    yield _tabulate_clients(clients[:MAX_CLIENTS])._replace(notes=notes)
+    yield _tabulate_clients(clients[:_MAX_CLIENTS])._replace(notes=notes)
 
 
 def _draw_sparklines(level: LevelResult) -> tuple[Text, Text]:
@@ -311,15 +311,15 @@ def _draw_sparklines(level: LevelResult) -> tuple[Text, Text]:
 
 
 def _tabulate_levels(levels: Sequence[LevelResult]) -> Table:
-    return Table(_LEVEL_COLUMNS, list(map(_level_cells, levels)), max_markdown_rows=MAX_LEVELS)
+    return Table(_LEVEL_COLUMNS, list(map(_level_cells, levels)), max_markdown_rows=_MAX_LEVELS)
 
 
 def _tabulate_seats(levels: Sequence[LevelResult]) -> Table:
-    return Table(_SEAT_COLUMNS, list(map(_seat_cells, levels)), max_markdown_rows=MAX_LEVELS)
+    return Table(_SEAT_COLUMNS, list(map(_seat_cells, levels)), max_markdown_rows=_MAX_LEVELS)
 
 
 def _tabulate_clients(clients: Sequence[ClientResult]) -> Table:
-    return Table(_CLIENT_COLUMNS, list(map(_client_cells, clients)), max_markdown_rows=MAX_CLIENTS)
+    return Table(_CLIENT_COLUMNS, list(map(_client_cells, clients)), max_markdown_rows=_MAX_CLIENTS)
 
 
 def _draw_levels(levels: Sequence[LevelResult], result: SimulationResult) -> Iterator[Block]:
@@ -384,7 +384,7 @@ def describe_likeness(comparison: SimulationComparison) -> str:
     )
 
 
-def describe_other_seats(comparison: SimulationComparison) -> Iterator[str]:
+def _describe_other_seats(comparison: SimulationComparison) -> Iterator[str]:
     """Yield a sentence about the old side, and another one if the sides do not have the same seats or the same release."""
     yield f"The old side has the configuration: {comparison.old.configuration}"
     old, new = comparison.old.limits, comparison.new.limits
@@ -394,17 +394,17 @@ def describe_other_seats(comparison: SimulationComparison) -> Iterator[str]:
 
 
 def _report_differences(comparison: SimulationComparison) -> Iterator[Block]:
-    differences, sides = comparison.differences, Prose(list(describe_other_seats(comparison)))
+    differences, sides = comparison.differences, Prose(list(_describe_other_seats(comparison)))
     if not differences:
         likeness = Prose([describe_likeness(comparison)], "bold")
         yield Only(TEXT, [likeness])
         yield Only(DOCUMENTS, [likeness, sides])
         return
     rows = list(map(_difference_cells, differences))
-    more = len(rows) - MAX_CLIENTS
+    more = len(rows) - _MAX_CLIENTS
     notes = [f"{more} more: see --format json."] if more > 0 else []
-    table = Table(_DIFFERENCE_COLUMNS, rows, max_markdown_rows=MAX_LEVELS)
-    yield Only(TEXT, [Group([table._replace(rows=rows[:MAX_CLIENTS], notes=notes), sides])])
+    table = Table(_DIFFERENCE_COLUMNS, rows, max_markdown_rows=_MAX_LEVELS)
+    yield Only(TEXT, [Group([table._replace(rows=rows[:_MAX_CLIENTS], notes=notes), sides])])
     yield Only(DOCUMENTS, [table, sides])
 
 

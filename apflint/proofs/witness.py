@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     Find = Callable[[Requesters], Point | None]
     """Returns a request that proves the claim and is by one of the requesters, or None if no such request exists."""
 
-OBJECT_NAME = "example"
+_OBJECT_NAME = "example"
 """Object name in requests for a single object."""
 _COMMON_RESOURCES = (
     ("", "pods"),
@@ -282,7 +282,7 @@ def _resource_words(point: Point) -> tuple[str, ...] | None:
     is_namespace = resource == "namespaces" and not point.api_group and point.namespace
     words = [point.verb, f"{resource if is_default else f'{resource}.{point.api_group}'}{slash}{subresource}"]
     if subresource or point.verb not in (*COLLECTION_VERBS, "create"):
-        words.append(point.namespace if is_namespace else OBJECT_NAME)
+        words.append(point.namespace if is_namespace else _OBJECT_NAME)
     if point.namespace and not is_namespace:
         if point.namespace.startswith("-"):
             return None
@@ -317,9 +317,9 @@ def _http(point: Point) -> tuple[str, str]:
         base += "/namespaces/"
     segments = [resource]
     if subresource:
-        segments += ["" if point.verb in ("list", "deletecollection") else OBJECT_NAME, subresource]
+        segments += ["" if point.verb in ("list", "deletecollection") else _OBJECT_NAME, subresource]
     elif not resource or not (is_collection or point.verb == "create"):
-        segments.append(point.namespace if is_namespace else OBJECT_NAME)
+        segments.append(point.namespace if is_namespace else _OBJECT_NAME)
     if is_namespace and subresource:
         segments[1] = point.namespace
     query = "?watch=true" if point.verb == "watch" and "/watch" not in base else ""

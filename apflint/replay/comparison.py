@@ -109,7 +109,7 @@ def _find_seats(report: ReplayReport, name: str) -> object:
     return level and (level.peaks, level.seat_microseconds)
 
 
-def find_move(attributes: AttributeTuple, old: Assignment, new: Assignment) -> MoveType | None:
+def _find_move(attributes: AttributeTuple, old: Assignment, new: Assignment) -> MoveType | None:
     """Return how requests with these attributes move between two assignments, or None if they do not."""
     if "classified" not in (old.outcome, new.outcome):
         return None
@@ -135,7 +135,7 @@ def find_moves(
     numbers: dict[tuple[MoveType, LoggedDestination | None, LoggedDestination | None], int] = {}
     moved: dict[int, int] = {}
     for number, (attributes, before, after) in enumerate(zip(log.tuples, old, new, strict=True)):
-        move = find_move(attributes, before, after)
+        move = _find_move(attributes, before, after)
         if move is not None:
             key = move, _make_destination(before), _make_destination(after)
             moved[number] = numbers.setdefault(key, len(numbers))

@@ -46,7 +46,7 @@ _VALUES_PER_STATEMENT = 900
 """Maximum number of values in an INSERT statement: SQLite before 3.32 allows 999. A statement for many rows takes half
 of the time of a statement for each row."""
 _MAX_REMEMBERED_SECONDS = 1_000_000
-JSON_SPACES = " \t\r\n"
+_JSON_SPACES = " \t\r\n"
 _CACHE_KIBIBYTES = 65_536
 _SAMPLE_LINES = 100
 
@@ -177,7 +177,7 @@ class EventReader:
             self._read_line(0, line, server)
             if problem := coverage.take_first_unreadable():
                 reasons[line] = problem.reason
-        coverage.first_unreadable = first or find_first_unreadable(file, reasons)
+        coverage.first_unreadable = first or _find_first_unreadable(file, reasons)
         self.flush()
 
     def flush(self) -> None:
@@ -211,7 +211,7 @@ class EventReader:
             if head:
                 head = [Block(b"".join(block.data for block in head))]
                 try:
-                    check_size(head[0].data)
+                    _check_size(head[0].data)
                     value = json.loads(head[0].data)
                 except (UserError, ValueError, RecursionError):
                     pass
@@ -272,7 +272,7 @@ class EventReader:
         """Read a line that may be anything: a blank line, an event in an envelope, a list, or not an event."""
         self._line = number
         try:
-            value = parse_line(line)
+            value = _parse_line(line)
         except UserError as error:
             self._reject(str(error))
         else:
@@ -427,12 +427,12 @@ def find_lines(data: bytes) -> list[int]:
     return starts
 
 
-def parse_line(line: str | bytes) -> tuple[object] | None:
+def _parse_line(line: str | bytes) -> tuple[object] | None:
     """Return the JSON value in a line as a tuple, or None for a blank line. Raises UserError if the line is not JSON."""
-    check_size(line)
+    _check_size(line)
     try:
         text = line if isinstance(line, str) else line.decode()
-        if not text.strip(JSON_SPACES):
+        if not text.strip(_JSON_SPACES):
             return None
         value = _parse_json(strip_timestamp(text))
         json.dumps(value, ensure_ascii=False).encode()
@@ -444,7 +444,7 @@ def parse_line(line: str | bytes) -> tuple[object] | None:
     return (value,)
 
 
-def check_size(data: str | bytes) -> None:
+def _check_size(data: str | bytes) -> None:
     """Raise UserError if a JSON text has so many parts that its value would not fit into memory."""
     if len(data) <= MAX_AUDIT_VALUE_PARTS:
         return
@@ -463,7 +463,7 @@ def _parse_json(text: str) -> object:
         return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 1000 else inf)
 
 
-def find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> UnreadableLine | None:
+def _find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> UnreadableLine | None:
     """Return the first line of a file that is a key of `reasons`, which contains why lines are unreadable."""
     texts = {line.encode(): reason for line, reason in reasons.items()}
     first = 1
@@ -485,7 +485,7 @@ def is_mostly_plain(file: AuditLogFile) -> bool:
 
 def _is_event(line: bytes) -> bool:
     try:
-        value = parse_line(line)
+        value = _parse_line(line)
     except UserError:
         return False
     return value is not None and find_problem(value[0]) is None
@@ -500,7 +500,7 @@ def _is_beginning(data: bytes) -> bool:
     """Return whether the first line of a block is only the beginning of a JSON value."""
     line = next((line for line in data.split(b"\n", 100) if line.strip()), b"").decode("utf-8", "replace").strip()
     try:
-        check_size(line)
+        _check_size(line)
         json.loads(line)
     except json.JSONDecodeError as error:
         return error.pos >= len(line)

@@ -1,6 +1,6 @@
 """The SQL that reduces audit events to distinct attribute tuples and a row for each request. DuckDB and Spark execute the same text.
 
-An engine provides the relation `event`, with the columns of `EVENT_COLUMNS`, from the files of the log. All other SQL
+An engine provides the relation `event`, with the columns of `_EVENT_COLUMNS`, from the files of the log. All other SQL
 is identical. Its functions and operators have the same names in both engines, except `regexp_like`, which DuckDB
 defines.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Wanted
 
-EVENT_COLUMNS = """
+_EVENT_COLUMNS = """
     line, is_plain, server, id, kind, version, stage, audit_id, verb, uri, requester, impersonated, reference, code, decision,
     queue_wait, received, ended, agent
 """

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from apflint.sources.audit_logs import AuditLogFile
 
 Engine = Literal["auto", "duckdb", "python", "spark"]
-SMALL_LOG_BYTES = 50_000_000
+_SMALL_LOG_BYTES = 50_000_000
 """Maximum size of a log in bytes for which `auto` chooses the Python engine, which needs less memory and starts faster."""
 
 
@@ -134,7 +134,7 @@ def _read_log(
         from apflint.replay import spark_engine
 
         return spark_engine.read_log(files, wanted, namespaces, report, remote=options.spark_remote)
-    if choose_engine(files, options.engine) == "duckdb":
+    if _choose_engine(files, options.engine) == "duckdb":
         from apflint.replay import duckdb_engine
 
         return duckdb_engine.read_log(files, wanted, namespaces, report, memory=options.memory)
@@ -173,13 +173,13 @@ def _reassign(former: Replay, known: Effective, assignments: list[Assignment]) -
     return former._replace(known=known, assignments=assignments, levels=levels)
 
 
-def choose_engine(
+def _choose_engine(
     files: Sequence[AuditLogFile], engine: Literal["auto", "duckdb", "python"]
 ) -> Literal["duckdb", "python"]:
     """Return the engine to use. Raises UserError if DuckDB is requested but not installed."""
     if engine == "python":
         return engine
-    is_small = sum(file.size for file in files) <= SMALL_LOG_BYTES or any(file.inode is None for file in files)
+    is_small = sum(file.size for file in files) <= _SMALL_LOG_BYTES or any(file.inode is None for file in files)
     if engine == "auto" and is_small:
         return "python"
     try:

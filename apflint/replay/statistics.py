@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from apflint.replay.omissions import Omissions
     from apflint.replay.tables import Database
 
-SERIES_LENGTH = 240
+_SERIES_LENGTH = 240
 """Maximum number of intervals of a time series. It is a multiple of the number of cells of a sparkline."""
 
 
@@ -278,7 +278,7 @@ def _find_intervals(database: Database) -> Intervals | None:
     if start is None:
         return None
     span = max(last, end or last) - start + 1
-    size = -(-span // SERIES_LENGTH)
+    size = -(-span // _SERIES_LENGTH)
     return Intervals(start, size, -(-span // size))
 
 

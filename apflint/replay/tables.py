@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Row = Sequence[object]
 
-REQUEST_COLUMNS = """
+_REQUEST_COLUMNS = """
     tuple INTEGER, server INTEGER, id BIGINT, started TINYINT, received BIGINT, ended BIGINT, code SMALLINT,
     decided TINYINT, wait BIGINT, namespace TEXT, agent TEXT, audit_id TEXT
 """
@@ -29,7 +29,7 @@ REQUEST_COLUMNS = """
 only some reports need."""
 _RECEIVED_COLUMNS = "id BIGINT"
 """Columns of `received`: hashes of the audit IDs of `RequestReceived` events, without most of those that a later event follows."""
-_REQUEST_NAMES = ", ".join(column.split()[0] for column in REQUEST_COLUMNS.split(","))
+_REQUEST_NAMES = ", ".join(column.split()[0] for column in _REQUEST_COLUMNS.split(","))
 
 _ATTRIBUTE_COLUMNS = """
     tuple INTEGER PRIMARY KEY, "user" TEXT, verb TEXT, resource TEXT, short_resource TEXT, outcome TEXT, flow_schema TEXT, priority_level TEXT, level INTEGER,
@@ -124,7 +124,7 @@ def close_on_error(database: Database) -> Iterator[None]:
 
 def create_log_tables(database: Database) -> None:
     """Create the tables that an engine fills."""
-    database.query(f"CREATE TABLE request ({REQUEST_COLUMNS})")
+    database.query(f"CREATE TABLE request ({_REQUEST_COLUMNS})")
     database.query(f"CREATE TABLE received ({_RECEIVED_COLUMNS})")
 
 

@@ -14,7 +14,7 @@ from apflint.evaluate.seats import ListOptions
 LIST_VERBS = ("list", "watch")
 MAX_LIMIT = 100_000
 """Stands for all greater limits. A list of so many objects takes the maximum of seats in any release."""
-SINGLE_OBJECT = "name"
+_SINGLE_OBJECT = "name"
 """Part for a list of a single object, by `fieldSelector=metadata.name=x`, which audit events show in `objectRef`."""
 
 _LIMIT, _INVALID = "limit=", "invalid"
@@ -75,7 +75,7 @@ def reduce_list_options(url: str, name: object) -> str:
     if name:
         if type(name) is not str:
             raise TypeError("the name of the object is not a string")
-        reduced = f"&{SINGLE_OBJECT}"
+        reduced = f"&{_SINGLE_OBJECT}"
     query = url[url.find("?") :]
     if query[:1] != "?":
         return reduced
@@ -93,7 +93,7 @@ def make_sql(query: str | None, name: str) -> str:
 
     `query` is an SQL expression for the URL from the first `?`, or None to omit it, and `name` a condition.
     """
-    parts = [f"CASE WHEN {name} THEN '&{SINGLE_OBJECT}' ELSE '' END"]
+    parts = [f"CASE WHEN {name} THEN '&{_SINGLE_OBJECT}' ELSE '' END"]
     if query is None:
         return parts[0]
     for word, cases in _OPTIONS:
@@ -121,7 +121,7 @@ def parse_list_options(reduced: str) -> ListOptions:
         match=values.get("resourceVersionMatch", ""),
         continued="continue" in values,
         selector="selector" in values,
-        single=SINGLE_OBJECT in values,
+        single=_SINGLE_OBJECT in values,
         send_initial_events="sendInitialEvents" in values,
         is_valid=_INVALID not in values,
     )

@@ -64,17 +64,17 @@ parse_strings = expect(
     'a list of non-empty strings, such as ["one", "two"]',
     lambda value: isinstance(value, list) and all(isinstance(word, str) and word for word in value),
 )
-parse_string = expect(
+_parse_string = expect(
     'a string, such as "1.30": without quotes, 1.30 is the number 1.3', lambda value: isinstance(value, str)
 )
 parse_boolean = expect("true or false", lambda value: isinstance(value, bool))
 parse_seats = expect("an integer, 1 or more", lambda value: type(value) is int and value > 0)
-parse_severity = choose((*SEVERITIES, "off"))
+_parse_severity = choose((*SEVERITIES, "off"))
 
 
 def parse_release(value: object, place: str, directory: str) -> releases.Release:
     """Parse a Kubernetes release, such as `"1.36"`."""
-    return _call(releases.parse_release, parse_string(value, place, directory), place)
+    return _call(releases.parse_release, _parse_string(value, place, directory), place)
 
 
 def parse_selectors(value: object, place: str, directory: str) -> tuple[RuleSelector, ...]:
@@ -82,7 +82,7 @@ def parse_selectors(value: object, place: str, directory: str) -> tuple[RuleSele
     return tuple(_call(parse_selector, word, place) for word in parse_strings(value, place, directory))
 
 
-def parse_table(value: object, place: str) -> dict[str, object]:
+def _parse_table(value: object, place: str) -> dict[str, object]:
     """Return a table of the settings file unchanged."""
     if not isinstance(value, dict):
         raise UserError(f"{place}: expected a table: write [{place.rpartition(' ')[2]}] and its entries below.")
@@ -93,16 +93,16 @@ def parse_severities(value: object, place: str, directory: str) -> dict[str, str
     """Return the severity of each rule in a table of selectors and severities."""
     severities: dict[str, str] = {}
     # A longer selector is more specific, so its severity is set later.
-    for selector, severity in sorted(parse_table(value, place).items(), key=lambda entry: len(entry[0])):
-        chosen: str = parse_severity(severity, f"{place}.{selector}", directory)
+    for selector, severity in sorted(_parse_table(value, place).items(), key=lambda entry: len(entry[0])):
+        chosen: str = _parse_severity(severity, f"{place}.{selector}", directory)
         severities |= dict.fromkeys(_call(parse_selector, selector, f"{place}.{selector}").rules, chosen)
     return severities
 
 
 def parse_per_file_ignores(value: object, place: str, directory: str) -> dict[str, tuple[str, ...]]:
     """Return the rules of each pattern in a table of patterns and selectors."""
-    table = parse_table(value, place)
-    check_patterns(table, place)
+    table = _parse_table(value, place)
+    _check_patterns(table, place)
     return {
         glob: tuple(
             rule for selector in parse_selectors(words, f'{place}."{glob}"', directory) for rule in selector.rules
@@ -114,11 +114,11 @@ def parse_per_file_ignores(value: object, place: str, directory: str) -> dict[st
 def parse_exclude(value: object, place: str, directory: str) -> Patterns:
     """Parse a list of patterns, which are relative to the directory of the settings file."""
     globs = parse_strings(value, place, directory)
-    check_patterns(globs, place)
+    _check_patterns(globs, place)
     return Patterns(tuple(globs), os.path.realpath(directory))
 
 
-def check_patterns(globs: Collection[str], place: str) -> None:
+def _check_patterns(globs: Collection[str], place: str) -> None:
     """Raise UserError for too many patterns, and for a pattern that is too long."""
     if len(globs) > MAX_PATTERNS:
         raise UserError(f"{place}: {len(globs):,} patterns, but at most {MAX_PATTERNS:,} are allowed.")

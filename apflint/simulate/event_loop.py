@@ -30,9 +30,9 @@ SEAT_RELEASE = 1
 """A request releases its final seats."""
 FINISH = 2
 """A request finishes its execution."""
-TIME_OUT = 3
+_TIME_OUT = 3
 """A request has waited too long."""
-ARRIVAL = 4
+_ARRIVAL = 4
 
 
 class EventLoop:
@@ -50,7 +50,7 @@ class EventLoop:
 
     def submit(self, request: SimulatedRequest) -> None:
         """Schedule the arrival of a request, at the present or later."""
-        self.schedule(request.arrival, ARRIVAL, request.id, _start, request)
+        self.schedule(request.arrival, _ARRIVAL, request.id, _start, request)
 
     def limit_wait(self, request: SimulatedRequest, wait_limit: int) -> None:
         """Schedule the end of the wait of a request that has arrived now.
@@ -60,7 +60,7 @@ class EventLoop:
         requests = self._limited.get(wait_limit)
         if requests is None:
             self._limited[wait_limit] = deque((request,))
-            self.schedule(request.arrival + wait_limit, TIME_OUT, request.id, self._time_out, request)
+            self.schedule(request.arrival + wait_limit, _TIME_OUT, request.id, self._time_out, request)
             return
         while len(requests) > 1 and requests[1].start is not None:  # the first request stays, because it has an event
             del requests[1]
@@ -72,7 +72,7 @@ class EventLoop:
         requests.popleft()
         if requests:
             following = requests[0]
-            self.schedule(following.arrival + wait_limit, TIME_OUT, following.id, self._time_out, following)
+            self.schedule(following.arrival + wait_limit, _TIME_OUT, following.id, self._time_out, following)
         else:
             del self._limited[wait_limit]
         if request.is_waiting:
@@ -83,7 +83,7 @@ class EventLoop:
         events = self.events
         for request in arrivals:
             now = request.arrival
-            arrival = (now << KIND_BITS | ARRIVAL, request.id)
+            arrival = (now << KIND_BITS | _ARRIVAL, request.id)
             while events and events[0] < arrival:
                 when, _, action, subject = heappop(events)
                 action(subject, when >> KIND_BITS)

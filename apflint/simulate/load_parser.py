@@ -43,9 +43,9 @@ _RATE_SECONDS = {"s": 1, "m": 60, "h": 3600}
 _RATE = re.compile(r"([0-9]{0,9}\.?[0-9]{1,9})/([smh])", re.ASCII)
 _SIZE = re.compile(r"([0-9]{1,9})(|k|Ki|M|Mi)B?", re.ASCII)
 _SIZE_FACTORS = {"": 1, "k": 1000, "Ki": 1024, "M": 1_000_000, "Mi": 1 << 20}
-DEFAULT_OBJECT_BYTES = 1_000
+_DEFAULT_OBJECT_BYTES = 1_000
 """Average size of an object in bytes if the load states only the number of objects."""
-RETRY_AFTER = "retry-after"
+_RETRY_AFTER = "retry-after"
 
 
 class ParsedLoad(NamedTuple):
@@ -234,9 +234,9 @@ def _parse_retries(reader: _LoadFields, path: Path) -> Retries | None:
         fields.reject((*path, "max"), f"at most {MAX_RETRIES} retries are possible")
     delay = None
     wait = fields.value((*path, "on429"))
-    if isinstance(wait, str) and parse_duration(wait) is None and wait != RETRY_AFTER:
-        fields.reject((*path, "on429"), f"{quote(wait)} is not {RETRY_AFTER}, or a duration such as 2s")
-    elif wait not in (None, RETRY_AFTER):
+    if isinstance(wait, str) and parse_duration(wait) is None and wait != _RETRY_AFTER:
+        fields.reject((*path, "on429"), f"{quote(wait)} is not {_RETRY_AFTER}, or a duration such as 2s")
+    elif wait not in (None, _RETRY_AFTER):
         delay = reader.duration((*path, "on429"))
     return Retries(maximum or 1, delay)
 
@@ -263,11 +263,11 @@ def _parse_resources(fields: Fields, key: str) -> dict[str, ResourceKey]:
 def _parse_objects(fields: Fields, path: Path) -> ObjectCount:
     """Return the number of objects at `path`: an integer, or a mapping with `count` and `size`."""
     if not isinstance(fields.value(path), dict):
-        return ObjectCount(fields.integer(path) or 0, DEFAULT_OBJECT_BYTES)
+        return ObjectCount(fields.integer(path) or 0, _DEFAULT_OBJECT_BYTES)
     fields.check_keys(path, ("count", "size"))
     if not fields.has((*path, "count")):
         fields.reject(path, "`count` is missing: the number of stored objects")
-    size = DEFAULT_OBJECT_BYTES
+    size = _DEFAULT_OBJECT_BYTES
     if fields.has((*path, "size")):
         value = fields.value((*path, "size"))
         match = _SIZE.fullmatch(str(value)) if isinstance(value, str | int) else None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from apflint.simulate.queue import Queue
 
-MAX_REMEMBERED_HANDS = 65_536
+_MAX_REMEMBERED_HANDS = 65_536
 """Maximum number of flows whose hands are remembered."""
 
 
@@ -50,7 +50,7 @@ class Dealer:
 
     def _deal(self, flow_hash: int) -> tuple[Queue, ...]:
         """Return the hand of a flow twice in a row, so that the hand from any place on is a slice."""
-        if len(self._hands) >= MAX_REMEMBERED_HANDS:
+        if len(self._hands) >= _MAX_REMEMBERED_HANDS:
             self._hands.clear()
         hand = tuple(self._queues[index] for index in deal(flow_hash, self._count, self._hand_size))
         self._hands[flow_hash] = hand = hand + hand

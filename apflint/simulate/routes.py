@@ -86,7 +86,7 @@ class Routes:
         if explanation.unclassified is not None:
             raise UserError(describe_unclassified(explanation.unclassified))
         level, flow = explanation.level, explanation.flow
-        seats = find_seats(request, level, self._load, self._explainer.known.release)
+        seats = _find_seats(request, level, self._load, self._explainer.known.release)
         estimate = self._estimates.setdefault(seats, complete_work_estimate(seats))
         deadline = min(client.timeout, round(explanation.wait_seconds * 4 * SECOND))
         return Route(
@@ -101,7 +101,7 @@ class Routes:
         )
 
 
-def find_seats(request: Request, level: LevelLimits, load: Load, release: Release) -> Seats:
+def _find_seats(request: Request, level: LevelLimits, load: Load, release: Release) -> Seats:
     """Return the seats of a request at a level, from the objects and watchers of the load."""
     info, bound = request.info, level.max_seats or 0
     resource = info.api_group, info.resource

@@ -7,7 +7,7 @@ integers do not wrap, which makes no difference before 1e11 seat-seconds of virt
 
 from __future__ import annotations
 
-SEAT_SECONDS_SCALE = 100_000_000
+_SEAT_SECONDS_SCALE = 100_000_000
 """Units of 1 seat-second (`ssScale`)."""
 NANOSECONDS_PER_UNIT = 10.0
 """Nanoseconds in which 1 seat does 1 unit of work."""

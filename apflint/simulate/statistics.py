@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SLOTS = 120
 """Number of parts into which the duration is divided, for values over time."""
-ELEPHANT_FACTOR = 2
+_ELEPHANT_FACTOR = 2
 """A flow is an elephant if it demands more than this many equal parts of the seats that the flows of its level demand."""
 
 
@@ -316,7 +316,7 @@ def _summarize_flows(tallies: Collection[FlowTally]) -> tuple[FlowResult, ...]:
             rejected=tally.rejected,
             demand=tally.demand / 1e9,
             service=tally.service / 1e9,
-            is_elephant=len(tallies) > 1 and tally.demand * len(tallies) > ELEPHANT_FACTOR * demand,
+            is_elephant=len(tallies) > 1 and tally.demand * len(tallies) > _ELEPHANT_FACTOR * demand,
         )
         for tally in tallies
     )

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from apflint.sources.files import SourceFiles
     from apflint.sources.input_request import InputRequest
 
-RENDERED_REASON = "input of a rendered cluster"
+_RENDERED_REASON = "input of a rendered cluster"
 """Reason for skipping a manifest that a kustomization of the settings builds. The built objects are checked instead."""
-OUTSIDE_REASON = "outside the selected clusters"
+_OUTSIDE_REASON = "outside the selected clusters"
 """Reason for skipping a file that none of the clusters of `--cluster` contains."""
 _MAX_PATHS = 5
 """Maximum number of paths of a cluster that an error message names."""
@@ -82,7 +82,7 @@ def read_clusters(request: InputRequest, read: SourceFiles) -> Inputs:
     for key, file in files.items():
         if key not in checked and (file.may_hold_apf or not reported):
             is_context = key in known and key not in members
-            reason = RENDERED_REASON if key in rendered else CONTEXT_REASON if is_context else OUTSIDE_REASON
+            reason = _RENDERED_REASON if key in rendered else CONTEXT_REASON if is_context else _OUTSIDE_REASON
             skipped.append(SkippedDocuments(file.name, reason))
     selected_names = {cluster.settings.name for cluster in selected}
     left_out = [

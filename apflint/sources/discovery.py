@@ -23,8 +23,8 @@ SUFFIXES = (".yaml", ".yml", ".json")
 INSTALLED_DIRECTORY = "node_modules"
 """Name of directories that are not searched."""
 HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"
-UPPER_CASE = "upper-case suffix, which kubectl does not read"
-"""Reasons for skipping a directory (`HIDDEN`, `INSTALLED`) or a file (`UPPER_CASE`)."""
+_UPPER_CASE = "upper-case suffix, which kubectl does not read"
+"""Reasons for skipping a directory (`HIDDEN`, `INSTALLED`) or a file (`_UPPER_CASE`)."""
 
 
 class FoundFile(NamedTuple):
@@ -183,7 +183,7 @@ def _list_entries(directory: _Directory, excluded: PathMatcher | None) -> tuple[
                 relative = directory.relative + name + "/"
                 entries.append(_Directory(path + "/", path + "/", directory.real + name + "/", relative))
         elif not name.endswith(SUFFIXES):
-            reason = UPPER_CASE
+            reason = _UPPER_CASE
         elif not entry.is_symlink():
             entries.append((directory.real + name, FoundFile(path, path)))
         elif not (os.path.isdir(path) or name.startswith(".#")):  # Emacs locks a file with a dangling link `.#FILE`

@@ -137,7 +137,7 @@ class _ConfigurationBuilder:
             self._notes += describe_files_without_objects(empty)
             return
         where = " + ".join(name for name in self._list_names() if not name.startswith(BUILT_IN_PREFIX))
-        hint = suggest_kustomization(words.paths)
+        hint = _suggest_kustomization(words.paths)
         advice = hint or self._explain_unused_files(loaded)
         raise UserError(
             f"{where}: no FlowSchema and no PriorityLevelConfiguration found{'.' if advice else ''}{advice}"
@@ -194,7 +194,7 @@ class _ConfigurationBuilder:
         return f"{join_words(filter(None, (manifests, built_in)), 'and')}{empty}"
 
 
-def suggest_kustomization(paths: Iterable[str]) -> str:
+def _suggest_kustomization(paths: Iterable[str]) -> str:
     """Return a hint if a directory has a kustomization, whose objects are in other directories, or ""."""
     from apflint.sources.patches import KUSTOMIZATIONS
 

@@ -14,7 +14,7 @@ from apflint.sources.file_reading import UnreadableInput, is_stream, may_hold_ap
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-MAX_NAMES = 10
+_MAX_NAMES = 10
 """Maximum number of notes on files that the user named and that contain no APF objects."""
 CONTEXT_REASON = "context"
 """Reason for skipping a file of the context. Its objects are known to the checks, but have no findings."""
@@ -81,11 +81,11 @@ def is_same_file(path: str, other: str) -> bool:
 
 
 def describe_files_without_objects(names: Sequence[str]) -> tuple[str, ...]:
-    """Return at most `MAX_NAMES` notes on the files `names`, which contain no APF objects.
+    """Return at most `_MAX_NAMES` notes on the files `names`, which contain no APF objects.
 
     If there are more files, the last note contains only the number of the remaining files.
     """
-    shown = names if len(names) <= MAX_NAMES else names[: MAX_NAMES - 1]
+    shown = names if len(names) <= _MAX_NAMES else names[: _MAX_NAMES - 1]
     notes = [f"{name}: no FlowSchema and no PriorityLevelConfiguration in this file" for name in shown]
     if more := len(names) - len(shown):
         notes.append(f"no FlowSchema and no PriorityLevelConfiguration in {more} more files")

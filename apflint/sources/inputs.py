@@ -78,7 +78,7 @@ def _read_paths(request: InputRequest, context: tuple[str, ...], track: Track) -
     entries = list(discover_entries(request.paths, exclude, request.force_exclude))
     skipped = [entry for entry in entries if isinstance(entry, SkippedDocuments)]
     found = [entry for entry in entries if isinstance(entry, FoundFile)]
-    found = [file for file in found if not is_baseline(request, file)]
+    found = [file for file in found if not _is_baseline(request, file)]
     if context:
         others = {os.path.realpath(file.path) for file in discover_files(context, exclude) if not file.problem}
         is_context = [not file.problem and os.path.realpath(file.path) in others for file in found]
@@ -99,7 +99,7 @@ def _read_manifests(request: InputRequest, track: Track) -> Inputs:
     """Read a project without clusters, or a cluster that the words name, to report on the manifests or to edit them."""
     words = request.parsed
     found = discover_files(request.context, request.settings.exclude)
-    context = read_files(track([file for file in found if not is_baseline(request, file)]))
+    context = read_files(track([file for file in found if not _is_baseline(request, file)]))
     live = _read_running_cluster(request, words)
     read = _read_sources(request, words, _read_paths(request, request.context, track))
     if live is not None and not words.has_manifests:
@@ -233,6 +233,6 @@ def _is_below(name: str, roots: Iterable[str]) -> bool:
     return any(path == root or path.startswith(f"{root}/") or root == "." for root in normal)
 
 
-def is_baseline(request: InputRequest, file: FoundFile) -> bool:
+def _is_baseline(request: InputRequest, file: FoundFile) -> bool:
     """Return whether a file is the baseline of the run, which is not a manifest."""
     return request.baseline is not None and is_same_file(request.baseline, file.path)

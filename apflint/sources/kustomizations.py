@@ -96,7 +96,7 @@ def read_kustomization(directory: str) -> Kustomization | None:
     paths = [path for name in KUSTOMIZATIONS if os.path.isfile(path := os.path.join(directory, name))]
     if not paths:
         return None
-    documents, problem = read_mappings(os.path.normpath(paths[0]))
+    documents, problem = _read_mappings(os.path.normpath(paths[0]))
     if len(paths) > 1:
         problem = f"is one of {len(paths)} kustomizations in the directory"
     elif not problem and len(documents) > 1:
@@ -104,15 +104,15 @@ def read_kustomization(directory: str) -> Kustomization | None:
     return Kustomization(directory, os.path.normpath(paths[0]), documents[0] if documents else {}, problem)
 
 
-def read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
+def _read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
     """Return the mappings in a YAML file, and why they may differ from what kustomize reads, or ""."""
     data = read_file(FoundFile(path, path))
     if isinstance(data, UnreadableInput):
         return [], "cannot be read"
-    return parse_mappings(data.decode("utf-8", "replace"))
+    return _parse_mappings(data.decode("utf-8", "replace"))
 
 
-def parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
+def _parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
     """Return the mappings in YAML, and why they may differ from what kustomize reads, or ""."""
     from apflint.load.tree import ParseError
     from apflint.load.tree_decoding import decode_document
@@ -204,14 +204,14 @@ def _search_plugin(kustomization: Kustomization, entry: str, projects: Collectio
     """Yield the outside references of an entry of `generators`, `transformers` or `validators`: YAML, or the name of a file."""
     file = kustomization.path
     if "\n" in entry or "{" in entry:
-        documents, problem = parse_mappings(entry)
+        documents, problem = _parse_mappings(entry)
     elif not _is_local(kustomization, entry, projects, may_be_directory=True):
         documents, problem = [], "is not a file of the project"
     elif os.path.isdir(kustomization.resolve(entry)):
         documents, problem = [], "is a directory with plugins"
     elif os.path.isfile(kustomization.resolve(entry)):
         file = kustomization.resolve(entry)
-        documents, problem = read_mappings(file)
+        documents, problem = _read_mappings(file)
     else:
         return
     if problem:

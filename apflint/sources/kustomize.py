@@ -139,7 +139,7 @@ def name_origins(report: Report, directories: tuple[str, ...]) -> Report:
         if directory is None:
             return finding
         finding = finding._replace(fix=None)
-        origin = find_origin(finding.document) if finding.document else None
+        origin = _find_origin(finding.document) if finding.document else None
         if origin is not None and origin.repo:
             where = f"{origin.path} in {origin.repo}{f' at {origin.ref}' if origin.ref else ''}"
             return finding._replace(notes=(*finding.notes, f"The object comes from {where}."))
@@ -200,7 +200,7 @@ class _OriginFinder:
         return found.pop() if len(found) == 1 else None
 
 
-def find_origin(document: Document) -> Origin | None:
+def _find_origin(document: Document) -> Origin | None:
     """Return the file from which a built object comes, or None if the object does not name it, as for generated objects."""
     import yaml
 

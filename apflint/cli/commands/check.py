@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apflint.finding import Report
     from apflint.sources.input_request import Inputs
 
-MAX_STALE_ENTRIES = 5
+_MAX_STALE_ENTRIES = 5
 """Maximum number of stale entries that a message names. The finding of a stale baseline entry no longer exists."""
 
 
@@ -217,8 +217,8 @@ def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, 
         return compared.report, ()
     stale = compared.stale
     what = "1 entry of the baseline was" if len(stale) == 1 else f"{len(stale)} entries of the baseline were"
-    names = ", ".join(f"{entry.rule} {entry.object} {entry.field}".strip() for entry in stale[:MAX_STALE_ENTRIES])
-    more = f" and {len(stale) - MAX_STALE_ENTRIES} more" if len(stale) > MAX_STALE_ENTRIES else ""
+    names = ", ".join(f"{entry.rule} {entry.object} {entry.field}".strip() for entry in stale[:_MAX_STALE_ENTRIES])
+    more = f" and {len(stale) - _MAX_STALE_ENTRIES} more" if len(stale) > _MAX_STALE_ENTRIES else ""
     note = (
         f"{baseline}: {what} not found in this run: {names}{more}. If all files were read, write it again with"
         " --write-baseline"

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 REQUEST = "Request"
 HttpMethod = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
-MAX_PRINTED_ERRORS = 10
+_MAX_PRINTED_ERRORS = 10
 """Maximum number of rejected input lines whose errors are printed. Further rejected lines are only counted."""
 
 
@@ -351,7 +351,7 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]
                 # Lines of JSON, also about errors, or one answer.
                 answered += text.count("\n") - len(new_errors) if text.startswith("{") else bool(text)
                 progress.label = f"Explained {pluralize(answered, 'request')}"
-                errors += new_errors[: MAX_PRINTED_ERRORS - len(errors)]
+                errors += new_errors[: _MAX_PRINTED_ERRORS - len(errors)]
                 error_count += len(new_errors)
                 not_json += sum(error.startswith(NOT_JSON) for _, error in new_errors)
                 unlike += sum(error.startswith((NOT_JSON, NOT_EVENT, NO_EVENTS)) for _, error in new_errors)

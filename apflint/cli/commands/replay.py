@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from apflint.sources.effective_configurations import EffectiveConfiguration
     from apflint.sources.input_request import InputRequest
 
-ENGINE = "Engine"
+_ENGINE = "Engine"
 _LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; also .gz and .zst."
 _SINCE_HELP = "Only requests received at this time or later, or in this last part of the log, such as 2h."
 _UNTIL_HELP = "Only requests received before this time, or before this last part of the log."
@@ -101,13 +101,13 @@ def replay(
     ] = None,
     engine: Annotated[
         Literal["auto", "duckdb", "python", "spark"],
-        option(ENGINE, "auto: DuckDB for logs over 50 MB, if it is installed."),
+        option(_ENGINE, "auto: DuckDB for logs over 50 MB, if it is installed."),
     ] = "auto",
     spark_remote: Annotated[
-        str | None, option(ENGINE, "Spark Connect server for --engine spark. [default: a local Spark]", metavar="URL")
+        str | None, option(_ENGINE, "Spark Connect server for --engine spark. [default: a local Spark]", metavar="URL")
     ] = None,
     memory: Annotated[
-        str, option(ENGINE, "Memory for DuckDB. Further data is kept in temporary files.", metavar="SIZE")
+        str, option(_ENGINE, "Memory for DuckDB. Further data is kept in temporary files.", metavar="SIZE")
     ] = "224MB",
     by: Annotated[str | None, option(OUTPUT, _BY_HELP, metavar="NAMES")] = None,
     top: Annotated[

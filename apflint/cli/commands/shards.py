@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from apflint.effective_configuration import Effective
 
 TABLE, HAND, RECOMMENDATION = "Table of probabilities", "Hand of a flow", "Recommendation"
-DEFAULT_ELEPHANTS = 4
+_DEFAULT_ELEPHANTS = 4
 """Number of elephants (flows that fill all queues of their hands) that --recommend assumes by default."""
-DEFAULT_MAX_QUEUES = 1024
+_DEFAULT_MAX_QUEUES = 1024
 
 
 @command(
@@ -79,7 +79,7 @@ def shards(
             RECOMMENDATION,
             "Maximum number of queues.",
             metavar="Q",
-            show_default=str(DEFAULT_MAX_QUEUES),
+            show_default=str(_DEFAULT_MAX_QUEUES),
             parser=options.parse_integer,
         ),
     ] = None,
@@ -127,8 +127,8 @@ def shards(
             raise UserError("--recommend requires a single number of --elephants")
         wish = (
             recommend,
-            counts[0] if elephants is not None else DEFAULT_ELEPHANTS,
-            DEFAULT_MAX_QUEUES if max_queues is None else max_queues,
+            counts[0] if elephants is not None else _DEFAULT_ELEPHANTS,
+            _DEFAULT_MAX_QUEUES if max_queues is None else max_queues,
         )
         text = (
             to_json(output.recommendation_json(*wish), 2)

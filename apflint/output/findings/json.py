@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Report
     from apflint.output.console import Style
 
-SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 2
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
@@ -41,7 +41,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
     clusters = f'"clusters": {json.dumps(analyzed)},\n' if analyzed else ""
     end = "\n" if findings else ""
     return sanitize_json(
-        f'{{"schema": {SCHEMA_VERSION}, "configuration": {json.dumps(report.configuration or None)},'
+        f'{{"schema": {_SCHEMA_VERSION}, "configuration": {json.dumps(report.configuration or None)},'
         f' "kubernetes": {json.dumps(report.kubernetes)},\n'
         f"{clusters}"
         f'"findings": [{findings}{end}],\n'

@@ -36,7 +36,7 @@ def list_notes(finding: Finding) -> list[str]:
         where = f"{field}: " if field else ""
         notes.insert(0, f"kube-apiserver rejects this object: {where}{_REASONS.get(reason, reason)}")
     if finding.clusters:
-        notes.append(f"{describe_clusters(finding)}.")
+        notes.append(f"{_describe_clusters(finding)}.")
     return [*notes, more] if (more := describe_unreported(finding)) else notes
 
 
@@ -55,7 +55,7 @@ def list_remarks(finding: Finding) -> list[tuple[str, str]]:
     return [*remarks, ("example", finding.example)] if finding.example else remarks
 
 
-def describe_clusters(finding: Finding) -> str:
+def _describe_clusters(finding: Finding) -> str:
     """Return the names of the clusters that have a finding: `In cluster prod`, or `In 3 clusters: dev, prod and staging`."""
     clusters = finding.clusters
     names = join_some(clusters, _MAX_CLUSTERS)
@@ -73,6 +73,6 @@ def describe_in_one_line(finding: Finding) -> str:
     """Return the message and the help without lines to copy after a colon, for formats with a single text for each finding."""
     help_ = (finding.help or "").partition(":\n")[0]
     text = f"{finding.message} (help: {help_})" if help_ else finding.message
-    more = [describe_clusters(finding)] if finding.clusters else []
+    more = [_describe_clusters(finding)] if finding.clusters else []
     more += [unreported.rstrip(".")] if (unreported := describe_unreported(finding)) else []
     return ". ".join((text, *more)) + ("." if more else "")

@@ -28,7 +28,7 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 HOME = "https://github.com/apflint/apflint"
 ROOT = "%SRCROOT%"
 """GitHub's name for the root of the checkout."""
-MAX_DESCRIPTION_LENGTH = 1024
+_MAX_DESCRIPTION_LENGTH = 1024
 """Maximum number of characters of a description (GitHub docs, "SARIF support for code scanning", reportingDescriptor)."""
 MAX_RESULTS = 25_000
 """Maximum number of results in a run. GitHub rejects larger runs ("SARIF results exceed one or more limits")."""
@@ -95,7 +95,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _shorten(markdown: str) -> str:
     """Remove backquotes and link targets, and cut the text to the length that GitHub accepts."""
     text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", markdown).replace("`", "")
-    return text if len(text) <= MAX_DESCRIPTION_LENGTH else f"{text[: MAX_DESCRIPTION_LENGTH - 3]}..."
+    return text if len(text) <= _MAX_DESCRIPTION_LENGTH else f"{text[: _MAX_DESCRIPTION_LENGTH - 3]}..."
 
 
 def _result(finding: Finding, index: int, hashes: dict[tuple[str, int], str], locator: EditLocator) -> dict[str, Any]:
@@ -103,14 +103,14 @@ def _result(finding: Finding, index: int, hashes: dict[tuple[str, int], str], lo
         "ruleId": finding.rule,
         "ruleIndex": index,
         "level": LEVELS[finding.severity],
-        "message": {"text": escape_links(describe_in_one_line(finding))},
+        "message": {"text": _escape_links(describe_in_one_line(finding))},
         "locations": [{"physicalLocation": _location(finding.file, finding.span), **_object(finding)}],
     }
     related = [
         {
             "id": number,
             "physicalLocation": _location(other.file, other.span),
-            "message": {"text": escape_links(other.message)},
+            "message": {"text": _escape_links(other.message)},
         }
         for number, other in enumerate(finding.related, 1)
     ]
@@ -134,12 +134,12 @@ def _fix(finding: Finding, locator: EditLocator) -> dict[str, Any] | None:
     replacements = [{"deletedRegion": _region(span), "insertedContent": {"text": text}} for span, text in edits]
     safety = "safe" if finding.fix.safe else "unsafe"
     return {
-        "description": {"text": f"{escape_links(finding.fix.title)} ({safety})"},
+        "description": {"text": f"{_escape_links(finding.fix.title)} ({safety})"},
         "artifactChanges": [{"artifactLocation": locate_artifact(finding.file), "replacements": replacements}],
     }
 
 
-def escape_links(message: str) -> str:
+def _escape_links(message: str) -> str:
     """Sanitize a message, and escape `[text](target)`, which SARIF viewers show as a link (SARIF 3.11.6).
 
     The added backslash is after `]`, because the message may already contain a backslash before a bracket.

@@ -55,7 +55,7 @@ _VERBOSE_ONLY = ("hidden directory", "directory of installed packages")
 """Reasons that are only printed with `-v`, because users do not expect apflint to read these directories."""
 
 
-def count_by_severity(counts: Counter[Severity], style: Style) -> str:
+def _count_by_severity(counts: Counter[Severity], style: Style) -> str:
     """Return the counts of the severities that occur, errors first: `2 errors, 1 warning`."""
     return ", ".join(
         style.paint(pluralize(counts[severity], severity), severity) for severity in SEVERITIES if counts[severity]
@@ -88,7 +88,7 @@ def _outcome(report: Report, style: Style) -> Iterator[str]:
     start = painted = "Nothing to check:"
     if report.findings:
         counts = Counter({severity: report.count(severity) for severity in SEVERITIES})
-        start, painted = (f"Found {count_by_severity(counts, how)}" for how in (Style(), style))
+        start, painted = (f"Found {_count_by_severity(counts, how)}" for how in (Style(), style))
         text = f" in {f'{objects} of ' if report.objects else ''}{files}, for Kubernetes {release}.{suppressed}"
         if report.left_out:
             limit = f"a file has more than {MAX_FINDINGS_PER_RULE:,} findings of one rule"
