@@ -34,7 +34,7 @@ def check_inputs(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
     checker = Checker(inputs, get_options())
     report = checker.check()
     if request.is_partial and report.findings:
-        from apflint.sources.project_context import confirm_findings
+        from apflint.sources.rest_of_project import confirm_findings
 
         report = confirm_findings(report, inputs, lambda others: checker.check({}, others))
     if inputs.kustomizations:
@@ -130,7 +130,7 @@ class Checker:
         options = self._options._replace(kubernetes=configuration.kubernetes, assumptions=assumptions)
         if live is None or not configuration.words.has_manifests:
             return check_loaded(members, context, options)
-        from apflint.diff.apply import apply_manifests
+        from apflint.diff.kubectl_apply import apply_manifests
         from apflint.engine import load_inputs
 
         # As `kubectl apply` would change the running cluster: fields that the files do not set may stay.

@@ -14,7 +14,7 @@ from apflint.schema_violations import Violation, find_violations
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from apflint.diff.apply import KeptField
+    from apflint.diff.kubectl_apply import KeptField
     from apflint.finding import ObjectKey
     from apflint.load import Loaded
     from apflint.load.apf_objects import LoadProblem

@@ -78,8 +78,10 @@ def test_manifests_are_read_through_one_function() -> None:
                     if node.module == f"apflint.{doors[name]}":
                         importers[name].add(path.relative_to(PACKAGE).with_suffix("").as_posix())
     assert importers == {
-        # `repository_layout` and `project_context` read the whole project, whatever the words name.
-        "read_files": {f"sources/{name}" for name in ("repository_layout", "clusters", "inputs", "project_context")},
+        # `repository_layout` and `rest_of_project` read the whole project, whatever the words name.
+        "read_files": {
+            f"sources/{name}" for name in ("cluster_files", "inputs", "repository_layout", "rest_of_project")
+        },
         "read_revision": {"sources/inputs", "sources/rendered_clusters"},
         "build_kustomization": {"sources/rendered_clusters"},
     }

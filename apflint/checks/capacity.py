@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks.distinguisher import queuing_of
 from apflint.effective_configuration import once
-from apflint.evaluate import shards
+from apflint.evaluate import shuffle_sharding
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.flows import count_flows
 from apflint.evaluate.limits import get_shares, nominal_limit
@@ -57,7 +57,7 @@ def _limited_levels(effective: Effective) -> Iterator[tuple[Place, LimitedPriori
 def _queuing_levels(effective: Effective) -> Iterator[tuple[Place, QueuingConfiguration]]:
     """Yield the place and the value of `queuing` of each priority level in the manifests, if the API server accepts the queues."""
     for place, queuing in effective.own.queuing():
-        if place.document.name and shards.is_admitted(queuing.queues, queuing.hand_size):
+        if place.document.name and shuffle_sharding.is_admitted(queuing.queues, queuing.hand_size):
             yield place.at_key(), queuing
 
 
@@ -265,7 +265,7 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
         risk = _measure_risk(queuing, busy) if flows is None or flows >= _MIN_FLOWS else 0
         if risk > _MAX_RISK:
             clients = "four busy flows" if busy == _BUSY_FLOWS else f"{busy} of the {flows} flows of this level"
-            better = next(iter(shards.recommend_pairs(_MAX_RISK / 10, busy, max(queuing.queues, 64))), None)
+            better = next(iter(shuffle_sharding.recommend_pairs(_MAX_RISK / 10, busy, max(queuing.queues, 64))), None)
             yield Problem(
                 place,
                 f"{clients} fill all queues of another flow with a probability of {_percent(risk)}",
@@ -282,7 +282,7 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
 
 
 def _measure_risk(queuing: QueuingConfiguration, busy: int) -> float:
-    return shards.squish_probability(queuing.hand_size, queuing.queues, busy)
+    return shuffle_sharding.squish_probability(queuing.hand_size, queuing.queues, busy)
 
 
 def _percent(probability: float | None) -> str:

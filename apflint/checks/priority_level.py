@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.edit_operations import Fix, Insert
-from apflint.evaluate.shards import MAX_ENTROPY_BITS, MAX_QUEUES, largest_deck, largest_hand, required_entropy_bits
+from apflint.evaluate.shuffle_sharding import (
+    MAX_ENTROPY_BITS,
+    MAX_QUEUES,
+    largest_deck,
+    largest_hand,
+    required_entropy_bits,
+)
 from apflint.finding import forbidden, invalid, not_supported, required
 from apflint.fixes.field_fixes import correct_spelling, remove_field, replace_value, set_field
 from apflint.location import Place

@@ -22,7 +22,7 @@ from apflint.record import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from apflint.diff.apply import Drift
+    from apflint.diff.kubectl_apply import Drift
     from apflint.evaluate.classify import Resolution
     from apflint.evaluate.configuration import Configuration
     from apflint.evaluate.limits import LevelLimits, Limits

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from apflint.evaluate.shards import find_sharding_error
+from apflint.evaluate.shuffle_sharding import find_sharding_error
 from apflint.model import FlowSchema, LimitedPriorityLevelConfiguration, PriorityLevelConfiguration
 from apflint.record import NamedTuple
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.authentication import single_user
 from apflint.evaluate.match import ALL
-from apflint.evaluate.shards import deal, flow_hash
+from apflint.evaluate.shuffle_sharding import deal, flow_hash
 from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class RequestFlow(NamedTuple):
     hash: int | None
     """Hash of the flow, an unsigned integer of 64 bits; None if the level has fewer than 2 queues."""
     hand: tuple[int, ...] | None
-    """Queue numbers from 0, in the order of dealing (`apflint.evaluate.shards`); None if the level has fewer than 2 queues."""
+    """Queue numbers from 0, in the order of dealing (`apflint.evaluate.shuffle_sharding`); None if the level has fewer than 2 queues."""
 
 
 def find_flow(schema: FlowSchema, level: PriorityLevelConfiguration, user: str, namespace: str) -> RequestFlow:

@@ -27,8 +27,8 @@ from apflint.settings.resolution import resolve_settings
 from apflint.settings.values import is_below
 from apflint.sources.input_request import InputConfiguration, InputRequest, Inputs
 from apflint.sources.inputs import read_inputs
+from apflint.sources.kustomize_patches import Patches
 from apflint.sources.kustomize_renamings import find_renamings
-from apflint.sources.patches import Patches
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from apflint.diff.apply import Drift
+    from apflint.diff.kubectl_apply import Drift
     from apflint.diff.objects import LevelChange
     from apflint.diff.requests import ChangedRequest, ChangeGroup, ConfigurationDifference, RequestChange
     from apflint.evaluate.classify import Resolution

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.shards import (
+from apflint.evaluate.shuffle_sharding import (
     MAX_ENTROPY_BITS,
     deal,
     find_safest_pair,
@@ -24,7 +24,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from apflint.evaluate.shards import Sharding
+    from apflint.evaluate.shuffle_sharding import Sharding
     from apflint.output.blocks import Block, Cell
 
 MAX_QUEUES = 1024

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.evaluate.flows import BY_NAMESPACE
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.seats import Seats
-from apflint.evaluate.shards import flow_hash
+from apflint.evaluate.shuffle_sharding import flow_hash
 from apflint.record import NamedTuple
 from apflint.requests.request_words import RequestArguments
 from apflint.simulate.arrivals import Arrival, ArrivalSource

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.evaluate.shards import deal
+from apflint.evaluate.shuffle_sharding import deal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ from apflint.workspace import build_workspace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from apflint.diff.apply import RejectedManifest
+    from apflint.diff.kubectl_apply import RejectedManifest
     from apflint.finding import Finding
     from apflint.load import Loaded
     from apflint.releases import Release
@@ -154,7 +154,7 @@ class _ConfigurationBuilder:
 
     def _apply(self, loaded: list[Loaded], live: LiveConfiguration) -> tuple[list[Loaded], Workspace]:
         """Return the objects of the running cluster after the manifests are applied."""
-        from apflint.diff.apply import apply_manifests
+        from apflint.diff.kubectl_apply import apply_manifests
 
         running = load_inputs(live.files)
         self._running_objects = sum(len(part.documents) for part in running)
@@ -196,7 +196,7 @@ class _ConfigurationBuilder:
 
 def _suggest_kustomization(paths: Iterable[str]) -> str:
     """Return a hint if a directory has a kustomization, whose objects are in other directories, or ""."""
-    from apflint.sources.patches import KUSTOMIZATIONS
+    from apflint.sources.kustomize_patches import KUSTOMIZATIONS
 
     for path in paths:
         if any(os.path.isfile(os.path.join(path, name)) for name in KUSTOMIZATIONS):

@@ -60,7 +60,9 @@ def read_files(found: Iterable[FoundFile]) -> SourceFiles:
             continue
         is_manifest = may_hold_apf(data)
         if is_manifest and file.name != STDIN:
-            from apflint.sources.patches import Patches  # most files of a repository do not contain APF objects
+            from apflint.sources.kustomize_patches import (
+                Patches,  # most files of a repository do not contain APF objects
+            )
 
             patches = patches or Patches()
             if file.path in patches:

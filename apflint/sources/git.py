@@ -18,7 +18,7 @@ from apflint.settings.patterns import PathMatcher
 from apflint.sources.discovery import INSTALLED_DIRECTORY, SUFFIXES, InputFile
 from apflint.sources.file_reading import may_hold_apf
 from apflint.sources.files import PATCH_REASON, SourceFiles
-from apflint.sources.patches import KUSTOMIZATIONS, list_patch_files
+from apflint.sources.kustomize_patches import KUSTOMIZATIONS, list_patch_files
 from apflint.sources.programs import run_program
 from apflint.wording import pluralize
 

@@ -40,7 +40,7 @@ def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:
         return _read_configurations(request)
     if not request.clusters:
         return _read_manifests(request, track)
-    from apflint.sources.clusters import read_clusters
+    from apflint.sources.cluster_files import read_clusters
 
     # The context is left out later, because a context file of one cluster may be a manifest of another one.
     return read_clusters(request, _read_sources(request, request.parsed, _read_paths(request, (), track)))

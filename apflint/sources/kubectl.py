@@ -12,7 +12,7 @@ from urllib.parse import quote
 import yaml
 
 from apflint.budgets import MAX_KUBECTL_SECONDS, MAX_LIVE_PAGES
-from apflint.diff.apply import FieldManager
+from apflint.diff.kubectl_apply import FieldManager
 from apflint.errors import UserError
 from apflint.load.scalars import resolve_plain
 from apflint.load.source_text import LIVE_PREFIX
@@ -23,7 +23,7 @@ from apflint.wording import join_words
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.diff.apply import Managers
+    from apflint.diff.kubectl_apply import Managers
     from apflint.releases import Release
 
 _GROUP_PATH = f"/apis/{GROUP}"

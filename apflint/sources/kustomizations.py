@@ -15,7 +15,7 @@ from apflint.budgets import MAX_KUSTOMIZATIONS
 from apflint.settings.values import find_projects, is_below
 from apflint.sources.discovery import FoundFile
 from apflint.sources.file_reading import UnreadableInput, read_file
-from apflint.sources.patches import KUSTOMIZATIONS, list_patch_files
+from apflint.sources.kustomize_patches import KUSTOMIZATIONS, list_patch_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

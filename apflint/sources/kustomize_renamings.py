@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from apflint.sources.patches import KUSTOMIZATIONS
+from apflint.sources.kustomize_patches import KUSTOMIZATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -30,7 +30,7 @@ def arrivals(count: int) -> Iterator[tuple[int, int, int]]:
 def run_apflint(count: int) -> int:
     """Return the number of requests that are executed or rejected."""
     from apflint.evaluate.seats import Seats
-    from apflint.evaluate.shards import flow_hash
+    from apflint.evaluate.shuffle_sharding import flow_hash
     from apflint.simulate.event_loop import EventLoop
     from apflint.simulate.queue_set import QueueSet, Queuing
     from apflint.simulate.request import SimulatedRequest, complete_work_estimate

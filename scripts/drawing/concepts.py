@@ -15,7 +15,7 @@ from apflint.evaluate.seats import (
     estimate_mutating_seats,
     request_bound,
 )
-from apflint.evaluate.shards import deal, flow_hash
+from apflint.evaluate.shuffle_sharding import deal, flow_hash
 from drawing.canvas import MARGIN, WIDTH, Canvas
 from drawing.example import (
     RELEASE,

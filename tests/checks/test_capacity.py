@@ -25,7 +25,7 @@ from support.builders import (
 from apflint.checks.capacity import _percent
 from apflint.effective_configuration import Assumptions
 from apflint.engine import Options, check
-from apflint.evaluate import shards
+from apflint.evaluate import shuffle_sharding
 from apflint.evaluate.flows import count_flows
 from apflint.evaluate.limits import compute_limits
 from apflint.releases import NEWEST
@@ -64,7 +64,7 @@ def test_isolation_matters_from_three_flows(
 def test_message_states_the_number_of_busy_flows() -> None:
     schema = flow_schema("ci", "batch", subjects=[ALICE, BOB, CAROL], by="ByUser")
     (finding,) = findings(WEAK, schema, only="APF605")
-    risk = shards.squish_probability(4, 8, 2)
+    risk = shuffle_sharding.squish_probability(4, 8, 2)
     chance = f"{100 * risk:.0f}%"
     assert (
         f"2 of the 3 flows of this level fill all queues of another flow with a probability of {chance}"
@@ -136,13 +136,13 @@ def test_isolation_agrees_with_shards(queues: int, hand: int) -> None:
         flow_schema("ci", "batch", subjects=[group("ci")], by="ByUser"),
     )
     actual = findings(*objects, only="APF605")
-    risk = shards.squish_probability(hand, queues, 4)
+    risk = shuffle_sharding.squish_probability(hand, queues, 4)
     assert bool(actual) == (risk > 0.01)
     for found in actual:
         better = re.search(r"queues (\d+) and handSize (\d+) to reduce", full_text(found))
         assert better is not None
-        assert shards.squish_probability(int(better[2]), int(better[1]), 4) <= 0.01
-        assert shards.is_admitted(int(better[1]), int(better[2]))
+        assert shuffle_sharding.squish_probability(int(better[2]), int(better[1]), 4) <= 0.01
+        assert shuffle_sharding.is_admitted(int(better[1]), int(better[2]))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apflint.errors import UserError
-from apflint.evaluate import shards
+from apflint.evaluate import shuffle_sharding
 from apflint.output.console import Style, count_cells
 from apflint.output.shards import (
     hand_json,
@@ -38,7 +38,7 @@ def test_hand_as_text_and_json() -> None:
 
 
 def test_rows() -> None:
-    rows = [shards.compute_sharding(8, 64), shards.compute_sharding(11, 64)]
+    rows = [shuffle_sharding.compute_sharding(8, 64), shuffle_sharding.compute_sharding(11, 64)]
     found = json.loads(json.dumps(rows_json(rows)))["rows"]
     assert found[0] == {
         "handSize": 8,
@@ -82,7 +82,7 @@ def test_recommendation_without_solution_names_the_closest() -> None:
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
 def test_text_fits_the_terminal(width: int) -> None:
     style = Style(width=width)
-    text = render(report_rows(shards.compute_documented_table()), style)
+    text = render(report_rows(shuffle_sharding.compute_documented_table()), style)
     text += render(report_hand("global-default", "alice", 128, 6), style) + render(
         report_recommendation(0.001, 16, 1024), style
     )

@@ -9,7 +9,7 @@ from support.audit_logs import event, write_log
 
 from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
-from apflint.evaluate.shards import flow_hash
+from apflint.evaluate.shuffle_sharding import flow_hash
 from apflint.releases import NEWEST
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.simulate.load import SECOND

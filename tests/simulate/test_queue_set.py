@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from apflint.evaluate.seats import Seats
-from apflint.evaluate.shards import flow_hash
+from apflint.evaluate.shuffle_sharding import flow_hash
 from apflint.simulate.event_loop import CONFIGURATION, EventLoop
 from apflint.simulate.queue_set import QueueSet, Queuing, ServerCrashError
 from apflint.simulate.request import SimulatedRequest, complete_work_estimate

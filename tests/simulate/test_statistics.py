@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.simulations import Options, client, load, simulate
 
-from apflint.evaluate.shards import deal, flow_hash
+from apflint.evaluate.shuffle_sharding import deal, flow_hash
 from apflint.simulate.histogram import TimePercentiles
 from apflint.simulate.load import SECOND, Burst, Retries, ServiceTime
 from apflint.simulate.statistics import ClientResult, FlowResult, LevelSample

@@ -12,7 +12,7 @@ from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
-from apflint.diff.apply import find_drift
+from apflint.diff.kubectl_apply import find_drift
 from apflint.diff.requests import Side, compare_configurations
 from apflint.errors import UserError
 from apflint.output.configuration_line import name_sides

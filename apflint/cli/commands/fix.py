@@ -21,7 +21,7 @@ from apflint.input_checking import Checker, describe_inputs
 from apflint.output.sanitize import sanitize_path
 from apflint.run import Answer, run
 from apflint.sources.input_request import InputRequest
-from apflint.sources.project_context import depends_on_others
+from apflint.sources.rest_of_project import depends_on_others
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:

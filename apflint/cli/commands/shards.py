@@ -11,7 +11,7 @@ from apflint.cli.error_reporting import print_note
 from apflint.cli.options import option
 from apflint.cli.terminal import style
 from apflint.errors import UserError
-from apflint.evaluate.shards import DOCUMENTED_ELEPHANTS, compute_documented_table, compute_sharding
+from apflint.evaluate.shuffle_sharding import DOCUMENTED_ELEPHANTS, compute_documented_table, compute_sharding
 from apflint.output import shards as output
 from apflint.output.configuration_line import name_configuration, render_configuration
 from apflint.output.json_text import to_json

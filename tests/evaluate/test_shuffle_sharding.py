@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.errors import UserError
-from apflint.evaluate import shards
+from apflint.evaluate import shuffle_sharding
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +42,12 @@ def _check_hands(rows: list[dict[str, Any]]) -> None:
     wrong = {}
     for row in rows:
         given_hash = row.get("hash")
-        hashed = shards.flow_hash(row["flow_schema"], row["distinguisher"]) if given_hash is None else int(given_hash)
-        mine = {"hash": str(hashed), "hand": list(shards.deal(hashed, row["queues"], row["hand_size"]))}
+        hashed = (
+            shuffle_sharding.flow_hash(row["flow_schema"], row["distinguisher"])
+            if given_hash is None
+            else int(given_hash)
+        )
+        mine = {"hash": str(hashed), "hand": list(shuffle_sharding.deal(hashed, row["queues"], row["hand_size"]))}
         if mine != {key: row["expect"][key] for key in ("hash", "hand")}:
             wrong[row["id"]] = mine
     assert wrong == {}
@@ -61,10 +65,10 @@ def _check_entropy(rows: list[tuple[int, int, int | None, bool, bool | None]]) -
     assert rows
     for queues, hand, bits, dealer, api in rows:
         if bits is not None:
-            assert shards.required_entropy_bits(queues, hand) == bits
-        assert (shards.find_sharding_error(queues, hand) is None) == dealer, (queues, hand)
+            assert shuffle_sharding.required_entropy_bits(queues, hand) == bits
+        assert (shuffle_sharding.find_sharding_error(queues, hand) is None) == dealer, (queues, hand)
         if api is not None:  # the API turns 0 into its defaults first
-            assert shards.is_admitted(queues or 64, hand or 8) == api, (queues, hand)
+            assert shuffle_sharding.is_admitted(queues or 64, hand or 8) == api, (queues, hand)
 
 
 def test_entropy_agrees_with_the_server(root: Path) -> None:
@@ -90,18 +94,22 @@ def test_entropy_agrees_with_all_recordings(shared: Path) -> None:
 
 def test_floating_point_never_shifts_the_entropy() -> None:
     # The server takes the ceiling of a floating-point logarithm. It could only be wrong next to an integer.
-    for hand in range(1, shards.MAX_HAND + 1):
+    for hand in range(1, shuffle_sharding.MAX_HAND + 1):
         for bits in range(1, 70):
             near = int(2 ** (bits / hand))
-            for queues in range(max(1, near - 2), min(near + 3, shards.MAX_DECK)):
-                assert shards.required_entropy_bits(queues, hand) == (queues**hand - 1).bit_length()
+            for queues in range(max(1, near - 2), min(near + 3, shuffle_sharding.MAX_DECK)):
+                assert shuffle_sharding.required_entropy_bits(queues, hand) == (queues**hand - 1).bit_length()
 
 
 def test_invalid_text_is_hashed_as_by_the_server() -> None:
-    assert shards.flow_hash("a\ud83d", "") == shards.flow_hash("a\ufffd", "")  # a lone surrogate, from JSON
+    assert shuffle_sharding.flow_hash("a\ud83d", "") == shuffle_sharding.flow_hash(
+        "a\ufffd", ""
+    )  # a lone surrogate, from JSON
     # The last surrogate and the first one.
-    assert shards.flow_hash("a\udfff", "\ud800") == shards.flow_hash("a\ufffd", "\ufffd")
-    assert shards.flow_hash("a\udcff", "") != shards.flow_hash("a\ufffd", "")  # the byte 0xff, from the command line
+    assert shuffle_sharding.flow_hash("a\udfff", "\ud800") == shuffle_sharding.flow_hash("a\ufffd", "\ufffd")
+    assert shuffle_sharding.flow_hash("a\udcff", "") != shuffle_sharding.flow_hash(
+        "a\ufffd", ""
+    )  # the byte 0xff, from the command line
 
 
 @pytest.mark.parametrize(
@@ -115,12 +123,12 @@ def test_invalid_text_is_hashed_as_by_the_server() -> None:
 )
 def test_invalid_dealer_is_described(queues: int, hand: int, words: str) -> None:
     with pytest.raises(UserError, match=words):
-        shards.deal(1, queues, hand)
+        shuffle_sharding.deal(1, queues, hand)
 
 
 def test_table_is_the_documented_one() -> None:
-    assert dict.fromkeys(PUBLISHED) == dict.fromkeys(shards.DOCUMENTED_PAIRS)
-    for row in shards.compute_documented_table():
+    assert dict.fromkeys(PUBLISHED) == dict.fromkeys(shuffle_sharding.DOCUMENTED_PAIRS)
+    for row in shuffle_sharding.compute_documented_table():
         assert tuple(row.squish.values()) == pytest.approx(PUBLISHED[row.hand_size, row.queues], rel=1e-12, abs=0)
         assert row.problem is None
 
@@ -129,11 +137,11 @@ def test_probability_agrees_with_enumeration() -> None:
     for queues, hand in ((4, 2), (5, 3), (6, 2)):
         hands = [frozenset(combination) for combination in combinations(range(queues), hand)]
         squished = sum(hands[0] <= one | other for one in hands for other in hands)
-        assert Fraction(*shards.squish_ratio(hand, queues, 2)) == Fraction(squished, len(hands) ** 2)
+        assert Fraction(*shuffle_sharding.squish_ratio(hand, queues, 2)) == Fraction(squished, len(hands) ** 2)
 
 
 def test_largest_hands_and_decks() -> None:
-    assert [shards.largest_deck(hand) for hand in (0, 1, 2, 3, 6, 8, 12, 15, 16)] == [
+    assert [shuffle_sharding.largest_deck(hand) for hand in (0, 1, 2, 3, 6, 8, 12, 15, 16)] == [
         0,
         10_000_000,
         10_000_000,
@@ -144,7 +152,7 @@ def test_largest_hands_and_decks() -> None:
         16,
         0,
     ]
-    assert [shards.largest_hand(deck) for deck in (0, 1, 15, 16, 17, 64, 128, 10_000_000, 10_000_001)] == [
+    assert [shuffle_sharding.largest_hand(deck) for deck in (0, 1, 15, 16, 17, 64, 128, 10_000_000, 10_000_001)] == [
         0,
         1,
         15,
@@ -157,78 +165,85 @@ def test_largest_hands_and_decks() -> None:
     ]
 
 
-@given(st.integers(1, shards.MAX_QUEUES))
+@given(st.integers(1, shuffle_sharding.MAX_QUEUES))
 def test_next_larger_hand_is_not_admitted(queues: int) -> None:
-    hand = shards.largest_hand(queues)
-    assert shards.is_admitted(queues, hand)
-    assert not shards.is_admitted(queues, hand + 1)
-    assert queues <= shards.largest_deck(hand)
+    hand = shuffle_sharding.largest_hand(queues)
+    assert shuffle_sharding.is_admitted(queues, hand)
+    assert not shuffle_sharding.is_admitted(queues, hand + 1)
+    assert queues <= shuffle_sharding.largest_deck(hand)
 
 
-@given(st.integers(1, shards.MAX_QUEUES), st.data())
+@given(st.integers(1, shuffle_sharding.MAX_QUEUES), st.data())
 def test_hand_has_distinct_queues(queues: int, data: st.DataObject) -> None:
-    size = data.draw(st.integers(1, shards.largest_hand(queues)))
+    size = data.draw(st.integers(1, shuffle_sharding.largest_hand(queues)))
     hashed = data.draw(st.integers(0, 2**64 - 1))
-    hand = shards.deal(hashed, queues, size)
+    hand = shuffle_sharding.deal(hashed, queues, size)
     assert len(set(hand)) == len(hand) == size
     assert all(0 <= queue < queues for queue in hand)
-    assert hand[: size - 1] == (shards.deal(hashed, queues, size - 1) if size > 1 else ())
+    assert hand[: size - 1] == (shuffle_sharding.deal(hashed, queues, size - 1) if size > 1 else ())
 
 
 @given(st.integers(1, 400), st.data())
 def test_more_elephants_squish_more_and_more_queues_less(queues: int, data: st.DataObject) -> None:
-    hand = data.draw(st.integers(1, min(queues, shards.MAX_HAND)))
+    hand = data.draw(st.integers(1, min(queues, shuffle_sharding.MAX_HAND)))
     elephants = data.draw(st.integers(1, 40))
-    here = Fraction(*shards.squish_ratio(hand, queues, elephants))
+    here = Fraction(*shuffle_sharding.squish_ratio(hand, queues, elephants))
     assert 0 < here <= 1
-    assert Fraction(*shards.squish_ratio(hand, queues, elephants + 1)) >= here
-    assert Fraction(*shards.squish_ratio(hand, queues + 1, elephants)) <= here
-    assert shards.squish_ratio(hand, queues, 0)[0] == 0
+    assert Fraction(*shuffle_sharding.squish_ratio(hand, queues, elephants + 1)) >= here
+    assert Fraction(*shuffle_sharding.squish_ratio(hand, queues + 1, elephants)) <= here
+    assert shuffle_sharding.squish_ratio(hand, queues, 0)[0] == 0
 
 
 @given(st.floats(1e-12, 1), st.integers(1, 60), st.integers(1, 5000))
 def test_recommended_pairs_are_minimal(wish: float, elephants: int, most: int) -> None:
-    rows = shards.recommend_pairs(wish, elephants, most)
+    rows = shuffle_sharding.recommend_pairs(wish, elephants, most)
     assert [row.queues for row in rows] == sorted(row.queues for row in rows)
     for row in rows:
         assert row.squish[elephants] <= wish
         assert row.queues <= most
         assert row.problem is None
         if row.queues > row.hand_size:
-            assert shards.squish_probability(row.hand_size, row.queues - 1, elephants) > wish
+            assert shuffle_sharding.squish_probability(row.hand_size, row.queues - 1, elephants) > wish
     if not rows:
-        assert shards.find_safest_pair(elephants, most).squish[elephants] > wish
+        assert shuffle_sharding.find_safest_pair(elephants, most).squish[elephants] > wish
 
 
 def test_table_for_other_numbers_of_elephants() -> None:
-    rows = shards.compute_documented_table((2,))
+    rows = shuffle_sharding.compute_documented_table((2,))
     assert [(row.hand_size, row.queues) for row in rows] == [*PUBLISHED]
     assert all(list(row.squish) == [2] for row in rows)
-    two, three = (shards.compute_sharding(1, 10, (count,)).squish[count] for count in (2, 3))
+    two, three = (shuffle_sharding.compute_sharding(1, 10, (count,)).squish[count] for count in (2, 3))
     assert (two, three) == pytest.approx((1 - 0.9**2, 1 - 0.9**3))
 
 
 def test_recommendations_have_at_most_1024_queues_by_default() -> None:
-    assert shards.recommend_pairs(1e-9, 4)[-1].queues <= 1024
+    assert shuffle_sharding.recommend_pairs(1e-9, 4)[-1].queues <= 1024
     # Hands of 2 and 3 need 4 queues, too.
-    assert [(row.hand_size, row.queues) for row in shards.recommend_pairs(0.3, 1)] == [(1, 4)]
-    assert shards.find_safest_pair(1000) == shards.find_safest_pair(1000, 1024) != shards.find_safest_pair(1000, 1025)
+    assert [(row.hand_size, row.queues) for row in shuffle_sharding.recommend_pairs(0.3, 1)] == [(1, 4)]
+    assert (
+        shuffle_sharding.find_safest_pair(1000)
+        == shuffle_sharding.find_safest_pair(1000, 1024)
+        != shuffle_sharding.find_safest_pair(1000, 1025)
+    )
     # With a hand of 1 of d queues, one elephant fills the queue of a mouse with probability 1/d: just within the goal,
     # and just not.
-    assert [(row.hand_size, row.queues) for row in shards.recommend_pairs(1 / 1024, 1)][-1] == (1, 1024)
-    assert all(row.hand_size > 1 for row in shards.recommend_pairs(1 / 1025, 1))
-    assert [(row.hand_size, row.queues) for row in shards.recommend_pairs(1 / 512, 1)][-1] == (1, 512)
-    assert [(row.hand_size, row.queues) for row in shards.recommend_pairs(1, 1, 1)] == [(1, 1)]
+    assert [(row.hand_size, row.queues) for row in shuffle_sharding.recommend_pairs(1 / 1024, 1)][-1] == (1, 1024)
+    assert all(row.hand_size > 1 for row in shuffle_sharding.recommend_pairs(1 / 1025, 1))
+    assert [(row.hand_size, row.queues) for row in shuffle_sharding.recommend_pairs(1 / 512, 1)][-1] == (1, 512)
+    assert [(row.hand_size, row.queues) for row in shuffle_sharding.recommend_pairs(1, 1, 1)] == [(1, 1)]
 
 
 def test_recommendations_that_are_known() -> None:
-    assert [(row.hand_size, row.queues) for row in shards.recommend_pairs(1e-3, 16, 300)] == [
+    assert [(row.hand_size, row.queues) for row in shuffle_sharding.recommend_pairs(1e-3, 16, 300)] == [
         (7, 239),
         (6, 251),
         (5, 274),
     ]
-    assert shards.recommend_pairs(1e-9, 16, 512) == ()
-    assert (shards.find_safest_pair(16, 512).hand_size, shards.find_safest_pair(16, 512).queues) == (6, 512)
+    assert shuffle_sharding.recommend_pairs(1e-9, 16, 512) == ()
+    assert (
+        shuffle_sharding.find_safest_pair(16, 512).hand_size,
+        shuffle_sharding.find_safest_pair(16, 512).queues,
+    ) == (6, 512)
 
 
 @pytest.mark.parametrize(
@@ -246,18 +261,18 @@ def test_recommendations_that_are_known() -> None:
 )
 def test_values_out_of_range_are_errors(hand: int, queues: int, elephants: int, words: str) -> None:
     with pytest.raises(UserError, match=words):
-        shards.squish_probability(hand, queues, elephants)
+        shuffle_sharding.squish_probability(hand, queues, elephants)
 
 
 def test_work_of_a_probability_is_bounded() -> None:
-    assert shards.squish_ratio(2_000, 10_000_000, 1)[0] == 1  # the hand contains all queues
+    assert shuffle_sharding.squish_ratio(2_000, 10_000_000, 1)[0] == 1  # the hand contains all queues
     with pytest.raises(UserError, match=r"a hand of 2000 from 10000000 queues is too large .* 2 elephants"):
-        shards.squish_ratio(2_000, 10_000_000, 2)
+        shuffle_sharding.squish_ratio(2_000, 10_000_000, 2)
 
 
 @pytest.mark.parametrize(("wish", "elephants"), [(0.0, 1), (1.5, 1), (float("nan"), 1), (0.5, 0)])
 def test_recommendations_out_of_range_are_errors(wish: float, elephants: int) -> None:
     with pytest.raises(UserError, match=r"must be"):
-        shards.recommend_pairs(wish, elephants)
+        shuffle_sharding.recommend_pairs(wish, elephants)
     with pytest.raises(UserError, match="queues must be at least 1"):
-        shards.find_safest_pair(1, 0)
+        shuffle_sharding.find_safest_pair(1, 0)

@@ -10,7 +10,7 @@ from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
 from apflint.sources.files import PATCH_REASON
-from apflint.sources.patches import Patches, list_patch_files
+from apflint.sources.kustomize_patches import Patches, list_patch_files
 
 if TYPE_CHECKING:
     from pathlib import Path

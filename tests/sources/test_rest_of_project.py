@@ -11,7 +11,7 @@ import pytest
 from support.shell import LEVEL, ROOT, SCHEMA
 
 from apflint.cli.app import run
-from apflint.sources import project_context as module
+from apflint.sources import rest_of_project as module
 
 TWIN = SCHEMA.replace("name: batch\nspec", "name: twin\nspec").replace("{name: batch}", "{name: workload-low}")
 """A FlowSchema of the same precedence with another level: their names decide which one matches."""
