@@ -9,7 +9,7 @@ from apflint.budgets import MAX_RELATED_OF_CLUSTERS
 from apflint.checks import CHECKS
 from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import Found, build_report, find_problems
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.releases import NEWEST, Release
 from apflint.suppressions import UNUSED
 from apflint.wording import join_words

@@ -12,7 +12,7 @@ from collections import defaultdict
 from itertools import chain, count, pairwise
 from typing import TYPE_CHECKING
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -13,7 +13,7 @@ from apflint.model import (
     PriorityLevelConfiguration,
     PriorityLevelConfigurationSpec,
 )
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.releases import SERVER_CONCURRENCY
 from apflint.workspace import is_dangling_on_server
 

@@ -16,7 +16,7 @@ from apflint.load import load, load_text
 from apflint.load.helm_output import split_helm_output
 from apflint.load.source_text import STDIN
 from apflint.location import clipped, field_path
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.releases import NEWEST
 from apflint.rule_selection import select_rules
 from apflint.spelling import limit_comparisons

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.spelling import suggest
 from apflint.wording import join_words, quote
 

@@ -11,7 +11,7 @@ from apflint.evaluate.classify import MAX_REMEMBERED, Classifier
 from apflint.evaluate.flows import find_distinguisher, find_flow
 from apflint.evaluate.match_reasons import explain_resolution, explain_skipped
 from apflint.evaluate.request_outcomes import find_deadline, find_unclassified
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.effective_configuration import Effective

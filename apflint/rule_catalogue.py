@@ -9,8 +9,8 @@ from typing import Literal, cast
 
 from apflint.errors import UserError
 from apflint.location import clipped
+from apflint.named_tuple import NamedTuple
 from apflint.package_data import find_data_directory
-from apflint.record import NamedTuple
 from apflint.spelling import suggest
 
 PAGE_URL = "https://github.com/apflint/apflint/blob/main/rules/{id}.md"

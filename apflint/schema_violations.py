@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from apflint.budgets import MAX_VIOLATIONS
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.schema import resolve_reference, schema_for_release
 from apflint.string_formats import is_timestamp
 

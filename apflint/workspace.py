@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from apflint.location import Place
 from apflint.model import FlowSchema, PriorityLevelConfiguration, build_flow_schema, build_priority_level
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.releases import api_version
 from apflint.schema_violations import Violation, find_violations
 

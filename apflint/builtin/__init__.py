@@ -16,7 +16,7 @@ from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from apflint.model import build_flow_schema, build_priority_level, shares_field
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.releases import GROUP, RELEASES, api_version
 
 if TYPE_CHECKING:

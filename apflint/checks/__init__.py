@@ -27,7 +27,7 @@ from apflint.checks import (
     system_traffic,
     versions,
 )
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

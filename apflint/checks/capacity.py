@@ -15,7 +15,7 @@ from apflint.evaluate.limits import get_shares, nominal_limit
 from apflint.finding import Elsewhere, Problem
 from apflint.location import Path, Place
 from apflint.model import PriorityLevelConfiguration
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.releases import SERVER_CONCURRENCY
 from apflint.wording import join_some, pluralize, quote
 

@@ -25,7 +25,7 @@ from apflint.finding import Elsewhere, Problem
 from apflint.fixes.field_fixes import set_fields
 from apflint.location import Place
 from apflint.model import NonResourcePolicyRule, ResourcePolicyRule
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.wording import join_words, quote
 from apflint.workspace import resource_rules_of, rules_of
 

@@ -16,7 +16,7 @@ from apflint.evaluate.authentication import AUTHENTICATED, SERVICE_ACCOUNTS, UNA
 from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, matches_subject
 from apflint.finding import Elsewhere, Problem
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.wording import quote
 from apflint.workspace import rules_of
 

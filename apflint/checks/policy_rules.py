@@ -14,7 +14,7 @@ from apflint.evaluate import resources
 from apflint.evaluate.match import ALL
 from apflint.finding import Problem, invalid, not_supported, required
 from apflint.fixes.field_fixes import remove_items, replace_item, replace_items, set_field
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.spelling import did_you_mean, find_intended
 from apflint.string_formats import check_dns_label
 from apflint.wording import join_words, quote, quote_some

@@ -14,7 +14,7 @@ from apflint.finding import Elsewhere, Problem, required
 from apflint.fixes.field_fixes import replace_value
 from apflint.load.helm_output import find_helm_templates
 from apflint.location import Path, Place
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.spelling import did_you_mean, find_similar, is_within_distance
 from apflint.string_formats import check_dns_subdomain
 from apflint.wording import pluralize, quote

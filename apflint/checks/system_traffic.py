@@ -33,7 +33,7 @@ from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, UserInfo, matche
 from apflint.finding import Elsewhere, Problem
 from apflint.fixes.field_fixes import set_fields
 from apflint.location import Place
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.wording import join_some, join_words, quote
 from apflint.workspace import resource_rules_of
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 from apflint.cli import completers
 from apflint.cli.command_definitions import Definition
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.releases import NEWEST, RELEASES, Release, parse_release
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from apflint.cli.error_reporting import format_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.terminal import style
 from apflint.finding import SEVERITIES
+from apflint.named_tuple import NamedTuple
 from apflint.output.console import Style
 from apflint.output.findings import render
 from apflint.output.findings.summary import render_summary
-from apflint.record import NamedTuple
 from apflint.run import Answer
 from apflint.sources.files import describe_files_without_objects
 from apflint.wording import pluralize

@@ -16,7 +16,7 @@ from apflint.effective_configuration import Effective
 from apflint.engine import Options, find_problems
 from apflint.location import Place, field_path
 from apflint.model import PRESERVE_ZERO, shares_field
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.releases import API_VERSIONS
 from apflint.wording import quote
 from apflint.workspace import build_workspace

@@ -15,9 +15,9 @@ from apflint.diff.objects import LevelChange, ObjectChange, compare_levels, comp
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.model import PolicyRulesWithSubjects
+from apflint.named_tuple import NamedTuple
 from apflint.proofs.one_configuration import Analysis
 from apflint.proofs.two_configurations import ConfigurationComparison
-from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -18,7 +18,7 @@ from apflint.evaluate.match import (
     matches_subject,
 )
 from apflint.evaluate.rule_index import RuleIndex, is_resource_request, matched_values
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.evaluate.configuration import Configuration

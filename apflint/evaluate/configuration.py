@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from apflint.evaluate.shuffle_sharding import find_sharding_error
 from apflint.model import FlowSchema, LimitedPriorityLevelConfiguration, PriorityLevelConfiguration
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.authentication import single_user
 from apflint.evaluate.match import ALL
 from apflint.evaluate.shuffle_sharding import deal, flow_hash
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.model import FlowSchema, PriorityLevelConfiguration

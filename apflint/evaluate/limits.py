@@ -14,7 +14,7 @@ from math import ceil, floor, fsum
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.seats import max_seats, request_bound
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,7 +23,7 @@ from apflint.evaluate.match import (
 )
 from apflint.evaluate.resources import find_resources, get_resource
 from apflint.model import NonResourcePolicyRule
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

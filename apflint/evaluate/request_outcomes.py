@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS, REQUEST_TIMEOUT_SECONDS, WAIT_FRACTION
 from apflint.evaluate.requestinfo import is_long_running, is_seen_by_apf, parse_query
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from os.path import dirname
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 
 class Resource(NamedTuple):

@@ -18,7 +18,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Literal
 
 from apflint.evaluate.resources import is_stored
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits

@@ -14,7 +14,7 @@ from math import ceil, comb, log2
 
 from apflint.budgets import MAX_ELEPHANTS, MAX_SHARDS_WORK
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 MAX_ENTROPY_BITS = 60
 """Maximum number of hash bits that a hand may require (`MaxHashBits`)."""

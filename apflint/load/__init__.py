@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from apflint.budgets import MAX_LINES
 from apflint.load.source_text import Source
 from apflint.location import TextRange
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,7 @@ from apflint.load.templates import find_placeholder, is_patch, recognize_templat
 from apflint.load.tree import ParseError
 from apflint.load.tree_decoding import decode_document
 from apflint.location import TextRange
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.spelling import find_similar, measure_similarity
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from apflint.load.document import Document
 from apflint.load.source_text import Source
 from apflint.load.tree import ParseError
 from apflint.load.tree_decoding import decode
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.spelling import suggest
 from apflint.wording import join_words
 

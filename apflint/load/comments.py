@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from apflint.load.tree import Mapping, Scalar, Sequence
 from apflint.load.yaml import parse_documents
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

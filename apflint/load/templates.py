@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.wording import quote
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.budgets import MAX_ALIAS_DEPTH, MAX_DUPLICATES
 from apflint.load.scalars import json_key
 from apflint.load.tree import Alias, Mapping, Node, ParseError, Scalar, Sequence, resolve_alias
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from apflint.load.tree import Limit, ParsedDocument

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.named_tuple import NamedTuple
 from apflint.output.sanitize import sanitize
-from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from apflint.named_tuple import NamedTuple
 from apflint.output.sanitize import sanitize
-from apflint.record import NamedTuple
 
 PROSE_WIDTH = 100
 """Maximum width of a line of prose, in cells. Longer lines are hard to read, even on wide terminals."""

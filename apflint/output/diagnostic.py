@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.named_tuple import NamedTuple
 from apflint.output.console import count_cells, hang, wrap
 from apflint.output.sanitize import escape_character, find_commands, sanitize, sanitize_line
-from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Literal
 
+from apflint.named_tuple import NamedTuple
 from apflint.policy.request_sets import describe_requests
-from apflint.record import NamedTuple
 from apflint.wording import join_words, pluralize
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from apflint.errors import UserError
 from apflint.load.apflint_files import Fields, read_fields
+from apflint.named_tuple import NamedTuple
 from apflint.policy.expectation import (
     WHEN_FULL,
     Expectation,
@@ -21,7 +22,6 @@ from apflint.policy.expectation import (
 )
 from apflint.policy.request_sets import HINTS, KEYS, parse_requests
 from apflint.proofs.request_space import World
-from apflint.record import NamedTuple
 from apflint.releases import Release, parse_release
 from apflint.requests.request_words import parse_command_line
 from apflint.wording import join_words, quote

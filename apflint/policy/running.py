@@ -19,13 +19,13 @@ from apflint.evaluate.request_outcomes import find_deadline, find_unclassified
 from apflint.load.apflint_files import Mistake
 from apflint.load.source_text import STDIN
 from apflint.location import Span
+from apflint.named_tuple import NamedTuple
 from apflint.output.request_outcomes import describe_unclassified
 from apflint.policy.expectation import Destination, Property, RequestExpectation, Requirement, describe_target
 from apflint.policy.failure_reasons import explain_destination, explain_unreachable
 from apflint.policy.parser import parse_suite
 from apflint.proofs.one_configuration import Analysis, rules_of
 from apflint.proofs.witness import Witness
-from apflint.record import NamedTuple
 from apflint.releases import NEWEST
 from apflint.settings.clusters import MAX_NAMED_CLUSTERS
 from apflint.sources.discovery import discover_files

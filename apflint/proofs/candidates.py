@@ -19,6 +19,7 @@ from apflint.evaluate.authentication import (
 )
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule
+from apflint.named_tuple import NamedTuple
 from apflint.proofs.overlap import common_values, intersect
 from apflint.proofs.request_space import (
     HTTP_VERBS,
@@ -31,7 +32,6 @@ from apflint.proofs.request_space import (
     is_possible_requester,
 )
 from apflint.proofs.vocabulary import ACCOUNTS, API_GROUPS, NAMESPACES, PATHS, RESOURCES, USERS, first_unmentioned
-from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

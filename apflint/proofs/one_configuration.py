@@ -18,13 +18,13 @@ from apflint.budgets import (
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.match import UserInfo, matches_policy_rule
+from apflint.named_tuple import NamedTuple
 from apflint.proofs.alike_subjects import AlikeSubjects
 from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
 from apflint.proofs.request_space import is_possible, make_digest, rank
 from apflint.proofs.vocabulary import build_vocabulary
 from apflint.proofs.witness import NotReplayedError, find_witness, make_witness
-from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -24,7 +24,7 @@ from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX, RequestDigest, UserIn
 from apflint.evaluate.requestinfo import LONG_RUNNING_PATH, LONG_RUNNING_SUBRESOURCES, RequestInfo
 from apflint.evaluate.resources import find_resources
 from apflint.evaluate.rule_index import matched_values_of_path
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -7,13 +7,13 @@ from copy import copy
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, cast
 
+from apflint.named_tuple import NamedTuple
 from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
 from apflint.proofs.one_configuration import Analysis, rules_of
 from apflint.proofs.request_space import PREFERRED, Requesters, is_in_scope, rank, usual_groups
 from apflint.proofs.vocabulary import build_vocabulary
 from apflint.proofs.witness import NotReplayedError, find_earliest, find_witness
-from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

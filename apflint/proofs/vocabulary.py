@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from apflint.evaluate.authentication import single_user
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
+from apflint.named_tuple import NamedTuple
 from apflint.proofs.request_space import (
     HTTP_VERBS,
     LIST_VERBS,
@@ -34,7 +35,6 @@ from apflint.proofs.request_space import (
     is_valid_text,
     resource_traits,
 )
-from apflint.record import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence

@@ -21,6 +21,7 @@ from apflint.evaluate.authentication import (
 )
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX, RequestDigest, UserInfo
 from apflint.evaluate.resources import RESOURCES, find_resources, get_resource
+from apflint.named_tuple import NamedTuple
 from apflint.proofs.request_space import (
     ANYBODY,
     HTTP_VERBS,
@@ -35,7 +36,6 @@ from apflint.proofs.request_space import (
     usual_groups,
 )
 from apflint.proofs.vocabulary import NAMESPACES, USERS
-from apflint.record import NamedTuple
 from apflint.requests.request import COLLECTION_VERBS, METHOD_OF_VERB, parse_http
 from apflint.requests.request_words import parse_words
 

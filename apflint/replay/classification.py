@@ -11,7 +11,7 @@ from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo, is_long_running, is_seen_by_apf, parse_path
 from apflint.evaluate.seats import MINIMUM_SEATS, estimate_seats
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.replay.object_counts import ObjectTotals
 from apflint.requests.list_options import parse_list_options
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Literal
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.replay.tables import DENIED, create_table
 
 if TYPE_CHECKING:

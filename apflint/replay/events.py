@@ -13,7 +13,7 @@ from math import floor
 from typing import TYPE_CHECKING, Any
 
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.replay.uri_namespace import find_namespace
 from apflint.requests.json_lines import get_string, get_strings, require_object
 from apflint.requests.list_options import LIST_VERBS, reduce_list_options

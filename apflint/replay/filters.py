@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.replay.events import parse_time
 from apflint.replay.tables import DIMENSIONS
 from apflint.spelling import find_similar

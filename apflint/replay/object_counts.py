@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from apflint.doctor.prometheus_text import parse_samples
 from apflint.errors import UserError
 from apflint.evaluate.resources import find_resources
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.wording import quote
 
 if TYPE_CHECKING:

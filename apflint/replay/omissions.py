@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.authentication import NODE_PREFIX
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.replay.events import COMPLETE, RECEIVED, STARTED
 from apflint.wording import join_words
 

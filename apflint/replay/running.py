@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Literal
 
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.replay.classification import TupleClassifier
 from apflint.replay.comparison import ReplayComparison, find_moves
 from apflint.replay.filters import Filter, build_condition, check_names

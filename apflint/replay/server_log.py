@@ -10,7 +10,7 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.replay.loaded_log import UnreadableLine
 from apflint.requests.server_log import parse_logged_request
 from apflint.requests.server_log_comparison import LoggedComparer

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.replay.omissions import find_omissions
 from apflint.replay.tables import DIMENSIONS, DISTINGUISHER
 

@@ -12,7 +12,7 @@ from apflint.evaluate.authentication import AUTHENTICATED, EXACT_GROUPS, UNAUTHE
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.evaluate.resources import find_resources
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.requests.cloud_log_records import is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.request import Request, describe_group, make_resource_info
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo, parse_request_info
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,7 +19,7 @@ from apflint.evaluate.resources import (
     get_resource,
     is_served_by_kubernetes,
 )
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.requests.request import (
     COLLECTION_VERBS,
     HTTP_METHODS,

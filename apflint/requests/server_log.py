@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from apflint.errors import UserError
 from apflint.evaluate.request_outcomes import parse_duration
 from apflint.evaluate.requestinfo import parse_request_info
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.possible_flow_schemas import list_possible_flow_schemas
 from apflint.evaluate.requestinfo import is_seen_by_apf
 from apflint.evaluate.seats import bound_seats, request_bound
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.requests.list_options import LIST_VERBS, parse_list_options, reduce_list_options
 from apflint.wording import join_some, pluralize, quote
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_CLUSTERS, MAX_PATTERNS
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.settings.patterns import PathMatcher
 from apflint.settings.values import (
     expect,

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.releases import NEWEST, SERVER_CONCURRENCY
 from apflint.rule_selection import RuleSelector, select_rules
 from apflint.settings.patterns import PathMatcher, Patterns

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_PATTERN_WORK
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.wording import count_noun
 
 if TYPE_CHECKING:

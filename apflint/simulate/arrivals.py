@@ -10,7 +10,7 @@ from functools import partial
 from math import log
 from typing import TYPE_CHECKING
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.simulate.load import SECOND
 from apflint.simulate.random_draws import Draws
 

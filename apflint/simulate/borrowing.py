@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from apflint.evaluate.limits import AllocationItem, allocate
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.simulate.seat_seconds import round_half_away
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from math import ceil
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 _PRECISION_BITS = 8
 """Significant bits of a bucket: a percentile differs from the exact value by less than 1%."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.effective_configuration import Effective
 from apflint.errors import UserError
 from apflint.model import PriorityLevelConfiguration, build_priority_level
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.schema_violations import find_violations
 from apflint.spelling import suggest
 from apflint.wording import join_words, quote

@@ -6,7 +6,7 @@ from math import exp, log
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from apflint.errors import UserError
 from apflint.evaluate.request_outcomes import parse_duration
 from apflint.load.apflint_files import Fields, read_fields
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.requests.request_words import RequestArguments, infer_resource, parse_command_line
 from apflint.simulate.load import (
     NUMBER,

@@ -8,7 +8,7 @@ from apflint.evaluate.flows import BY_NAMESPACE
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
 from apflint.evaluate.seats import Seats
 from apflint.evaluate.shuffle_sharding import flow_hash
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.requests.request_words import RequestArguments
 from apflint.simulate.arrivals import Arrival, ArrivalSource
 from apflint.simulate.load import REQUEST_TIMEOUT, SECOND, Load, ServiceTime, SimulatedClient

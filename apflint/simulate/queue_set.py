@@ -12,7 +12,7 @@ from __future__ import annotations
 from heapq import heappush
 from typing import TYPE_CHECKING
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.simulate.dispatch_selection import Picker
 from apflint.simulate.event_loop import FINISH, KIND_BITS, SEAT_RELEASE
 from apflint.simulate.queue import Queue

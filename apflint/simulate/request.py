@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.simulate.seat_seconds import seats_times_duration
 
 if TYPE_CHECKING:

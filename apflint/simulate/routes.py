@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
 from apflint.evaluate.seats import MINIMUM_SEATS, Seats, estimate_mutating_seats, estimate_seats, is_mutating
+from apflint.named_tuple import NamedTuple
 from apflint.output.request_outcomes import describe_unclassified
-from apflint.record import NamedTuple
 from apflint.requests.list_options import LIST_VERBS, parse_list_options, reduce_list_options
 from apflint.simulate.load import SECOND
 from apflint.simulate.request import WorkEstimate, complete_work_estimate

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import isnan, nan, sqrt
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.simulate.seat_seconds import round_half_away
 
 _KEPT, _ADDED = 0.977, 0.023

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from apflint.budgets import MAX_FURTHER_REQUESTS
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.simulate.arrivals import Arrival
 from apflint.simulate.event_loop import CONFIGURATION, EventLoop
 from apflint.simulate.load import REQUEST_TIMEOUT, SECOND

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.simulate.fairness import measure_fairness
 from apflint.simulate.histogram import Histogram
 

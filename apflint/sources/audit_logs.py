@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from apflint.budgets import MAX_EXPANDED_BYTES, MAX_EXPANSION, MAX_FILE_BYTES
 from apflint.errors import UserError
 from apflint.load.source_text import STDIN
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.sources.file_reading import describe_failure, is_stream, read_pieces
 
 if TYPE_CHECKING:

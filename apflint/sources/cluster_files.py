@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
 from apflint.finding import SkippedDocuments
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.settings.clusters import ClusterSettings, apply_cluster
 from apflint.settings.values import is_below
 from apflint.sources.discovery import discover_files

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from apflint.finding import SkippedDocuments
 from apflint.load.source_text import STDIN
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.settings.patterns import PathMatcher, Patterns
 from apflint.sources.file_reading import describe_failure, is_stream
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FILE_BYTES, MAX_SEARCHED_BYTES
 from apflint.errors import UserError
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

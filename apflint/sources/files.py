@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint.finding import SkippedDocuments
 from apflint.load.source_text import STDIN
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.sources.discovery import FoundFile, InputFile
 from apflint.sources.file_reading import UnreadableInput, is_stream, may_hold_apf, read_file
 

@@ -6,7 +6,7 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.settings.model import Settings
 from apflint.settings.resolution import resolve_settings
 from apflint.sources.source_words import Words, parse_words

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from apflint.errors import UserError
 from apflint.load.source_text import GIT_PREFIX
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.releases import parse_release
 
 if TYPE_CHECKING:

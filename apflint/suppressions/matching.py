@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from apflint.budgets import MAX_FINDINGS_PER_RULE, MAX_VIOLATIONS
 from apflint.edit_operations import Edit, Fix, Remove
 from apflint.finding import Problem
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.suppressions import INVALID, SUPPRESSION_RULES, UNEXPLAINED, UNUSED
 from apflint.suppressions.parser import parse_suppressions
 from apflint.wording import join_words, quote

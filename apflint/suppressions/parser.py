@@ -14,7 +14,7 @@ from apflint.finding import Problem
 from apflint.load.comments import find_comments
 from apflint.load.helm_output import find_helm_templates
 from apflint.location import Place, TextRange, clipped
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.spelling import did_you_mean, find_intended
 from apflint.wording import quote
 

@@ -11,7 +11,7 @@ from apflint.cli.app import COMMANDS
 from apflint.cli.command_definitions import REQUIRED, Definition, call, list_parameters, load_command
 from apflint.cli.commands import explain, limits
 from apflint.cli.options import option
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 Size = Annotated[int, option(None, "Size.", "--size")]
 Name = Annotated[str | None, option(None, "Name.", "--name")]

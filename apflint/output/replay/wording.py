@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 from apflint.replay.contradictions import find_contradictions
 from apflint.replay.omissions import describe_omissions
 from apflint.wording import count_noun, format_duration, join_words, pluralize, quote

@@ -1,4 +1,4 @@
-"""`apflint.record.NamedTuple` behaves like `typing.NamedTuple`."""
+"""`apflint.named_tuple.NamedTuple` behaves like `typing.NamedTuple`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typing
 
 import pytest
 
-from apflint.record import NamedTuple
+from apflint.named_tuple import NamedTuple
 
 
 class Ours(NamedTuple):
