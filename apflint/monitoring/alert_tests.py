@@ -17,7 +17,7 @@ from apflint.monitoring.alerts import EVALUATION_SECONDS, MAX_WAIT_BOUND_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.evaluate.limits import LevelLimits
     from apflint.monitoring.alerts import Levels, Thresholds
     from apflint.monitoring.queries import Matcher, Queries

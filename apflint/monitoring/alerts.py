@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.catalogue import PAGE_URL
 from apflint.doctor import metric_names
 from apflint.doctor.request_places import LEASE_LEVELS
 from apflint.errors import UserError
@@ -20,12 +19,13 @@ from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
 from apflint.monitoring import queries
 from apflint.requests.request import parse_http
+from apflint.rule_catalogue import PAGE_URL
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apflint.effective import Effective
+    from apflint.effective_configuration import Effective
     from apflint.model import FlowSchema, PriorityLevelConfiguration, Subject
     from apflint.monitoring.queries import Queries
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Case(NamedTuple):
+class JUnitCase(NamedTuple):
     """A test case with its result."""
 
     name: str
@@ -30,7 +30,7 @@ class Case(NamedTuple):
     line: int | None = None
 
 
-def render_suites(name: str, suites: Mapping[str, list[Case]]) -> str:
+def render_suites(name: str, suites: Mapping[str, list[JUnitCase]]) -> str:
     """Render the test cases of each file, in ASCII. Strings are sanitized, because XML 1.0 forbids control characters."""
     root = ET.Element("testsuites", name=name)
     _count_cases(root, [case for cases in suites.values() for case in cases])
@@ -49,7 +49,7 @@ def render_suites(name: str, suites: Mapping[str, list[Case]]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, "us-ascii").decode()}\n'
 
 
-def _count_cases(element: ET.Element, cases: list[Case]) -> None:
+def _count_cases(element: ET.Element, cases: list[JUnitCase]) -> None:
     results = [case.result for case in cases]
     counts = {"tests": len(cases), "failures": results.count("failure"), "errors": results.count("error")}
     element.attrib.update({key: str(count) for key, count in counts.items()})

@@ -9,7 +9,7 @@ from apflint.output.configuration_line import render_configuration
 from apflint.output.console import Style, hang
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.json_text import SCHEMA, span_json, to_json
-from apflint.output.junit import Case, render_suites
+from apflint.output.junit import JUnitCase, render_suites
 from apflint.output.sanitize import sanitize_path
 from apflint.policy.expectation import RequestExpectation
 from apflint.wording import pluralize
@@ -153,20 +153,20 @@ def _result_json(file: FileResult, result: ExpectationResult) -> dict[str, Any]:
 
 def render_junit(run: Run) -> str:
     """Render JUnit XML. An invalid file becomes a test suite whose only test case has an error."""
-    suites: dict[str, list[Case]] = {}
+    suites: dict[str, list[JUnitCase]] = {}
     for file in run.files:
         cases = suites.setdefault(file.name, [])
         if file.mistakes:
             first = file.mistakes[0]
             error = {"message": first.message, "type": "error"}
             details = render_mistakes(file, Style())
-            cases.append(Case("the file is a suite", file.name, "error", error, details, first.span.line))
+            cases.append(JUnitCase("the file is a suite", file.name, "error", error, details, first.span.line))
         cases += (_to_case(file, result) for result in file.results)
     return render_suites("apflint test", suites)
 
 
-def _to_case(file: FileResult, result: ExpectationResult) -> Case:
-    case = Case(_name(file, result), file.name, line=result.span.line)
+def _to_case(file: FileResult, result: ExpectationResult) -> JUnitCase:
+    case = JUnitCase(_name(file, result), file.name, line=result.span.line)
     if result.passed:
         return case
     failure = {"message": result.happened, "type": "failure"}

@@ -10,7 +10,7 @@ import yaml
 from support import builders
 from support.promtool import needs_promtool, run_test_file
 
-from apflint.effective import Effective
+from apflint.effective_configuration import Effective
 from apflint.engine import load_inputs
 from apflint.monitoring.alert_tests import build_tests, find_target
 from apflint.monitoring.alerts import Thresholds, build_alerts

@@ -11,8 +11,7 @@ import yaml
 from support import builders
 from support.recordings import TOTAL, read_moment, recorded_objects, state_of
 
-from apflint.catalogue import list_ids
-from apflint.effective import Assumptions, Effective
+from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.errors import UserError
 from apflint.monitoring.alerts import (
@@ -27,6 +26,7 @@ from apflint.monitoring.labels import parse_labels
 from apflint.monitoring.queries import Queries, match_any, parse_label_name, parse_selector, quote
 from apflint.output.alerts import render_alerts
 from apflint.releases import RELEASES, parse_release
+from apflint.rule_catalogue import list_ids
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint.cli.options import parse_seats
-from apflint.effective import Assumptions, Effective
+from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.releases import parse_release
 from apflint.workspace import build_workspace

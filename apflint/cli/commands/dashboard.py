@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import options
-from apflint.cli.definitions import command, examples
+from apflint.cli.command_definitions import command, examples
 from apflint.cli.options import option
 from apflint.errors import UserError
 from apflint.run import Answer, analyze
 
 if TYPE_CHECKING:
-    from apflint.sources.configuration import EffectiveConfiguration
+    from apflint.sources.effective_configurations import EffectiveConfiguration
 
 PROMETHEUS = "Prometheus"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.output.findings.notes_and_help import describe_in_one_line, list_remarks
-from apflint.output.junit import Case, render_suites
+from apflint.output.junit import JUnitCase, render_suites
 from apflint.output.sanitize import sanitize_line, sanitize_path
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
 
     Errors and warnings are failed test cases. Findings of severity `info` are passed test cases with an output.
     """
-    suites: dict[str, list[Case]] = {name: [] for name, source in report.sources.items() if source.text}
+    suites: dict[str, list[JUnitCase]] = {name: [] for name, source in report.sources.items() if source.text}
     for finding in report.findings:
         suites.setdefault(finding.file, []).append(_to_case(finding))
-    return render_suites("apflint", {file: suites[file] or [Case("no findings", file)] for file in sorted(suites)})
+    return render_suites("apflint", {file: suites[file] or [JUnitCase("no findings", file)] for file in sorted(suites)})
 
 
-def _to_case(finding: Finding) -> Case:
+def _to_case(finding: Finding) -> JUnitCase:
     """Return a case with all details of a finding, which CI systems show when a test is opened."""
     place, span, rule = finding.object, finding.span, f"{finding.rule} {finding.name}"
     lines = [f"{sanitize_path(finding.file)}:{span.line}:{span.column}: {finding.severity} {rule}", finding.message]
@@ -37,7 +37,7 @@ def _to_case(finding: Finding) -> Case:
     for label, text in list_remarks(finding):
         lines += f"{label}: {text}".split("\n") if label == "help" else [f"{label}: {text}"]
     details = "\n".join(map(sanitize_line, (*lines, finding.url)))
-    case = Case(f"{rule} at {span.line}:{span.column}", finding.file, "system-out", details=details)
+    case = JUnitCase(f"{rule} at {span.line}:{span.column}", finding.file, "system-out", details=details)
     if finding.severity == "info":
         return case
     failure = {"type": finding.severity, "message": describe_in_one_line(finding)}
