@@ -351,14 +351,14 @@ def test_catch_all_captures_users_in_no_group() -> None:
 def test_solver_is_not_loaded_if_candidates_prove_everything() -> None:
     code = (
         "import sys; from apflint import builtin; from apflint.proofs.one_configuration import Analysis; from apflint.proofs.precedence_ties import Budget, find_ties;"
-        "from apflint.proofs.two_configurations import Comparison;"
+        "from apflint.proofs.two_configurations import ConfigurationComparison;"
         "from apflint.evaluate.configuration import build_configuration; from apflint.releases import NEWEST;"
         "from tests.support.configurations import Objects;"
         "config = build_configuration(Objects(), builtin.load_objects(NEWEST));"
         "analysis = Analysis(config);"
         "assert not list(analysis.find_unreachable(config.order[:-1])[0]);"
         "assert find_ties(analysis, config.order[5:7], lambda *_: True, Budget(1, 1)).example is None;"
-        "assert list(Comparison(config, config).find_moves()) == [];"
+        "assert list(ConfigurationComparison(config, config).find_moves()) == [];"
         "assert 'pysat' not in sys.modules;"
         "assert list(analysis.find_unreachable()[0]);"
         "assert 'pysat' in sys.modules"
