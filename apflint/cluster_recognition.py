@@ -32,7 +32,7 @@ _MAX_NAME_LENGTH = 100
 
 
 class KustomizedDirectory(NamedTuple):
-    """What the kustomization in a directory shows about the objects that it builds."""
+    """The facts about a kustomization that show clusters."""
 
     references: tuple[str, ...] = ()
     """Files and directories that the kustomization lists as resources, bases or components."""
@@ -42,7 +42,7 @@ class KustomizedDirectory(NamedTuple):
 
 
 class RepositoryLayout(NamedTuple):
-    """The files of a repository that show its clusters."""
+    """The files of a repository from which its clusters are recognized."""
 
     objects: Mapping[str, Collection[ObjectKey]]
     """Kind and name of the objects of each file that contains APF objects."""
@@ -212,7 +212,7 @@ def _follow(directories: Collection[str], layout: RepositoryLayout) -> tuple[set
 
 
 def _list_built(directories: Collection[str], layout: RepositoryLayout) -> Iterator[str]:
-    """Yield the directories to build, which none of the others references: those that change APF objects."""
+    """Yield the directories to build: those that change APF objects, and that no other such directory references."""
     referenced = {path for directory in directories for path in layout.kustomizations[directory].references}
     for directory in sorted({*directories} - referenced):
         seen, files = _follow({directory}, layout)

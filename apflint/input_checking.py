@@ -1,4 +1,4 @@
-"""Checks what a run has read: turns `Inputs` into a `Report`."""
+"""Checks the inputs of a run: turns `Inputs` into a `Report`."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Checker:
         from apflint.diff.kubectl_apply import apply_manifests
         from apflint.engine import load_inputs
 
-        # As `kubectl apply` would change the running cluster: fields that the files do not set may stay.
+        # Apply the files to the running cluster as `kubectl apply` does: fields that the files do not set may stay.
         applied = apply_manifests(load_inputs(live.files), members, live.managers, live.kubernetes, live.served)
         return check_loaded(applied.manifests, [*applied.unchanged, *context], options)
 

@@ -1,6 +1,6 @@
-"""Words of kubectl, ruff, kubeconform, promtool and load generators, and what they are called here.
+"""Translates words of kubectl, ruff, kubeconform, promtool and load generators to those of apflint.
 
-Only mistakes need this module.
+Imported only after a mistake.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ FAMILIAR_WORDS = {
     "user": "as",
     "workers": "concurrency",
 }
-"""What a word is called here. A value may follow an option: `--json` is `--format json`."""
+"""Words of apflint by words of other tools. A translation may include a value: `--json` is `--format json`."""
 
 
 def translate(word: str, known: tuple[str, ...]) -> str | None:
-    """Return what `word` is called here, or None if none of the `known` words means the same."""
+    """Return the word of apflint for `word`, or None if it is not one of the `known` words."""
     translated = FAMILIAR_WORDS.get(word)
     return translated if translated is not None and translated.split(" ")[0] in known else None

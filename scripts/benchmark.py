@@ -4,8 +4,8 @@
     python scripts/benchmark.py --check
 
 The script generates inputs from a fixed seed, and creates two virtual environments: apflint from a wheel of this
-checkout, and yamllint, check-jsonschema, simpy and PyYAML from the package index of pip. Runs the processes that are
-compared in turn. Exits with 1 if a target is missed. With `--publish`, writes docs/contributing/benchmark.json and the
+checkout, and yamllint, check-jsonschema, simpy and PyYAML from the package index of pip. The script runs the compared
+processes in turn. Exits with 1 if a target is missed. With `--publish`, writes docs/contributing/benchmark.json and the
 tables of the pages, which then have the rows of this run only. `--check` fails if they are of an older commit than the
 last change of apflint.
 """

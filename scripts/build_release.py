@@ -1,4 +1,4 @@
-"""Build what a release publishes: the wheel, the source distribution and the bill of materials, in dist/.
+"""Build the files of a release in dist/: the wheel, the source distribution and the bill of materials.
 
 python scripts/build_release.py
 

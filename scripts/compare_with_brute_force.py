@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 CONTEXT = "APF context"
-"""The rule of differences between the objects that commands use and those of the cluster."""
+"""Rule id for differences between the objects that commands use and the objects of the cluster."""
 GENERATORS = {"any": variant, "protected": protected_configuration}
 
 

@@ -54,20 +54,20 @@ class _Output(io.TextIOWrapper):
         super().__init__(self.bytes, encoding="utf-8", errors="strict", write_through=True)
 
 
-def run(given: Input) -> tuple[int | str, str, str]:
+def run(fuzz_input: Input) -> tuple[int | str, str, str]:
     """Run apflint on an input in the current directory. Returns exit code or traceback, standard output and standard error."""
     from apflint.cli import main
 
-    for name, data in given.files.items():
+    for name, data in fuzz_input.files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_bytes(data)
     out, err = _Output(), _Output()
     old = sys.stdin
-    sys.stdin = io.TextIOWrapper(io.BytesIO(given.stdin), encoding="utf-8")
+    sys.stdin = io.TextIOWrapper(io.BytesIO(fuzz_input.stdin), encoding="utf-8")
     status: int | str
     try:
         with redirect_stdout(out), redirect_stderr(err):
-            status = main.run(list(given.arguments))
+            status = main.run(list(fuzz_input.arguments))
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else f"SystemExit({error.code!r})"
     except BaseException:  # noqa: BLE001  # every exception is a finding
@@ -77,21 +77,21 @@ def run(given: Input) -> tuple[int | str, str, str]:
     return status, out.bytes.getvalue().decode("utf-8", "replace"), err.bytes.getvalue().decode("utf-8", "replace")
 
 
-def find_problem(given: Input, status: int | str, output: str, errors: str) -> str | None:
+def find_problem(fuzz_input: Input, status: int | str, output: str, errors: str) -> str | None:
     """Return what is wrong with the result of a run, or None."""
     if status not in (0, 1, 2):
         return f"exit status {status}"
     for sign in ("Traceback (most recent call last)", "internal error"):
-        if sign in errors or (sign in output and given.arguments[0] != "fix"):
+        if sign in errors or (sign in output and fuzz_input.arguments[0] != "fix"):
             return f"{sign}: {errors[-500:]}"
-    edits = given.arguments[0] in ("fix", "migrate") or "--diff" in given.arguments  # prints the file itself
+    edits = fuzz_input.arguments[0] in ("fix", "migrate") or "--diff" in fuzz_input.arguments  # prints the file itself
     control = [char for char in (errors if edits else output + errors) if ord(char) < 32 and char not in "\n\r\t"]
     if control:
         return f"a raw control character {control[0]!r} in the output"
     if status == 2 and not errors:
         return "exit status 2 without a message"
-    if given.format and output and (problem := _unreadable(given.format, output)):
-        return f"invalid {given.format}: {problem}"
+    if fuzz_input.format and output and (problem := _unreadable(fuzz_input.format, output)):
+        return f"invalid {fuzz_input.format}: {problem}"
     return None
 
 
@@ -119,9 +119,9 @@ def run_inputs(seed: int, start: int) -> None:
             place.mkdir()
             os.chdir(place)
             print(json.dumps(["at", number]), file=stdout, flush=True)
-            given = maker.make(number)
+            fuzz_input = maker.make(number)
             begin = time.process_time()
-            problem = find_problem(given, *run(given))
+            problem = find_problem(fuzz_input, *run(fuzz_input))
             spent = time.process_time() - begin
             if problem is None and spent > TIMEOUT_SECONDS / 4:
                 problem = f"{spent:.1f} s of CPU time"
@@ -199,16 +199,16 @@ def fuzz(seconds: float, seed: int) -> tuple[int, list[Failure]]:
 
 def show_input(seed: int, number: int) -> int:
     """Run one input again, and print it and the result. Returns the exit code."""
-    given = Maker(seed).make(number)
+    fuzz_input = Maker(seed).make(number)
     with tempfile.TemporaryDirectory(prefix="apflint-fuzz-") as directory:
         os.chdir(directory)
-        result = run(given)
+        result = run(fuzz_input)
         os.chdir("/")
-    for name, data in given.files.items():
+    for name, data in fuzz_input.files.items():
         print(f"--- {name}: {data!r}")
-    print(f"--- standard input: {given.stdin!r}\n--- apflint {' '.join(map(repr, given.arguments))}")
+    print(f"--- standard input: {fuzz_input.stdin!r}\n--- apflint {' '.join(map(repr, fuzz_input.arguments))}")
     print(f"--- exit code: {result[0]}\n--- output:\n{result[1]}\n--- errors:\n{result[2]}")
-    problem = find_problem(given, *result)
+    problem = find_problem(fuzz_input, *result)
     print(f"--- {problem or 'nothing wrong'}")
     return int(problem is not None)
 

@@ -21,7 +21,7 @@ _TABLE = re.compile(r"(?m)^\| bound \|.*\n(?:\|.*\n)*")
 
 
 def read_bounds() -> dict[str, tuple[budgets.Bound, str]]:
-    """Return each bound with what it counts and why: its docstring, in the order of the module."""
+    """Return the name and the docstring of each bound, in the order of the module."""
     body = ast.parse(Path(budgets.__file__).read_text("utf-8")).body
     found = {}
     for statement, docstring in pairwise(body):

@@ -37,7 +37,7 @@ def render_table(command: str) -> str:
     A row in bold precedes the options of each panel of the help.
     """
     rows = []
-    for panel, parameters in groupby(load_parameters(command), lambda one: getattr(one, "rich_help_panel", None)):
+    for panel, parameters in groupby(load_parameters(command), lambda item: getattr(item, "rich_help_panel", None)):
         rows += [f"| **{panel}** | |"] if panel else []
         rows += [f"| {_render_names(parameter)} | {_render_description(parameter)} |" for parameter in parameters]
     return HEADER + "\n".join(rows) + "\n" if rows else ""

@@ -1,4 +1,4 @@
-"""Generate apflint/cli/help_pages/ from what typer prints: the help of apflint and of each command, as in a pipe.
+"""Generate apflint/cli/help_pages/: the help of apflint and of each command, as typer prints it in a pipe.
 
 python scripts/generate_help_pages.py            update the pages
 python scripts/generate_help_pages.py --check    fail if a page is missing or not up to date

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/concepts/ from what apflint computes.
+"""Draw the pictures of docs/concepts/ from results of apflint.
 
 python scripts/generate_pictures.py            write docs/images/*.svg
 python scripts/generate_pictures.py --check    fail if a picture is not up to date

@@ -44,7 +44,7 @@ MAX_DIFF_LINES = 40
 """Lines of the diff of one case that `compare` prints."""
 PLACEHOLDER = b"<directory>"
 NOT_IMPORTED = ("__main__", "duckdb_engine", "spark_engine")
-"""Modules that run something, or start threads, which a fork does not have."""
+"""Modules that run code at import, or start threads: a fork does not have the threads."""
 
 
 def main() -> int:
@@ -78,7 +78,7 @@ def main() -> int:
 def restart(apflint: Path) -> NoReturn:
     """Run this script again in an environment that is the same for everybody, with the code of another checkout."""
     environment = {
-        "PATH": os.environ["PATH"],  # of the preparation; cases have their own
+        "PATH": os.environ["PATH"],  # for the preparation only; cases set their own PATH
         "PYTHONPATH": str(apflint),
         "PYTHONHASHSEED": "0",
         "LC_ALL": "C.UTF-8",
@@ -114,7 +114,10 @@ def record(directory: Path, temporary: Path, apflint: Path, corpus: Path, only: 
 
 
 def import_modules(apflint: Path) -> None:
-    """Import all modules of apflint from the checkout, and what they import. Modules that cannot be imported are not."""
+    """Import all modules of apflint from the checkout, and what they import.
+
+    Modules that cannot be imported are skipped.
+    """
     package = importlib.import_module("apflint")
     assert Path(str(package.__file__)).parent.parent == apflint, package.__file__
     for module in pkgutil.walk_packages(package.__path__, "apflint.", onerror=lambda _: None):

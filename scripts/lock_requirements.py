@@ -1,8 +1,8 @@
 """Compile the files in requirements/, which pin every package with its hashes, for all platforms and Python releases.
 
-python scripts/lock_requirements.py              add what pyproject.toml requires, and keep all other versions
-python scripts/lock_requirements.py --upgrade    take the newest versions
-python scripts/lock_requirements.py --check      fail if a file does not fit pyproject.toml
+python scripts/lock_requirements.py              add the packages that pyproject.toml requires, and keep all other
+versions python scripts/lock_requirements.py --upgrade    take the newest versions python scripts/lock_requirements.py
+--check      fail if a file does not fit pyproject.toml
 
 All three ask the package index. `--check` keeps the locked versions, so new releases do not make it fail.
 """

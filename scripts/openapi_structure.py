@@ -1,4 +1,4 @@
-"""Read the structure of the flowcontrol kinds from Kubernetes' OpenAPI documents: fields and their types, no prose.
+"""Read the fields and types of the flowcontrol kinds, without descriptions, from Kubernetes' OpenAPI documents.
 
 A type is written as Go would: `string`, `boolean`, `int32`, `int64`, `date-time`, `any`, `[]string`,
 `map[string]string`, or the name of a type that has fields: `FlowSchemaSpec`, `[]Subject`.

@@ -1,4 +1,4 @@
-"""Record what a kube-apiserver does, and write it in the format of `fixtures/`.
+"""Record the behavior of a kube-apiserver in the format of `fixtures/`.
 
     python scripts/record_apiserver.py [WHAT...] --kube-apiserver PATH --etcd PATH
     python scripts/record_apiserver.py [WHAT...] --server URL --change-this-cluster

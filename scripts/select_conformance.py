@@ -2,10 +2,10 @@
 
     python scripts/select_conformance.py [--from DIR] [--check]
 
-DIR contains the whole recording, one `<kube>-<apiVersion>.jsonl` for each server and API version; it is too large for this
-repository. The choice is a greedy set cover over the features of the cases (see `list_features`), then a
-seeded sample up to `CASES_PER_FILE`. The same recording gives the same files. Files of servers that are not in DIR stay as they are. `--check` writes nothing, and fails if
-the committed files differ.
+DIR contains the whole recording, one `<kube>-<apiVersion>.jsonl` for each server and API version; it is too large for
+this repository. The script chooses cases by a greedy set cover over their features (see `list_features`), and adds a
+seeded sample up to `CASES_PER_FILE`. The same recording gives the same files. Files of servers that are not in DIR stay
+as they are. `--check` writes nothing, and fails if the committed files differ.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def read_cases(file: Path) -> list[Case]:
 def list_features(case: Case) -> Iterator[tuple[object, ...]]:
     """Yield the features of a case. The chosen cases have every feature of any case."""
     server = (case["kube"], case["apiVersion"])
-    named = case["id"].startswith("b/")  # others are generated, and their ids mean nothing
+    named = case["id"].startswith("b/")  # other cases are generated, with ids without a meaning
     family = "/".join(case["id"].split("/")[:3])
     yield (*server, case["code"])
     if named:
@@ -66,7 +66,7 @@ def list_features(case: Case) -> Iterator[tuple[object, ...]]:
         yield (kind, field, decode.get("got"))
         if kind == "wrongType":
             yield (*server, kind, field)
-    if named:  # the same manifests get other verdicts from other servers
+    if named:  # servers may have different verdicts on a manifest
         causes = sorted((reason, remove_indices(field)) for reason, field in case["causes"])
         yield ("verdict", family, case["code"], str(causes))
     if len(case["causes"]) > 1:
@@ -135,23 +135,23 @@ def main() -> int:
     )
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the committed files differ")
     options = parser.parse_args()
-    made = choose(options.recording)
-    if not made:
+    files = choose(options.recording)
+    if not files:
         print(f"no recording in {options.recording}", file=sys.stderr)
         return 1
     there = {file.name: file.read_text(encoding="ascii") for file in TARGET.glob("*.jsonl")}
     if options.check:
-        stale = sorted(name for name in made if made[name] != there.get(name))
+        stale = sorted(name for name in files if files[name] != there.get(name))
         for name in stale:
             print(
                 f"fixtures/conformance/{name} is out of date: run python scripts/select_conformance.py", file=sys.stderr
             )
         return 1 if stale else 0
     TARGET.mkdir(parents=True, exist_ok=True)
-    for name, text in made.items():
+    for name, text in files.items():
         (TARGET / name).write_text(text, encoding="ascii", newline="\n")
-    count = sum(text.count("\n") for text in made.values())
-    print(f"{count} cases in {len(made)} files, {sum(map(len, made.values())) / 1e6:.2f} MB", file=sys.stderr)
+    count = sum(text.count("\n") for text in files.values())
+    print(f"{count} cases in {len(files)} files, {sum(map(len, files.values())) / 1e6:.2f} MB", file=sys.stderr)
     return 0
 
 

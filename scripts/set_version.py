@@ -97,7 +97,7 @@ def read_notes(root: Path, version: str) -> str:
 
 
 def check_version(root: Path, expected: str | None) -> list[str]:
-    """Return what does not fit the version of `SOURCE`, and how that differs from the expected one."""
+    """Return the differences: places with another version than `SOURCE`, and a version other than the expected one."""
     version = read_version(root)
     problems = find_differences(root, version)
     if expected not in (None, version):

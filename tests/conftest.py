@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Derandomised: a run on one machine is the same run on another, if the same modules are loaded, because Hypothesis also
+# Derandomized: runs on all machines use the same examples, if the same modules are loaded, because Hypothesis also
 # tries their constants. No deadline, because a slow machine is not a defect of the code.
 settings.register_profile(
     "ci",
@@ -31,7 +31,8 @@ collect_ignore: list[str] = []
 if sys.platform != "linux":
     collect_ignore += ["hostile", "test_fuzz.py"]  # they limit memory with RLIMIT_AS, and use /proc and /dev/full
 if sys.platform == "win32":
-    # Only the analysis is tested on Windows. All else relies on shells, terminals, signals, file modes or paths with "/".
+    # Only the analysis is tested on Windows. All other tests rely on shells, terminals, signals, file modes or paths
+    # with "/".
     _analysis = {"brute_force", "checks", "diff", "evaluate", "graph", "laws", "load", "proofs", "requests"}
     _analysis |= {"simulate", "support"}
     _analysis |= {f"test_{name}.py" for name in ("builtin", "catalogue", "conformance", "effective", "engine", "model")}
@@ -44,7 +45,7 @@ UNMEASURED = {name: value for name, value in os.environ.items() if not name.star
 """Environment of a process whose time, memory or imports a test measures, without coverage.py."""
 
 
-gc.disable()  # until the end of the collection, which only adds objects
+gc.disable()  # test collection only adds objects
 
 
 def pytest_collection_finish() -> None:

@@ -79,7 +79,7 @@ class Runner:
         contexts = {f"inputs.{name}": value for name, value in values.items()}
         contexts["github.action_path"] = str(ROOT)
         contexts["steps.python.outputs.python-path"] = sys.executable
-        given = {
+        environment = {
             name: re.sub(r"\$\{\{ (.*?) \}\}", lambda match: contexts[match[1]], text) if "${{" in text else text
             for name, text in found["env"].items()
         }
@@ -93,7 +93,7 @@ class Runner:
         return subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", found["run"]],
             cwd=self.work,
-            env=self.variables | github | given,
+            env=self.variables | github | environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -126,7 +126,10 @@ def test_action_is_composite_and_inputs_are_never_part_of_a_script(action: dict[
             assert re.fullmatch(r"[\w-]+(/[\w-]+)+@[0-9a-f]{40}", step["uses"])
     used = set(re.findall(r"inputs\.([\w-]+)", yaml.safe_dump(action["runs"])))
     assert used == set(action["inputs"])
-    assert all(one["description"] and isinstance(one["default"], str) for one in action["inputs"].values())
+    assert all(
+        action_input["description"] and isinstance(action_input["default"], str)
+        for action_input in action["inputs"].values()
+    )
 
 
 def test_action_uploads_after_findings_too(action: dict[str, Any]) -> None:
@@ -218,7 +221,7 @@ def record_installation(action: dict[str, Any], directory: Path, version: str) -
     script = f'for word; do printf "%s\\n" "$word"; done >> {shlex.quote(str(log))}; echo >> {shlex.quote(str(log))}'
     python.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     python.chmod(0o755)
-    (found,) = (one for one in action["runs"]["steps"] if one.get("name") == "Install apflint")
+    (found,) = (step for step in action["runs"]["steps"] if step.get("name") == "Install apflint")
     assert found["env"]["APFLINT_PYTHON"] == "${{ steps.python.outputs.python-path }}"
     variables = dict.fromkeys(found["env"], "") | {"APFLINT_VERSION": version, "APFLINT_PYTHON": str(python)}
     done = subprocess.run(
@@ -295,7 +298,7 @@ def test_gitlab_job_writes_the_reports_it_names(tmp_path: Path) -> None:
         assert done.returncode == status, done.stderr
         reports = job["artifacts"]["reports"]
         quality = json.loads((tmp_path / "work" / reports["codequality"]).read_text(encoding="utf-8"))
-        assert any("APF305" in one["check_name"] for one in quality) == ("bad.yaml" in paths or paths == ".")
+        assert any("APF305" in issue["check_name"] for issue in quality) == ("bad.yaml" in paths or paths == ".")
         assert ET.parse(tmp_path / "work" / reports["junit"]).getroot().tag == "testsuites"
     assert job["artifacts"]["when"] == "always"
 

@@ -61,9 +61,9 @@ def test_hidden_findings_are_counted() -> None:
 
 def test_entry_hides_as_many_findings_as_it_counts() -> None:
     subjects = "[{kind: Somebody}]"
-    one = FLAWED_FLOW_SCHEMA.replace("[{kind: Group, group: {name: night-watch}}]", subjects)
-    known = baseline.parse_baseline(baseline.render_baseline(report(one), Counter()), "known.json")
-    twice = baseline.hide_known_findings(report(one + "---\n" + one), known, ()).report.findings
+    single = FLAWED_FLOW_SCHEMA.replace("[{kind: Group, group: {name: night-watch}}]", subjects)
+    known = baseline.parse_baseline(baseline.render_baseline(report(single), Counter()), "known.json")
+    twice = baseline.hide_known_findings(report(single + "---\n" + single), known, ()).report.findings
     assert [finding.rule for finding in twice].count("APF203") == 1
 
 
@@ -137,7 +137,7 @@ def test_baseline_is_not_an_input(
     capsys.readouterr()
     assert run(["check", "--baseline", f"{tmp_path}/deep/../known.json", "--format", "json"]) == 0
     skipped = json.loads(capsys.readouterr().out)["summary"]["skipped"]
-    assert [one["file"] for one in skipped] == ["deep/known.json"]
+    assert [skip["file"] for skip in skipped] == ["deep/known.json"]
 
 
 def test_unwritable_baseline(

@@ -64,7 +64,9 @@ def test_case_returns_its_rows(
     cases: ModuleType, tools: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert name in cases.CASES
-    monkeypatch.setattr(cases, "GROWING", [one._replace(smallest=one.smallest // 25) for one in cases.GROWING[::4]])
+    monkeypatch.setattr(
+        cases, "GROWING", [growing._replace(smallest=growing.smallest // 25) for growing in cases.GROWING[::4]]
+    )
     directory = tmp_path / "case"
     directory.mkdir()
     rows = list(cases.CASES[name](cases.Setting(tools, directory, 1, 100 if name != "growth" else 1)))
@@ -136,8 +138,8 @@ def test_growth_uses_the_minimum_time_of_each_size(
     growth, processes = (importlib.import_module(f"benchmarking.{name}") for name in ("growth", "processes"))
     times = iter([9.0, 9.0, 9.0, 1.2, 1.6, 4.0, 1.0, 2.0, 8.0, 5.0, 1.3, 9.0])  # the first three are not measured
     monkeypatch.setattr(processes, "_measure", lambda *_: processes.Cost(0.0, next(times), 1))
-    one = growth.Growing("x", 10, lambda _folder, _size: ["--version"])
-    monkeypatch.setattr(cases, "GROWING", [one])
+    growing = growth.Growing("x", 10, lambda _folder, _size: ["--version"])
+    monkeypatch.setattr(cases, "GROWING", [growing])
     (row,) = cases.growth(cases.Setting(tools, tmp_path, 3))
     assert (row.case, row.cpu_time, row.met) == ("x: 10, 40, 160", "n^1.58", False)
 

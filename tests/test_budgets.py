@@ -1,4 +1,4 @@
-"""Bounds: each is used, states a reason and what is reported, and is documented."""
+"""Bounds: each one is used and documented, and states its reason and the resulting report."""
 
 from __future__ import annotations
 

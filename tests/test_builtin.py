@@ -107,7 +107,7 @@ def test_data_files_apply_until_the_next_one() -> None:
 def test_every_data_file_differs_from_the_one_before() -> None:
     files = sorted((ROOT / "apflint/builtin").glob("*.json"))
     contents = [json.loads(file.read_text(encoding="utf-8"))["objects"] for file in files]
-    assert all(one != other for one, other in pairwise(contents))
+    assert all(earlier != other for earlier, other in pairwise(contents))
 
 
 def test_manifests_are_new() -> None:

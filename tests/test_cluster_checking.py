@@ -1,4 +1,5 @@
-"""Findings of several clusters: which are equal, and what becomes of notes, help, fixes and related places that differ."""
+"""Findings of several clusters: which of them are merged, and how different notes, help, fixes and related places are
+merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page for contributors adds to apflint works: a rule, an output format, a report, a command, and a source."""
+"""The examples on the page for contributors work: a rule, an output format, a report, a command, and a source."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_rule_and_format(checkout: Path, rule: Rule) -> None:
     ],
 )
 def test_report(checkout: Path, output_format: str, expected: str) -> None:
-    """The line of the page that renders the report."""
+    """Run the line of the page that renders the report."""
     program = f"""\
 import sys
 from apflint.cli.terminal import style

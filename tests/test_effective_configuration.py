@@ -1,4 +1,4 @@
-"""What a server would have: facts that are computed once, and what manifests change about them."""
+"""The effective configuration: facts that are computed once, and the effects of manifests on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rules see objects that the API server rejects."""
+"""Rules that run on objects that the API server rejects."""
 
 from __future__ import annotations
 

@@ -51,22 +51,22 @@ def test_bugs_that_were_found_stay_fixed(
     fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    given = fuzz.Input({"a.yaml": text.encode()}, b"", arguments)
-    assert fuzz.find_problem(given, *fuzz.run(given)) is None
+    input_ = fuzz.Input({"a.yaml": text.encode()}, b"", arguments)
+    assert fuzz.find_problem(input_, *fuzz.run(input_)) is None
 
 
 def test_seed_and_number_determine_an_input(fuzz: ModuleType) -> None:
     first = [fuzz.Maker(3).make(number) for number in range(50)]
     assert first == [fuzz.Maker(3).make(number) for number in range(50)]
     assert first != [fuzz.Maker(4).make(number) for number in range(50)]
-    assert {given.arguments[0] for given in first} >= {"check", "fix", "migrate"}
+    assert {input_.arguments[0] for input_ in first} >= {"check", "fix", "migrate"}
 
 
 def test_problems_are_reported(fuzz: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from apflint.cli import main
 
     monkeypatch.chdir(tmp_path)
-    given = fuzz.Input({}, b"", ("check", "--isolated", "--format", "json"), "json")
+    input_ = fuzz.Input({}, b"", ("check", "--isolated", "--format", "json"), "json")
 
     def broken(_: list[str]) -> int:
         raise RuntimeError("broken")
@@ -80,7 +80,7 @@ def test_problems_are_reported(fuzz: ModuleType, tmp_path: Path, monkeypatch: py
         (lambda _: sys.stderr.write("internal error") * 0, "internal error"),
     ):
         monkeypatch.setattr(main, "run", run)
-        assert wrong in fuzz.find_problem(given, *fuzz.run(given))
+        assert wrong in fuzz.find_problem(input_, *fuzz.run(input_))
 
 
 def test_process_that_hangs_or_dies_is_reported(fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Locations: places of objects and ranges of text have one interface."""
+"""Locations: places of objects and ranges of text have a common interface."""
 
 from __future__ import annotations
 

@@ -53,10 +53,10 @@ def test_empty_flow_schema(value: dict[str, Any]) -> None:
 
 def test_precedence_0_is_the_default() -> None:
     # The field has `omitempty` and is not a pointer, so 0 equals an absent field. The minimum is 1.
-    given = [
+    precedences = [
         build_flow_schema({"spec": {"matchingPrecedence": at}}, written_in("v1")).spec for at in (0, None, 1, 10000)
     ]
-    assert [spec.matching_precedence for spec in given] == [1000, 1000, 1, 10000]
+    assert [spec.matching_precedence for spec in precedences] == [1000, 1000, 1, 10000]
 
 
 def test_distinguisher_method_without_type() -> None:
@@ -147,8 +147,8 @@ def test_empty_level() -> None:
 
 
 def test_queues_have_the_defaults_of_every_version() -> None:
-    def queuing(**given: int | None) -> QueuingConfiguration | None:
-        spec = level({"limited": {"limitResponse": {"type": "Queue", "queuing": given}}})
+    def queuing(**fields: int | None) -> QueuingConfiguration | None:
+        spec = level({"limited": {"limitResponse": {"type": "Queue", "queuing": fields}}})
         assert spec.limited is not None
         return spec.limited.limit_response.queuing
 
@@ -173,8 +173,8 @@ def test_unknown_fields_of_a_release_are_ignored(kubernetes: str, version: str, 
 
 @pytest.mark.parametrize("field", ["lendablePercent", "borrowingLimitPercent", "nominalConcurrencyShares", "exempt"])
 def test_unknown_field_is_ignored(field: str) -> None:
-    def spec(**given: Any) -> dict[str, Any]:
-        return given if field == "exempt" else {"limited": given}
+    def spec(**fields: Any) -> dict[str, Any]:
+        return fields if field == "exempt" else {"limited": fields}
 
     known = set()
     for version in [life.name for life in API_VERSIONS]:

@@ -36,20 +36,20 @@ class Theirs(typing.NamedTuple):
 
 
 def test_records_behave_like_typing_named_tuples() -> None:
-    one, other = Ours(1, third=(2,)), Theirs(1, third=(2,))
-    assert tuple(one) == tuple(other) == (1, "b", (2,))
-    assert hash(one) == hash(other) == hash((1, "b", (2,)))
-    assert repr(one) == repr(other).replace("Theirs", "Ours")
+    record, other = Ours(1, third=(2,)), Theirs(1, third=(2,))
+    assert tuple(record) == tuple(other) == (1, "b", (2,))
+    assert hash(record) == hash(other) == hash((1, "b", (2,)))
+    assert repr(record) == repr(other).replace("Theirs", "Ours")
     assert (Ours._fields, Ours._field_defaults) == (Theirs._fields, Theirs._field_defaults)
     assert (Ours.__doc__, Ours.__module__, Ours.__mro__[1:]) == (Theirs.__doc__, Theirs.__module__, Theirs.__mro__[1:])
     assert list(Ours.__annotations__) == list(Theirs.__annotations__)
 
 
 def test_methods_and_copies() -> None:
-    one = Ours(1)
-    assert one._with("c").both == "1c"
-    assert pickle.loads(pickle.dumps(one)) == copy.deepcopy(one) == one
-    assert type(one._replace(first=2)) is Ours
+    record = Ours(1)
+    assert record._with("c").both == "1c"
+    assert pickle.loads(pickle.dumps(record)) == copy.deepcopy(record) == record
+    assert type(record._replace(first=2)) is Ours
 
 
 def test_missing_and_unknown_fields_are_errors() -> None:

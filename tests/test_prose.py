@@ -1,4 +1,4 @@
-"""Prose is for people: no code takes a sentence apart, and modules that decide write none."""
+"""Prose is for people: no code parses sentences, and only `apflint.output` writes sentences about results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(apflint.__file__).parent
 PARTS = {"removeprefix", "removesuffix", "startswith", "endswith", "partition", "rpartition"}
 """Methods of strings that recognize or cut a part of them."""
 WORDS = re.compile(r"[A-Za-z]{2,} | [a-z]{2,}|^: $|->")
-"""Parts of sentences: words next to a space, and what separates clauses and values."""
+"""Patterns of sentence parts: words next to a space, and separators of clauses and values."""
 FORMATS = {
     "doctor/dumps.py": "times of Go",
     "doctor/prometheus_text.py": "the comments of metrics",

@@ -1,4 +1,5 @@
-"""The published figures are those of one run of the benchmark: nobody edited the tables, and missed targets are marked."""
+"""The published figures come from one run of the benchmark: the tables are not edited, and missed targets are
+marked."""
 
 from __future__ import annotations
 

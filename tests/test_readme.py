@@ -1,4 +1,4 @@
-"""The README: its messages are what apflint prints, its commands and hooks exist."""
+"""The README: apflint prints its messages, and its commands and hooks exist."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_commands_exist(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_picture_is_what_apflint_prints(root: Path) -> None:
-    """The generator compares the bytes where rich is the locked version; the words are the same with any version."""
+    """The generator compares the bytes if rich has the locked version. The words are the same with any version."""
     picture = (root / "docs/images/terminal.svg").read_text(encoding="utf-8")
     words = " ".join(re.sub(r"<[^>]*>", " ", picture.replace("&#160;", " ")).split())
     done = subprocess.run(

@@ -200,5 +200,10 @@ def test_unknown_api_version() -> None:
 def test_release_follows_from_the_lives_of_api_versions(
     minor: int, served: tuple[str, ...], on_request: tuple[str, ...]
 ) -> None:
-    made = _make_release(minor)
-    assert (made.minor, made.name, made.served, made.on_request) == (minor, f"1.{minor}", served, on_request)
+    created = _make_release(minor)
+    assert (created.minor, created.name, created.served, created.on_request) == (
+        minor,
+        f"1.{minor}",
+        served,
+        on_request,
+    )

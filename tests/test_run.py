@@ -1,4 +1,4 @@
-"""The way from the words of a command line to the exit status."""
+"""Runs from the words of a command line to the exit status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_LINES = 60
 
 @pytest.fixture(autouse=True)
 def manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Change to a directory with a manifest and a link that leads nowhere."""
+    """Change to a directory with a manifest and a dangling link."""
     (tmp_path / "a.yaml").write_text(LEVEL, encoding="utf-8")
     (tmp_path / "gone.yaml").symlink_to("nowhere")
     monkeypatch.chdir(tmp_path)
@@ -67,7 +67,7 @@ def test_a_newcomer_reads_one_short_function() -> None:
 
 
 def test_manifests_are_read_through_one_function() -> None:
-    """Other modules import the functions behind it only to read what is not a manifest to check or to analyze."""
+    """Other modules import its helper functions only to read files that are not manifests to check or to analyze."""
     doors = {"read_files": "sources.files", "read_revision": "sources.git", "build_kustomization": "sources.kustomize"}
     importers = {name: set[str]() for name in doors}
     for path in PACKAGE.rglob("*.py"):

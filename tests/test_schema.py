@@ -57,7 +57,7 @@ def test_shipped_directories_are_those_of_the_checkout(root: Path) -> None:
 @pytest.mark.parametrize("kind", [*KINDS, "FlowSchemaList", "PriorityLevelConfigurationList"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_files_are_valid_schemas(kind: str, version: str) -> None:
-    whole: Any = load_schema(kind, version)
-    Draft202012Validator.check_schema(whole)
-    references = set(re.findall(r'"\$ref": "([^"]*)"', json.dumps(whole)))
-    assert references == {f"#/$defs/{name}" for name in whole["$defs"]}
+    schema: Any = load_schema(kind, version)
+    Draft202012Validator.check_schema(schema)
+    references = set(re.findall(r'"\$ref": "([^"]*)"', json.dumps(schema)))
+    assert references == {f"#/$defs/{name}" for name in schema["$defs"]}

@@ -118,7 +118,7 @@ def paths_in(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | i
 
 # --- The violations are those of plain jsonschema ---
 
-# Everything that YAML and JSON can hold, with the limits of each type.
+# Values of all types of YAML and JSON, with the limits of each type.
 JUNK = st.one_of(
     st.none(),
     st.booleans(),
@@ -156,10 +156,10 @@ def objects(draw: st.DrawFn, kind: str, version: str, mistakes: int) -> Any:
         types = node.get("type")
         match types if isinstance(types, str) else types and types[0]:
             case "object" if "properties" in node:
-                made = {name: value(field) for name, field in node["properties"].items() if draw(st.booleans())}
+                mapping = {name: value(field) for name, field in node["properties"].items() if draw(st.booleans())}
                 if mistakes and draw(st.integers(0, 19)) == 0:
-                    made[draw(st.text(max_size=4))] = draw(JUNK)
-                return made
+                    mapping[draw(st.text(max_size=4))] = draw(JUNK)
+                return mapping
             case "object":
                 return draw(st.dictionaries(st.text(max_size=3), st.one_of(st.none(), st.text(max_size=3)), max_size=2))
             case "array":
@@ -340,9 +340,9 @@ def test_fields_v1_allows_any_value(value: Any) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_violations_in_items_of_lists(kind: str) -> None:
-    whole = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": f"{kind}List", "metadata": {}}
+    manifest = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": f"{kind}List", "metadata": {}}
     items = [EXAMPLES[kind], None, replaced(EXAMPLES[kind], ("metadata", "name"), 5)]
-    found = find_violations({**whole, "items": items}, f"{kind}List", "v1", NEWEST)
+    found = find_violations({**manifest, "items": items}, f"{kind}List", "v1", NEWEST)
     assert found == (Violation("type", ("items", 2, "metadata", "name"), "string", 5),)
 
 
@@ -378,7 +378,7 @@ def test_deep_and_huge_values() -> None:
         "metadata": {"generation": 1 << 100_000},
     }
     found = find_violations(value, "FlowSchema", "v1", NEWEST)
-    assert [(one.what, one.path[-1]) for one in found] == [
+    assert [(violation.what, violation.path[-1]) for violation in found] == [
         ("range", "generation"),
         ("unknown", "foo"),
         ("type", "matchingPrecedence"),
@@ -391,11 +391,11 @@ def test_deep_and_huge_values() -> None:
 def test_other_violations_beside_thousands_of_unknown_fields() -> None:
     many: dict[str, Any] = {f"k{number}": 1 for number in range(3_000)}
     found = find_violations({"metadata": {**many, "name": 5}, **many, "spec": 5}, "FlowSchema", "v1", NEWEST)
-    assert sum(one.what == "unknown" for one in found) == MAX_VIOLATIONS
-    assert [one.path for one in found if one.what == "type"] == [("metadata", "name"), ("spec",)]
+    assert sum(violation.what == "unknown" for violation in found) == MAX_VIOLATIONS
+    assert [violation.path for violation in found if violation.what == "type"] == [("metadata", "name"), ("spec",)]
     labels = {f"k{number}": 1 for number in range(3_000)}
     found = find_violations({"metadata": {"labels": labels}, "foo": 1}, "FlowSchema", "v1", NEWEST)
-    assert [one.what for one in found].count("type") == MAX_VIOLATIONS
+    assert [violation.what for violation in found].count("type") == MAX_VIOLATIONS
 
 
 # --- Recorded servers ---
@@ -424,21 +424,21 @@ def test_recorded_servers_agree(shared: Path) -> None:
                 case = json.loads(line)
                 named = case.get("decode") or []
                 documents = load("case.yaml", case["manifest"].encode()).documents
-                if case["code"] == 400 and not any(one["kind"] in {"wrongType", "unknownField"} for one in named):
+                if case["code"] == 400 and not any(cause["kind"] in {"wrongType", "unknownField"} for cause in named):
                     continue
                 assert documents, case["id"]
                 found = find_violations(documents[0].value, documents[0].kind, version, target)
-                typed = [format_path(one.path, indices=False) for one in found if one.what != "unknown"]
-                unknown = {format_path(one.path, indices=True) for one in found if one.what == "unknown"}
-                for one in named:
-                    field = one.get("field") or ""
-                    if one["kind"] == "unknownField" and field not in unknown:
-                        wrong.append((file.name, case["id"], one))
+                typed = [format_path(cause.path, indices=False) for cause in found if cause.what != "unknown"]
+                unknown = {format_path(cause.path, indices=True) for cause in found if cause.what == "unknown"}
+                for cause in named:
+                    field = cause.get("field") or ""
+                    if cause["kind"] == "unknownField" and field not in unknown:
+                        wrong.append((file.name, case["id"], cause))
                     # Of a map, the server names the map and not the key.
-                    if one["kind"] == "wrongType" and not (
+                    if cause["kind"] == "wrongType" and not (
                         typed and f"{typed[0]}.".startswith(f"{field}." if field else "")
                     ):
-                        wrong.append((file.name, case["id"], one))
+                        wrong.append((file.name, case["id"], cause))
                 if not named and (typed or (unknown and target.strict_decoding)):
                     wrong.append((file.name, case["id"], found))
     assert wrong == []

@@ -1,4 +1,4 @@
-"""State that the package must not have: identities as keys, and caches of large values that outlive a run."""
+"""State that the package must not have: object ids as keys, and caches of large values that outlive a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_no_cache_is_keyed_by_a_large_value() -> None:
         for path, tree in syntax_trees()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
-        and any(_names(each) & {"cache", "lru_cache"} for each in node.decorator_list)
+        and any(_names(decorator) & {"cache", "lru_cache"} for decorator in node.decorator_list)
     ]
     assert caches
     assert [cache for cache in caches if cache[1]] == []

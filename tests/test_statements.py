@@ -28,7 +28,7 @@ _LINE_START = re.compile(r"""["']?\s*\n\s*(?:f?["']|[#>] )?\s*""")
 
 
 class Mistake(NamedTuple):
-    """A wrong statement: a pattern for all of its forms, an example, and what is true instead, with its source."""
+    """A wrong statement: a pattern for all of its forms, an example, and the correct statement with its source."""
 
     pattern: str
     example: str

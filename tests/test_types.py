@@ -16,10 +16,16 @@ def annotated(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             if child.name.startswith("_") and child.name != "__init__":
                 continue
-            given = child.args
-            for one in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
-                if one is not None and one.annotation is not None:
-                    yield f"{child.name}({one.arg})", one.annotation
+            signature = child.args
+            for argument in (
+                *signature.posonlyargs,
+                *signature.args,
+                *signature.kwonlyargs,
+                signature.vararg,
+                signature.kwarg,
+            ):
+                if argument is not None and argument.annotation is not None:
+                    yield f"{child.name}({argument.arg})", argument.annotation
             if child.returns is not None:
                 yield child.name, child.returns
         elif isinstance(child, ast.ClassDef) and not child.name.startswith("_"):
@@ -32,7 +38,7 @@ def leaks(source: str) -> list[str]:
     return [
         name
         for name, found in annotated(ast.parse(source))
-        if any(isinstance(each, ast.Name) and each.id == "Any" for each in ast.walk(found))
+        if any(isinstance(part, ast.Name) and part.id == "Any" for part in ast.walk(found))
     ]
 
 

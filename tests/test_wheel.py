@@ -58,7 +58,7 @@ def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_holds_what_the_checkout_has(root: Path, wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        held = set(archive.namelist())
+        packed = set(archive.namelist())
     package = {str(path.relative_to(root)) for path in (root / "apflint").rglob("*") if path.is_file()}
     shipped = {
         f"apflint/_shipped/{path.relative_to(root)}"
@@ -67,9 +67,9 @@ def test_wheel_holds_what_the_checkout_has(root: Path, wheel: Path) -> None:
         if path.is_file()
     }
     wanted = {name for name in package | shipped if "__pycache__" not in name and "/." not in name}
-    assert {name for name in held if ".dist-info/" not in name} == wanted
-    assert any(name.endswith("/licenses/LICENSE") for name in held)
-    assert "apflint/py.typed" in held
+    assert {name for name in packed if ".dist-info/" not in name} == wanted
+    assert any(name.endswith("/licenses/LICENSE") for name in packed)
+    assert "apflint/py.typed" in packed
 
 
 def test_installed_wheel_runs_anywhere(root: Path, wheel: Path, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_installed_wheel_runs_anywhere(root: Path, wheel: Path, tmp_path: Path) 
     assert "hand" in run(apflint, "rule", "APF305", cwd=manifests)
     assert "properties" in json.loads(run(apflint, "schema", "FlowSchema", "--api-version", "v1", cwd=manifests))
 
-    # Without the extra, the Python engine reads logs, and what needs other packages says how to install them.
+    # Without the extra, the Python engine reads logs. Features that need other packages report how to install them.
     log = root / "fixtures" / "replay" / "live" / "audit.log.gz"
     (tmp_path / "audit.log.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(100))
     assert json.loads(run(apflint, "replay", log, "--format", "json", cwd=tmp_path))["engine"] == "python"

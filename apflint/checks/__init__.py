@@ -42,11 +42,11 @@ rejected objects, and their references to each other. `analysis` finds what acce
 what a running server reports about itself; only `apflint doctor` runs these rules."""
 
 OFF = "off"
-"""The rule runs only if it is selected. Its page says so, too, but the tag saves reading the page."""
+"""The rule runs only if it is selected. The page of the rule repeats this, but reading pages takes time."""
 DECODING = "decoding"
 """The API server cannot decode an object with a finding of the rule, and does not validate it."""
 SELECTS_FIELDS = "selects-fields"
-"""The rule is about a type or kind. The API server validates other fields of the object depending on this value."""
+"""The rule is about a type or kind, which selects the other fields that the API server validates."""
 SINGLE_VALUE = "single-value"
 """The analysis checks single values of an object. It checks rejected objects, too, because its findings stay true when the
 object is accepted. Only findings about a rejected value are omitted."""

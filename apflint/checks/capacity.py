@@ -44,7 +44,7 @@ _BUSY_FLOWS = 4
 _MAX_SINGLE_SEATS = 2
 """A level with at most this many seats serves one client at a time, or two."""
 _MIN_GROWTH = 2
-"""A level that cannot borrow more than its own nominal seats again is as small as its shares say."""
+"""A level is reported only if its attainable seats are more than this multiple of its nominal seats."""
 _MIN_FLOWS = 3
 """Minimum number of flows for which isolation matters: two busy flows and another one."""
 
@@ -175,7 +175,10 @@ def _new_levels(effective: Effective) -> Iterator[Problem]:
 
 
 def _redefined_levels(effective: Effective) -> Iterator[Problem]:
-    """Yield at most one problem for all built-in levels with other shares than in the release, if they change the seats of levels."""
+    """Yield at most one problem for all built-in levels whose shares differ from the release.
+
+    The shares must change the seats of levels.
+    """
     default = _default_shares(effective)
     shares = {level.name: level.shares for level in effective.limits.levels}
     redefined = {
@@ -314,8 +317,9 @@ def single_seat_level(effective: Effective) -> Iterator[Problem]:
 def unlimited_borrowing(effective: Effective) -> Iterator[Problem]:
     """APF609: small priority levels that can borrow most seats of the server.
 
-    A level is small if it has fewer shares than `catch-all`, which the server keeps for requests that nobody planned. Levels
-    without shares have APF602, levels with one or two seats have APF606, and levels without FlowSchemas have APF403.
+    A level is small if it has fewer shares than `catch-all`, the level for requests that match no other FlowSchema.
+    Levels without shares have APF602, levels with one or two seats have APF606, and levels without FlowSchemas have
+    APF403.
     """
     if not effective.release.has_borrowing:
         return
@@ -338,7 +342,7 @@ def unlimited_borrowing(effective: Effective) -> Iterator[Problem]:
 
 
 def oversized_queues(effective: Effective) -> Iterator[Problem]:
-    """APF607: queues that let very many requests wait."""
+    """APF607: queues in which an excessive number of requests can wait."""
     for place, queuing in _queuing_levels(effective):
         waiting = queuing.queues * queuing.queue_length_limit
         if waiting > _MAX_QUEUED_REQUESTS:

@@ -164,7 +164,7 @@ def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Do
 
 
 def _reject_field(document: Document, violation: Violation, message: str, **details: Any) -> Problem:
-    # The server puts a dot before an unknown field, whatever its characters.
+    # The server writes the path with a dot before an unknown field, even if the name has special characters.
     parent, name = field_path(violation.path[:-1]), violation.path[-1]
     field = f"{parent}.{name}" if parent else str(name)
     return bad_request(Place(document, violation.path, key=True), message, field=field, **details)

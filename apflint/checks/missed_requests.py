@@ -262,7 +262,10 @@ def _requesters(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
 
 
 def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
-    """Return whether the FlowSchema matches requests like `point` in some namespaces, and so omits other namespaces on purpose."""
+    """Return whether the FlowSchema intentionally omits other namespaces.
+
+    This is true if the FlowSchema matches requests like `point` in some namespaces.
+    """
     requester = UserInfo(point.user, point.groups)
     return point.namespace != "" and any(
         part.namespaces
@@ -277,9 +280,9 @@ def _is_limited_to_namespaces(schema: FlowSchema, point: Point) -> bool:
 def _is_left_to_another(
     effective: Effective, destination: Resolution, rule: PolicyRulesWithSubjects, point: Point
 ) -> bool:
-    """Return whether a FlowSchema of the manifests, the `destination` of the request `point`, captures the request on purpose.
+    """Return whether a FlowSchema of the manifests intentionally captures the request `point`.
 
-    It must have a subject of `rule`.
+    It must be the `destination` of the request, and have a subject of `rule`.
     """
     matched_by, schema = destination.matched_by, destination.flow_schema
     if matched_by is None or effective.is_built_in(schema):

@@ -55,7 +55,10 @@ def reserved_precedence(workspace: Workspace) -> Iterator[Problem]:
 
 
 def precedence_tie(effective: Effective) -> Iterator[Problem]:
-    """APF503: overlapping FlowSchemas of the same precedence. Small groups come first, before a large group uses up the budget."""
+    """APF503: overlapping FlowSchemas of the same precedence.
+
+    Small groups are searched first, before a large group uses up the budget.
+    """
     # Most configurations have no groups. For these configurations, unreachable FlowSchemas are not computed.
     groups = _groups(effective, frozenset()) and _groups(effective, effective.unreachable_documents)
     if groups:

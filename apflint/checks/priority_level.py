@@ -123,7 +123,7 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
                 fix=remove_field((*place.path, "queuing"), safe=True),
             )
         elif response.type == "Queue" and response.queuing is None:
-            # Adding a field adds the mapping `queuing`, and 64 queues are the default (DefaultQueues).
+            # A fix that adds a field also adds the mapping `queuing`, which has 64 queues by default (DefaultQueues).
             insertion = Insert((*place.path, "queuing", "queues"), 64)
             yield required(
                 place / "queuing",

@@ -99,7 +99,7 @@ def _manifests(effective: Effective, kind: str) -> Iterator[Manifest]:
 
 
 def _add_file(effective: Effective) -> str:
-    """Return what makes a file with other objects of the cluster part of the analysis."""
+    """Return help as an imperative clause: how to add a file with other objects of the cluster to the analysis."""
     if effective.assumptions.one_cluster:
         return "add that file to the paths of the cluster in the settings"
     return "add that file with --context"
@@ -149,13 +149,16 @@ def unused_priority_level(effective: Effective) -> Iterator[Problem]:
 
 
 def _find_misspelled_levels(effective: Effective) -> frozenset[object]:
-    """Return the names of priority levels that APF401 suggests instead of an unknown level. They are not unused, but misspelled."""
+    """Return the names of priority levels that APF401 suggests instead of a misspelled reference."""
     fixes = (problem.fix for problem in dangling_priority_level(effective) if problem.fix is not None)
     return frozenset(operation.value for fix in fixes for operation in fix.operations if isinstance(operation, Set))
 
 
 def _find_largest(effective: Effective, unused: Collection[Document]) -> dict[Document | None, Problem]:
-    """Return the problem of APF603 about the seats of unused levels only, by the document of the level that takes most."""
+    """Return the problem that APF603 reports if only unused levels count.
+
+    The key is the document of the level that takes the most seats.
+    """
     return {
         problem.place.document: problem
         for problem in seats_taken(effective)
@@ -164,7 +167,7 @@ def _find_largest(effective: Effective, unused: Collection[Document]) -> dict[Do
 
 
 def _describe_seats_taken(problem: Problem) -> Iterator[str]:
-    """Yield notes about the seats that all unused levels take together, and that other levels lose if they are many."""
+    """Yield notes about the seats that all unused levels take together, and about notable losses of other levels."""
     if problem.related:
         yield f"Together, {problem.message}."
     if problem.related or problem.severity == "warning":
@@ -185,7 +188,7 @@ def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
         later = levels.get((document.source.name, schema.spec.priority_level_configuration))
         if later is None or order[later.document] < order[document]:
             continue
-        # A tool chose the order of the documents: kubectl in a list, or `helm template`, or kustomize.
+        # The author did not choose the order: kubectl (in a list), `helm template` or kustomize did.
         source = document.source
         if not (document.prefix or later.document.prefix or source.rendered or is_from_helm(source)):
             yield Problem(

@@ -244,7 +244,7 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     """
     lower = name.lower()
     for word in () if name in known else known:
-        # An edit adds at most one letter, so a name without three letters of the word does not misspell it.
+        # An edit adds at most one letter, so a misspelling lacks at most two letters of the word.
         maximum = _MAX_EDITS[word]
         is_near = abs(len(lower) - len(word)) <= maximum and len(_LETTERS[word].difference(lower)) <= maximum
         if is_near and _is_misspelling(lower, word):

@@ -96,7 +96,8 @@ class _SystemUsers(NamedTuple):
     """Users whose requests keep the cluster alive. Each user has exactly the groups that Kubernetes gives this user."""
 
     common: tuple[str, ...]
-    """Users of every cluster. One node and one service account of `kube-system` represent all that no FlowSchema names."""
+    """Users of every cluster. One node and one service account of `kube-system` represent all nodes and service
+    accounts that no FlowSchema names."""
     named: Mapping[Document, tuple[str, ...]]
     """Further nodes and service accounts of `kube-system`, by the document of the FlowSchema that names them.
 
@@ -106,8 +107,8 @@ class _SystemUsers(NamedTuple):
     def users_of(self, schema: FlowSchema, source: FlowSchema) -> tuple[str, ...]:
         """Return the users whose requests can prove that `schema` captures something from `source`.
 
-        Users that only other FlowSchemas name are not needed, because fewer FlowSchemas match an unnamed user. If the
-        FlowSchema captures a request of a named user, the FlowSchema also captures this request of the unnamed user.
+        Users that only other FlowSchemas name are not needed: if the FlowSchema captures a request of such a user, it
+        also captures the same request of an unnamed user, whom fewer FlowSchemas match.
         """
         named = (*self.named.get(schema.document, ()), *self.named.get(source.document, ()))
         return tuple(user for user in dict.fromkeys((*self.common, *named)) if _is_subject(user, schema))
@@ -170,7 +171,7 @@ def _level_of(schema: FlowSchema) -> str:
 
 def _find_candidates(effective: Effective) -> list[FlowSchema]:
     """Return the FlowSchemas of the manifests that may capture requests of the system, by precedence and subjects."""
-    # A context may move a protected FlowSchema.
+    # The context may redefine a protected FlowSchema with another precedence.
     is_moved = effective.workspace.context
     protected = _find_protected(effective) if is_moved else _load_protected(effective)
     last = max(map(matching_order, protected), default=(0, ""))
@@ -373,9 +374,9 @@ def built_in_flow_schema_narrowed(effective: Effective) -> tuple[Problem, ...]:
 
 
 def _restore(effective: Effective, schema: FlowSchema) -> ConfigurationComparison:
-    """Return the comparison of the configuration without the redefined FlowSchema, which has the original, with `assumed`.
+    """Return the comparison of two configurations: with the original of the FlowSchema, and with its redefinition.
 
-    All other FlowSchemas of the manifests are in both, so that only the redefinition is the cause of a change.
+    All other FlowSchemas of the manifests are in both, so that only the redefinition causes changes.
     """
     same_name = frozenset(other.document for other in effective.own_flow_schemas if other.name == schema.name)
     return effective.passages.with_old(effective.assumed_without(same_name))

@@ -1,4 +1,4 @@
-"""APF701, APF702, APF704, APF705: what changes between API versions and between releases."""
+"""APF701, APF702, APF704, APF705: differences between API versions and between releases."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
     reported: set[str] = set()
     for document in effective.workspace.documents():
         version = document.version
-        # If the release serves no other version, users of these objects have enabled this version: one info for all objects.
+        # If the release serves no other version, users of these objects must have enabled this version. So report one
+        # info for all objects.
         is_only_version = not release.served and version in release.on_request
         if version in release.served or (is_only_version and document in untouched):
-            continue  # served, or returned by a server of this release
+            continue  # the release serves it, or a server of the release returned it
         message, suggestion = _describe_unserved(version, release)
         yield Problem(
             Place(document, ("apiVersion",)),
@@ -73,7 +74,7 @@ def _describe_unserved(version: str, release: Release) -> tuple[str, str]:
 
 
 def _suggest_migration(version: str, releases: str) -> str:
-    # The file may be in clusters of other releases, for which the advice is another one.
+    # The file may be in clusters of several releases, which need different advice.
     return f"use {GROUP}/{version} for Kubernetes {releases}: apflint migrate --to {version}"
 
 
@@ -99,7 +100,7 @@ def deprecated_api_version(effective: Effective) -> Iterator[Problem]:
 
 
 def share_default_differs(effective: Effective) -> Iterator[Problem]:
-    """APF704: 0 or absent shares with another meaning in v1."""
+    """APF704: shares that are 0 or absent, and have a different meaning in v1."""
     release = effective.release
     for limited_place, limited in effective.workspace.limited():
         document = limited_place.document

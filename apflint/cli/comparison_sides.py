@@ -1,4 +1,4 @@
-"""The sides of a comparison: which request reads a side, and which name it has."""
+"""The sides of a comparison: reads the configuration of each side, and names it."""
 
 from __future__ import annotations
 
@@ -61,6 +61,6 @@ def read_side(word: str, request: InputRequest, cluster: str | None = None) -> E
 
 
 def read_other_side(word: str, request: InputRequest) -> EffectiveConfiguration:
-    """Read the configuration of --compare. If it is the project, its cluster is the one that the words of `request` name."""
+    """Read the configuration of --compare. If this is the project, use the cluster that the words of `request` name."""
     clusters = parse_words(request.words).clusters
     return read_side(word, request._replace(words=()), next(iter(clusters), None))

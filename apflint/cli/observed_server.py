@@ -26,7 +26,7 @@ class ObservedServers(NamedTuple):
         return totals.pop() if len(totals) == 1 else None
 
     def describe(self, explanation: Explanation) -> tuple[list[dict[str, object]], str]:
-        """Return what the servers show about a request: for JSON, and as a sentence."""
+        """Return the observations of the servers about a request: as JSON, and as a sentence."""
         from apflint.output.server_observation import describe_observations, observation_json, observe
 
         if self.problem:
@@ -36,7 +36,7 @@ class ObservedServers(NamedTuple):
 
 
 def read_observed_servers(files: tuple[str, ...], kubectl: KubectlOptions | None) -> ObservedServers | None:
-    """Return what files or the running server show. Return None if there are neither.
+    """Return the states of servers in files, or of the running server, or None without both.
 
     Raises UserError for files that cannot be read.
     """

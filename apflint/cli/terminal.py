@@ -1,4 +1,4 @@
-"""Detects where apflint runs: width and colors of the terminal, whether the output goes to a CI log, and the plugin of kubectl."""
+"""Detects the environment of a run: width and colors of the terminal, CI logs, and the plugin of kubectl."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What `kubectl apply` makes of the objects of a running cluster.
+"""Computes the effect of `kubectl apply` on the objects of a running cluster.
 
-Applying does not delete objects. It also keeps fields that the manifest does not set, unless the manifest has set them
-before: then `managedFields` of the object says that a manager has applied them. The API server merges in the version of
-the manifest. If it rejects the result, applying changes nothing. Lists of API Priority and Fairness are
-atomic (`+listType=atomic` in staging/src/k8s.io/api/flowcontrol/v1/types.go): a manifest replaces a list as a whole.
+Applying does not delete objects. It also keeps fields that the manifest does not set, unless an earlier apply has set
+them. `managedFields` of the object names the manager that has applied a field. The API server merges in the version of
+the manifest. If it rejects the result, applying changes nothing. Lists of API Priority and Fairness are atomic
+(`+listType=atomic` in staging/src/k8s.io/api/flowcontrol/v1/types.go): a manifest replaces a list as a whole.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ class Applied(NamedTuple):
     unchanged: list[Loaded]
     """Objects of the cluster that no manifest changes."""
     accepted: list[Loaded]
-    """Manifests with the fields that they do not set and that stay in the object of the cluster."""
+    """Accepted manifests, completed with the fields that stay in the object of the cluster."""
     manifests: list[Loaded]
-    """The same, and the manifests that the API server rejects."""
+    """`accepted`, and the manifests that the API server rejects."""
     kept: tuple[KeptField, ...]
     """Fields that stay, although they differ from the manifests."""
     rejected: tuple[RejectedManifest, ...]
@@ -119,13 +119,13 @@ class Drift(NamedTuple):
     kept: tuple[KeptField, ...]
     """Fields that differ from the manifests, and stay."""
     managers: tuple[tuple[Kind, str, tuple[str, ...]], ...]
-    """Kind and name of the objects whose spec is managed by others than those that apply manifests, and the managers."""
+    """Kind, name and other managers of the objects whose spec has fields of managers that do not apply manifests."""
 
 
 def apply_manifests(
     live: Sequence[Loaded], manifests: Sequence[Loaded], managers: Managers, release: Release, served: Collection[str]
 ) -> Applied:
-    """Return what the API server of a cluster makes of manifests. `served` has the API versions that it serves."""
+    """Return the result of applying manifests to a cluster. `served` has the API versions that it serves."""
     existing = {(document.kind, document.name): document for part in live for document in part.documents}
     loaded: list[Loaded] = []
     checked: list[Loaded] = []

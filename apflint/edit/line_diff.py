@@ -1,7 +1,7 @@
 """Compares the lines of two versions of a text, in time that grows linearly with their length.
 
-difflib compares each line with all equal lines, and lines of manifests repeat. A file with 4,000 FlowSchemas would take
-minutes. Edits keep the number of documents, so this module compares document by document.
+difflib compares each line with all equal lines. Manifests have many equal lines, so a file with 4,000 FlowSchemas would
+take minutes. Edits keep the number of documents, so this module compares document by document.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def list_possible_flow_schemas(configuration: Configuration, info: RequestInfo) -> tuple[FlowSchema, ...]:
     """Return the FlowSchemas that may capture a request, in matching order, if nothing is known about its user.
 
-    All other FlowSchemas certainly do not capture it. Of the result, some may not either: a combination of groups may not exist.
+    All other FlowSchemas certainly do not capture the request. The result may have FlowSchemas that do not capture it
+    either, because a combination of groups may not exist.
     """
     possible: list[FlowSchema] = []
     captured: set[Subject] = set()

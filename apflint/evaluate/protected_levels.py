@@ -56,9 +56,10 @@ def list_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
 def find_system_rules(schema: FlowSchema, release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
     """Return rules that match the system requests of a FlowSchema: those that it may send to its protected level.
 
-    A limited level: all requests that a protected FlowSchema matches. If such requests belong to another level, they leave
-    their own level, which APF507 reports. Only if the FlowSchema redefines a protected one and changes the level, its
-    requests are no system requests. The level `exempt`: requests of administrators and of the control plane, and health checks.
+    In a limited level, these are all requests that a protected FlowSchema matches. If such requests belong to another
+    level, APF507 reports that they leave it. If the FlowSchema redefines a protected FlowSchema with another level, its
+    requests are not system requests. In the level `exempt`, they are requests of administrators and of the control
+    plane, and health checks.
     """
     if _level_of(schema) == EXEMPT:
         released = builtin.load_objects(release).flow_schemas

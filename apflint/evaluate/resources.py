@@ -91,7 +91,7 @@ def _resources_by_name() -> dict[tuple[str, str], Resource]:
 def is_stored(name: str, group: str) -> bool:
     """Return whether kube-apiserver may store objects of a resource, which it counts, and notify watchers of changes.
 
-    Custom resources are stored. Of unknown groups that an aggregated API server serves, this function also returns true.
+    Custom resources are stored. The result is also true for unknown groups, which an aggregated API server may serve.
     """
     resource = get_resource(name, group)
     return group not in AGGREGATED_GROUPS and not (resource is not None and resource.is_virtual)

@@ -1,6 +1,6 @@
 """The document model of reports. A report is a function that yields blocks; `text`, `markdown` and `html` render them.
 
-Blocks are values without layout. Their strings may contain anything, because renderers sanitize and escape them.
+Blocks have no layout. Their strings may contain any characters, because renderers sanitize and escape them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Inline: TypeAlias = "str | Text | tuple[str | Text, ...]"
 
 
 def get_plain(text: Inline) -> str:
-    """Return a text without emphasis."""
+    """Return the string without emphasis."""
     if isinstance(text, str):
         return text
     return text.plain if isinstance(text, Text) else "".join(map(get_plain, text))
@@ -76,7 +76,7 @@ class Bullets(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Short labels, each with a text. In text, all texts start in one column."""
+    """Short labels, each with a description. In text, all descriptions start in one column."""
 
     pairs: Sequence[tuple[Inline, Inline]]
     cells: int | None = None
@@ -84,7 +84,7 @@ class Facts(NamedTuple):
     indent: int = 0
     """Number of spaces in text before each label."""
     more: str = ""
-    """Names what was left out."""
+    """Noun for the omitted facts, printed after the others, or empty."""
 
 
 class Command(NamedTuple):
@@ -128,7 +128,7 @@ class Table(NamedTuple):
     notes: Sequence[Inline] = ()
     """Sentences below the table."""
     keys: int = 1
-    """Number of first columns to repeat if text divides a table that is too wide."""
+    """Number of columns to repeat in each part if text splits a table that is too wide."""
     has_header: bool = True
     max_markdown_rows: int | None = None
     """Maximum number of rows in Markdown, because the comments of code hosts have a maximum size."""
@@ -156,7 +156,7 @@ class Group(NamedTuple):
 
 
 class Only(NamedTuple):
-    """Blocks of some formats. A generator runs only for these formats."""
+    """Blocks that only some formats show. If the blocks are a generator, it runs only for these formats."""
 
     formats: tuple[Format, ...]
     blocks: Iterable[Block]

@@ -106,7 +106,7 @@ class SeatsOverTime(NamedTuple):
             if is_constant:
                 drawn[last] = len(labels)
             labels.append((y, text))
-        lowest = float(_TOP + _PLOT_HEIGHT + _LABEL_GAP - 6)  # above the number of rejections
+        lowest = float(_TOP + _PLOT_HEIGHT + _LABEL_GAP - 6)  # so that names stay above the number of rejections
         for y, text in sorted(labels, reverse=True):
             lowest = min(y, lowest - _LABEL_GAP)
             yield draw_text(right + 6, lowest + 4, text)
@@ -148,7 +148,7 @@ class HeatMap(NamedTuple):
             y = row * cell
             if self.is_grouped:
                 yield f'<path class="grid" d="M{LEFT} {y}H{LEFT + _PLOT_WIDTH}"/>'
-            if y >= below:  # names do not overlap
+            if y >= below:  # so that names do not overlap
                 bottom = (row + 1) * cell if row and not self.is_grouped else y + _LINE_HEIGHT - 2
                 yield draw_text(LEFT - 6, bottom, name, "dim end")
                 below = y + _LINE_HEIGHT

@@ -66,7 +66,8 @@ def _count_cells_of(char: str) -> int:
         return 1
     from unicodedata import category, east_asian_width  # most manifests are ASCII
 
-    # U+1160..U+11FF: vowels and finals of Hangul, drawn into the syllable that the initial before them began.
+    # U+1160..U+11FF are vowels and final consonants of Hangul. They take no cell, because they join the preceding
+    # initial.
     if category(char) in ("Mn", "Me") or "\u1160" <= char <= "\u11ff":
         return 0
     return 2 if east_asian_width(char) in ("W", "F") else 1

@@ -59,7 +59,7 @@ def render_diagnostic(diagnostic: Diagnostic, style: Style) -> str:
         mark = f"{style.paint(f'{margin} =', 'gutter')} {style.paint(label, 'good' if label == 'fix' else 'bold')}: "
         first, *rest = text.split("\n") if label == "help" else [text]
         lines += hang(mark, first, None if label in _COMMANDS else style.prose_width, indent, indent)
-        lines += (f"{' ' * indent}{sanitize_line(line)}" for line in rest)  # lines of a file, for copying
+        lines += (f"{' ' * indent}{sanitize_line(line)}" for line in rest)  # unwrapped, for copying
     return "".join(f"{line}\n" for line in lines)
 
 

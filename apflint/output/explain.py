@@ -361,7 +361,7 @@ def _describe_own_seats(explanation: Explanation) -> Iterator[str]:
     info = request.info
     if explanation.level.is_exempt or not info.is_resource_request:
         return
-    # Without a URL, the parameters are unknown. This one gives a watch the most seats.
+    # Without a URL, the parameters are unknown. This URL gives a watch the most seats.
     options = ListOptions(send_initial_events=info.verb == "watch")
     if request.url:
         options = parse_list_options(reduce_list_options(request.url, info.name or None))
@@ -388,7 +388,7 @@ def _report_tried(explanation: Explanation, style: Style) -> Iterator[Block]:
 
     Built-in FlowSchemas that do not match are only counted, unless `style.verbose` is true.
     """
-    has_one_file = len(explanation.basis.files) == 1  # the header names it
+    has_one_file = len(explanation.basis.files) == 1  # the header names the file
     considered: list[Verdict | SkippedFlowSchema] = [
         verdict for verdict in explanation.considered if style.verbose or not _is_ordinary(explanation, verdict)
     ]

@@ -1,4 +1,4 @@
-"""Requests of kube-apiserver's own log, with what a configuration says about them, as text and JSON."""
+"""Requests of kube-apiserver's own log, compared with their treatment under a configuration, as text and JSON."""
 
 from __future__ import annotations
 

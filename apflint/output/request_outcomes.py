@@ -18,7 +18,7 @@ _ADJUSTMENT_SECONDS = 10
 def describe_outcome(
     outcome: Outcome, level: LevelLimits, release: Release, wait_seconds: float = DEFAULT_WAIT_SECONDS
 ) -> str:
-    """Return when an outcome happens, as a sentence without its period.
+    """Return a sentence about when an outcome happens, without its period.
 
     `wait_seconds` is the maximum time in a queue: see `find_deadline`. It has no effect in releases up to 1.27.
     """

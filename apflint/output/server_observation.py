@@ -1,4 +1,4 @@
-"""What metrics and dumps of a server show about the priority level and the flow of an explained request."""
+"""The state of the priority level and the flow of an explained request, according to metrics and dumps of a server."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class ListCost(NamedTuple):
     seats: int | None
     """Seats of the list, or None if they depend on the unknown size of the objects."""
     seats_from_etcd: int | None
-    """Seats if the watch cache cannot serve the newest state, so that etcd answers. Often the same."""
+    """Seats if the watch cache cannot serve the newest state, so that etcd answers. Often equal to `seats`."""
 
 
 class Observation(NamedTuple):
-    """The state of a server, as far as it concerns a request."""
+    """The parts of a server's state that concern a request."""
 
     name: str
-    """The files."""
+    """Names of the files with the metrics and dumps."""
     level: LevelState | None
     """None if the files do not show the priority level."""
     is_complete: bool

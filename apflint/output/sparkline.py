@@ -13,7 +13,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 def draw_sparkline(values: Sequence[float], cells: int, top: float | None = None) -> str:
     """Return values over time as bars. A bar is the average of several values if there are more values than `cells`.
 
-    The highest bar is `top`, or the highest average. Averages of 0 have no bar.
+    The highest bar stands for `top`, or for the highest average without `top`. Averages of 0 have no bar.
     """
     cells = min(cells, len(values))
     sums = [0.0] * cells

@@ -106,7 +106,7 @@ def _paint(text: str, tone: Tone, style: Style) -> str:
 
 
 def _paragraph(sentence: Inline, tone: Tone, style: Style) -> list[str]:
-    """Return the lines of a sentence. Parts with a tone of their own keep it only on a single line."""
+    """Return the lines of a sentence. Parts with their own tone are painted only if the sentence fits on one line."""
     if isinstance(sentence, Text):
         tone = sentence.tone or tone
     lines = wrap(sanitize_line(get_plain(sentence)), style.prose_width)

@@ -9,7 +9,7 @@ objects cache a formula and results, so reuse them. The terms of this package:
 - *requester*: a user and the user's groups.
 - *world*: defines which requesters exist. In the world `"authenticated"` (default), users have the groups that
   authentication gives them: `system:anonymous` is only in `system:unauthenticated`. Service accounts are in their three
-  groups only. All other users are in `system:authenticated`, and may be in any group except those of service accounts.
+  groups only. All other users are in `system:authenticated`, and may be in any group except groups of service accounts.
   In the world `"any"`, every user name occurs with every set of groups, because impersonation can create them.
 - *entry*: a resource rule or non-resource rule of a rule.
 - *part* of a FlowSchema: the FlowSchema itself, a rule, or a subject or entry of a rule.

@@ -23,8 +23,9 @@ _FEW_SUBJECTS = 32
 class AlikeSubjects:
     """Finds the subjects of a rule that behave alike in a configuration.
 
-    Users behave alike if only one subject of the configuration matches each of them by name: no other subject tells their
-    requests apart. The same applies to groups, and to service accounts if no subject matches all those of their namespace.
+    Users behave alike if only one subject of the configuration matches each of them by name, because no other subject
+    distinguishes their requests. The same applies to groups. It applies to service accounts if no subject matches all
+    service accounts of their namespace.
     """
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
@@ -33,8 +34,9 @@ class AlikeSubjects:
     def representatives(self, rule: PolicyRulesWithSubjects) -> Collection[int]:
         """Return indices of subjects. If requests reach all these subjects, requests reach all subjects of the rule.
 
-        They include the last of the subjects that behave alike: if no other subject of the rule captures its requests, none
-        captures those of the subjects before it. They include the first, too, because its request is the first candidate.
+        The result includes the last of the subjects that behave alike: if no other subject of the rule captures its
+        requests, no subject captures the requests of the earlier ones. The result includes the first subject, too,
+        because its request is the first candidate.
         """
         if len(rule.subjects) <= _FEW_SUBJECTS:
             return range(len(rule.subjects))
@@ -51,7 +53,7 @@ class AlikeSubjects:
         return sorted(numbers)
 
     def _kind(self, subject: Subject) -> str | None:
-        """Return a string that subjects have in common if they behave alike. Return None if no other behaves alike."""
+        """Return a string that is equal for subjects that behave alike, or None if no other subject does."""
         users = matching_users(subject)
         if users is None or self._counts[users] > 1:
             return None

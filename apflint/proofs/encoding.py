@@ -56,8 +56,9 @@ class Formula:
     def __init__(self) -> None:
         from pysat.solvers import MainThread, Solver  # type: ignore[import-untyped]  # 20 ms that most runs do not need
 
-        # In the main thread, python-sat leaves its C++ code by longjmp on Ctrl-C, which may crash, and raises a RuntimeError. A call
-        # takes milliseconds, so Python's own handler can wait.
+        # On Ctrl-C in the main thread, python-sat leaves its C++ code by longjmp, which may crash, and raises a
+        # RuntimeError. So turn this handling off: a call takes milliseconds, and Python's own handler runs after the
+        # call.
         MainThread.check = staticmethod(lambda: False)
         self._solver = Solver(name="minisat22")
         # Delete the solver before the interpreter unloads modules. Later, the __del__ of python-sat prints an error.

@@ -46,7 +46,7 @@ _MEMBERS: tuple[Member, ...] = ("subjects", "resourceRules", "nonResourceRules")
 _MAX_CANDIDATE_ROUNDS = 4
 """Maximum rounds of candidates before the solver is called. Each round pairs the subjects with different entries."""
 _MAX_REMEMBERED = 128
-"""Maximum number of cached resolutions. A request is resolved again soon, or never."""
+"""Maximum number of cached resolutions. If a request is resolved again, this happens soon."""
 _WHOLE: Key = (None, None, None)
 """Key of the FlowSchema itself."""
 _SIBLING_WORK = 8
@@ -100,7 +100,8 @@ class Claim(NamedTuple):
     among: tuple[Requesters, ...]
     """The request must be by one of these requesters."""
     typical: Iterable[Point] = ()
-    """Requests to try first. A typical request that proves the claim is not replaced by a more ordinary one. May be an iterator."""
+    """Requests to try first. A typical request that proves the claim is the witness: no search for a more ordinary one
+    follows. May be an iterator."""
 
 
 def parts_of(schema: FlowSchema) -> Iterator[FlowSchemaPart]:
@@ -435,7 +436,10 @@ class Analysis:
         return needed
 
     def _find_reached(self, position: int, key: Key) -> Point | None:
-        """Return a request about which a part decides, or None if no request is known. For `_complete`, only `_WHOLE` is."""
+        """Return a request about which a part decides, or None if no request is known.
+
+        A FlowSchema in `_complete` has a request only for the key `_WHOLE`.
+        """
         if position in self._complete:
             return self._complete[position] if key == _WHOLE else None
         return self._reached.get(position, {}).get(key)
@@ -464,7 +468,10 @@ class Analysis:
         return True
 
     def _reach(self, position: int, subjects: Sequence[Collection[int]]) -> bool:
-        """Try candidates until they reach every part of a FlowSchema, but of each rule only these subjects."""
+        """Try candidates until they reach every part of a FlowSchema.
+
+        Of the subjects of each rule, only those with indices in `subjects` must be reached.
+        """
         rules = [
             rule
             if len(numbers) == len(rule.subjects)
@@ -482,7 +489,7 @@ class Analysis:
         return not missing
 
     def _keys(self, position: int, subjects: Sequence[Collection[int]]) -> set[Key]:
-        """Return the keys of the parts of a FlowSchema, but of each rule only these subjects."""
+        """Return the keys of the parts of a FlowSchema. `subjects` has the indices of the included subjects by rule."""
         keys: set[Key] = {_WHOLE}
         for number, (rule, numbers) in enumerate(
             zip(self.configuration.order[position].spec.rules, subjects, strict=True)

@@ -38,7 +38,8 @@ class Move(NamedTuple):
 class ConfigurationComparison:
     """Proofs about two configurations in one world. The object caches its formula and results, so reuse it.
 
-    Only requests by requesters in `among` count, and watches only if both servers classify them. A witness is by a requester of the first set for which one exists.
+    Only requests by requesters in `among` count, and watches only if both servers classify them. A witness is by a
+    requester of the first set in `among` for which a witness exists.
     """
 
     def __init__(

@@ -125,7 +125,7 @@ def first_unmentioned(names: Iterable[str], mentioned: Collection[str], pattern:
 def _words(
     lists: Iterable[tuple[str, ...]], ordinary: Sequence[str], is_valid: Callable[[str], bool], pattern: str
 ) -> list[str]:
-    """Return the valid values of the lists, values in `ordinary` first, and then a value that is in no list."""
+    """Return the valid values of the lists, starting with those in `ordinary`, followed by a value that is in no list."""
     mentioned = {value for values in lists for value in values}
     other = sorted(value for value in mentioned.difference(ordinary) if is_valid(value))
     return [
@@ -199,7 +199,7 @@ def _paths(lists: Collection[tuple[str, ...]]) -> Axis:
     possible = sorted(prefix for prefix in prefixes if prefix.startswith("/") and is_valid_text(prefix))
     generic = (_path_under(prefix, prefixes, entries) for prefix in (*possible, None))
     values = tuple(dict.fromkeys((*sorted(exact), *filter(None, generic))))
-    # A URL covers itself and the values below its prefix. To look up prefixes is faster than to try every pair.
+    # A URL covers itself and the values below its prefix. Looking up prefixes is faster than comparing every pair.
     below = _by_prefix(values, "/")
 
     def cover(urls: tuple[str, ...]) -> Iterable[str]:

@@ -183,7 +183,7 @@ def _other_users(point: Point, world: World) -> Iterator[Point]:
     itself = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
     for user in (USERS[0], *nodes, *itself, f"{SERVICE_ACCOUNT_PREFIX}default:default", point.user, ANONYMOUS):
         forced = forced_groups(user)
-        # In clusters, only nodes are in the group of nodes.
+        # In clusters, only nodes are in the group `system:nodes`, so do not give it to another user.
         others = sorted(free.difference(forced, (NODES,) if user == USERS[0] != point.user else ()))
         yield point._replace(user=user, groups=usual_groups(user))
         yield point._replace(user=user, groups=forced)
@@ -299,7 +299,8 @@ def _http(point: Point) -> tuple[str, str]:
     version = known.version if known else "v1"
     base = f"/apis/{_quote(point.api_group)}/{version}" if point.api_group else f"/api/{version}"
     is_collection = point.verb in COLLECTION_VERBS
-    # For subresources and for the empty resource, only the deprecated prefix `watch` makes the request a watch.
+    # For subresources and the empty resource, the parameter `watch` has no effect: a watch needs the deprecated prefix
+    # `watch`.
     if point.verb == "watch" and (subresource or not resource):
         base += "/watch"
     is_namespace = (
@@ -313,7 +314,7 @@ def _http(point: Point) -> tuple[str, str]:
     if point.namespace and not is_namespace:
         base += f"/namespaces/{_quote(point.namespace)}"
     elif not point.namespace and resource in ("namespaces", "watch", "proxy"):
-        # As the first segment of the path, these names have a special meaning.
+        # These names have a special meaning at the start of the path, so the spelling must avoid them.
         base += "/namespaces/"
     segments = [resource]
     if subresource:

@@ -45,7 +45,7 @@ class MovedRequest(NamedTuple):
 
 
 class LoggedMove(NamedTuple):
-    """Requests that both configurations assign differently, from the same destination to the same destination."""
+    """Requests that move from the same old destination to the same new destination."""
 
     type: MoveType
     old: LoggedDestination | None
@@ -83,19 +83,19 @@ class ReplayComparison(NamedTuple):
 
     @property
     def levels_with_other_limits(self) -> int:
-        """Return the number of levels that have requests and other limits or queues."""
+        """Return the number of levels with requests whose limits or queues differ between the configurations."""
         old, new = ([_find_figures(report, name) for name in self.levels] for report in (self.old, self.new))
         return sum(before != after for before, after in zip(old, new, strict=True))
 
     @property
     def levels_with_other_seats(self) -> int:
-        """Return the number of levels that have other seats in use."""
+        """Return the number of levels whose seats in use differ between the configurations."""
         old, new = ([_find_seats(report, name) for name in self.levels] for report in (self.old, self.new))
         return sum(before != after for before, after in zip(old, new, strict=True))
 
     @property
     def changed(self) -> bool:
-        """Return whether a request moves, or a level that has requests has other limits, queues or seats in use."""
+        """Return whether a request moves, or the limits, queues or seats in use of a level with requests differ."""
         return bool(self.moves or self.levels_with_other_limits or self.levels_with_other_seats)
 
 

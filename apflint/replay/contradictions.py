@@ -30,7 +30,7 @@ def find_contradictions(report: ReplayReport) -> Iterator[Contradiction]:
     limit. Source: kube-apiserver's util/flowcontrol/fairqueuing/queueset/queueset.go (`StartRequest`). If the numbers of
     objects are unknown, each list may have used the maximum of seats.
     """
-    for level in () if report.coverage.interrupted else report.levels:  # the rest of the log may use the seats
+    for level in () if report.coverage.interrupted else report.levels:  # unread requests may use the seats
         if not level.rejected or level.limits.type == "Exempt":
             continue
         seats = max((peak.seats for peak in level.peaks), default=0)

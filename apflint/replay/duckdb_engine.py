@@ -109,10 +109,10 @@ class DuckDatabase:
         self.query(f"SET temp_directory = {quote(self._directory.name)}")
         self.query("SET preserve_insertion_order = false")
         self.query("SET checkpoint_threshold = '1TB'")  # without a database file, checkpoints only take time
-        self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")  # the name in Spark
+        self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")  # Spark's name
         self.query("SET enable_progress_bar = true")  # makes DuckDB measure the progress
         self.query("SET enable_progress_bar_print = false")
-        # Nothing but the named files is read: no extension, no file of settings, no network.
+        # A log must not make DuckDB load extensions or settings, or use the network: only the named files are read.
         self.query("SET autoinstall_known_extensions = false")
         self.query("SET autoload_known_extensions = false")
 

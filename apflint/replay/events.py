@@ -26,7 +26,7 @@ RECEIVED, STARTED, COMPLETE, PANIC = "RequestReceived", "ResponseStarted", "Resp
 STAGES = (RECEIVED, STARTED, COMPLETE, PANIC)
 LATER_STAGES = frozenset(STAGES) - {RECEIVED}
 DECISION = "authorization.k8s.io/decision"
-"""Annotation of requests that reached authorization, which API Priority and Fairness precedes.
+"""Annotation of requests that reached authorization, the stage after API Priority and Fairness.
 
 Recorded on 1.36.2: all requests that API Priority and Fairness let through have the annotation, and no others.
 """
@@ -79,7 +79,7 @@ class AttributeTuple(NamedTuple):
 
 
 OTHER_NAMESPACE = "\x00"
-"""Stands for all namespaces that the configuration does not name. FlowSchemas cannot tell these namespaces apart."""
+"""Stands for all namespaces that the configuration does not name. FlowSchemas cannot distinguish these namespaces."""
 
 
 def read_attributes(event: object, namespaces: Collection[str], *, has_options: bool) -> Hashable:

@@ -1,9 +1,9 @@
 """Fast reader of log lines in the layout of kube-apiserver: text that many lines share is parsed once.
 
-Most lines repeat the text from the URI to the object of an earlier line, and a log has few different annotations. So a
-line is split before fixed keys of the event, and the parts are found in dictionaries. The split is exact: if `{A}`,
-`{B}` and `{C}` are JSON objects, then `{A,B,C}` is a JSON object with the fields of all three. All other lines are left
-to a JSON parser.
+In most lines, the text from the URI to the object is equal to that of an earlier line, and a log has few different
+annotations. So a line is split before fixed keys of the event, and each part is looked up in a dictionary of parsed
+parts. The split is exact: if `{A}`, `{B}` and `{C}` are JSON objects, then `{A,B,C}` is a JSON object with the fields
+of all three. All other lines are left to a JSON parser.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Raises StopIteration, ValueError or RecursionError if there is no value."""
 _EXPECTED = (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError)
 """Exceptions that `scan` and `read_attributes` raise for text that is not an event, and for events in another layout."""
 MAX_REMEMBERED_BYTES = 64 * 1024 * 1024
-"""Maximum total length of the texts in the caches. If the total gets larger, all caches are cleared."""
+"""Maximum total size in bytes of the keys in the caches. If the total exceeds the maximum, all caches are cleared."""
 _MAX_PART_BYTES = 16 * 1024
 _MAX_SECONDS = 1_000_000
 _MAX_NAMESPACES = 20_000
@@ -54,18 +54,18 @@ _ID_START, _ID_END = len(_HEAD), len(_HEAD) + 36
 _IS_RECEIVED, _IS_STARTED, _IS_COMPLETE = (f'","stage":"{stage}",'.encode() for stage in (RECEIVED, STARTED, COMPLETE))
 _HEXADECIMAL = b"0123456789abcdef-"
 _OTHER_FIELDS = {"stage": COMPLETE, "stageTimestamp": "1970-01-01T00:00:00Z"}
-"""Required fields of an event outside of the body, with valid values, to check a body alone."""
+"""Valid values for the required fields of an event outside of the body, so that a body can be checked alone."""
 _BODY_FIELDS = frozenset(
     ("requestURI", "verb", "user", "impersonatedUser", "authenticationMetadata", "sourceIPs", "userAgent", "objectRef")
 )
 _PLAIN = r"[ !#-\[\]-~]*"
-"""Pattern for the content of a string without escapes, which is valid in JSON."""
+"""Pattern for the content of a JSON string without escapes."""
 _REQUEST = re.compile(
     rf'"requestURI":"({_PLAIN}(?:\\u0026{_PLAIN})*)",("verb":"({_PLAIN})",.*,"objectRef":'
     rf'\{{"resource":"{_PLAIN}")(?:,"namespace":"({_PLAIN})")?(?:,"name":"({_PLAIN})")?([^{{}}]*\}})'.encode()
 )
-"""Pattern for the text from the URI to the object. If no key is repeated, the attributes follow from the groups: the URI, the text
-until the resource, the verb, the namespace, the name, and the rest."""
+"""Pattern for the text from the URI to the object. The groups are the URI, the text up to the resource, the verb, the
+namespace, the name, and the rest. If no key is repeated, the groups determine the attributes."""
 _LIST_VERBS = frozenset(verb.encode() for verb in LIST_VERBS)
 _RECEIVED_BODY, _STARTED_BODY, _COMPLETE_BODY = (
     _ID_END + len(stage) for stage in (_IS_RECEIVED, _IS_STARTED, _IS_COMPLETE)
@@ -77,7 +77,7 @@ _TIMES = b',"requestReceivedTimestamp":"0000-00-00T00:00:00.000000Z","stageTimes
 _TIMES_LENGTH = len(_TIMES)
 _DIGITS_TO_0 = bytes.maketrans(b"123456789", b"000000000")
 _ANSWER = re.compile(
-    # The first alternative is only faster.
+    # The first alternative matches nothing that the second one does not: it only saves time.
     rb',"responseStatus":(\{"metadata":\{\},"code":[0-9]{3}\}|.*?)'
     rb',"requestReceivedTimestamp":"(.{19})\.([0-9]{6})Z","stageTimestamp":"(.{19})\.([0-9]{6})(Z.*)\n'
 ).match
@@ -176,7 +176,9 @@ class CanonicalLines:
     def _read_answer(
         self, data: bytes, start: int, audit_id: bytes, server: int, received: tuple[int, bytes] | None
     ) -> tuple[Row, int, bool]:
-        """Return the row of a later event, the offset of its line end, and whether `received` is of the same request.
+        """Return the row of an event after `RequestReceived`, and the offset of its line end.
+
+        Also return whether `received` is the `RequestReceived` event of the same request.
 
         Raises one of `_EXPECTED` for other lines.
         """
@@ -186,7 +188,7 @@ class CanonicalLines:
             if not data.startswith(_IS_STARTED, start + _ID_END):
                 raise ValueError("another stage")
         _, body = received or (0, b"")
-        is_pair = received is not None and data.startswith(body, body_start)  # then the audit ID is valid, too
+        is_pair = received is not None and data.startswith(body, body_start)  # `received` has this audit ID
         if not is_pair:
             body = data[body_start : data.index(_STATUS, body_start)]
         match = _ANSWER(data, body_start + len(body))
@@ -197,7 +199,7 @@ class CanonicalLines:
         decided, wait = self._rests.get(rest) or self._read_rest(rest)
         received_at = (self._seconds.get(begin_second) or self._parse_second(begin_second)) + int(begin)
         ended_at = (self._seconds.get(end_second) or self._parse_second(end_second)) + int(end)
-        # Checked last, because an event in another layout has no tuple.
+        # Look up the tuple last: an event in another layout must not add one.
         number = self._bodies.get(body)
         if number is None:
             number = self._read_body(body)
@@ -236,7 +238,7 @@ class CanonicalLines:
                 raise ValueError(text)
             attributes = read_attributes(event, self._namespaces, has_options=self._has_options)
             number = self._find_number({**event, **_OTHER_FIELDS}, attributes)
-            # If these keys are repeated later, the event has other values.
+            # If a key is repeated, the last value counts, and the pattern has matched the first one.
             if key is not None and named.items() <= event.items() and self._can_remember(text):
                 self._requests[key] = number
         if self._can_remember(text):
@@ -256,7 +258,7 @@ class CanonicalLines:
         return namespace
 
     def _read_code(self, text: bytes) -> tuple[int | None, int]:
-        """Return the code in `responseStatus`, or None without one, and whether it is a 429 that shows an authorized request."""
+        """Return the code in `responseStatus` or None, and whether it is a 429 of a request that was authorized."""
         status = _parse(text)
         code = status.get("code")
         if code is not None and not is_status(code):

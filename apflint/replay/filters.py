@@ -74,7 +74,10 @@ class Filter(NamedTuple):
 
 
 def check_period(since: Moment | None, until: Moment | None) -> None:
-    """Raise UserError if no time is in the period. A time and a duration are comparable only if the end of the log is known."""
+    """Raise UserError if no time is in the period.
+
+    A time and a duration are not compared: the end of the log, which the duration counts from, is not known yet.
+    """
     if since is None or until is None or since.is_before_end != until.is_before_end:
         return
     earlier, later = (until, since) if since.is_before_end else (since, until)

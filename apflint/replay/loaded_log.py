@@ -27,7 +27,7 @@ class Wanted(NamedTuple):
 
     @property
     def texts(self) -> tuple[bool, ...]:
-        """Whether any string of each request is wanted: namespace, user agent or audit ID."""
+        """Whether the namespace, the user agent or the audit ID of each request is needed."""
         return self.namespace, self.agent, self.audit_id
 
 
@@ -103,7 +103,7 @@ class Replay(NamedTuple):
     levels: list[str]
     """Names of priority levels. Their indices are in the column `level` of the table `apf`."""
     copies: int
-    """Number of events that the log contains twice."""
+    """Number of events that are copies of earlier events."""
     unanswered: int
     """Number of requests that have only the event `RequestReceived`, which no other number includes."""
     unreadable_waits: int

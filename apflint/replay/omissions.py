@@ -1,7 +1,7 @@
-"""What a log does not contain, as far as the log itself shows it. The audit policy is not part of the log.
+"""Finds out what an audit policy omitted from a log, as far as the log shows it.
 
-A policy omits stages (`omitStages`) or whole requests (level None). An absent stage proves the first. Absent requests
-do not prove the second, because perhaps nobody sent such requests. So absent requests are only reported as
+A policy omits stages (`omitStages`) or requests (level None). An absent stage proves that the policy omits the stage.
+Absent requests prove nothing, because perhaps no client sent such requests. So absent requests are only reported as
 observations. Source: staging/src/k8s.io/apiserver/pkg/audit/policy/checker.go.
 """
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 _ROWS_PER_INSERT = 10_000
 _VALUES_PER_STATEMENT = 900
-"""Maximum number of values in an INSERT statement: SQLite before 3.32 allows 999. A statement for many rows takes half
-of the time of a statement for each row."""
+"""Maximum number of values in an INSERT statement: SQLite before 3.32 allows 999. One statement for many rows takes
+half of the time of one statement per row."""
 _MAX_REMEMBERED_SECONDS = 1_000_000
 _JSON_SPACES = " \t\r\n"
 _CACHE_KIBIBYTES = 65_536
@@ -52,7 +52,7 @@ _SAMPLE_LINES = 100
 
 
 class SqliteDatabase:
-    """A temporary SQLite database. SQLite writes it to a file that it deletes, if it exceeds the cache."""
+    """A temporary SQLite database. If the database exceeds the cache, SQLite writes it to a temporary file."""
 
     has_fast_windows = False
 
@@ -61,7 +61,7 @@ class SqliteDatabase:
         self.query(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
         self.query("PRAGMA synchronous = OFF")
         self.query("PRAGMA journal_mode = OFF")
-        self.query("PRAGMA case_sensitive_like = ON")  # as in other databases
+        self.query("PRAGMA case_sensitive_like = ON")  # LIKE respects case in DuckDB and Spark
         self.query("BEGIN")  # never committed: a COMMIT takes time for each page in the cache
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
@@ -77,7 +77,7 @@ class SqliteDatabase:
         return self._connection.execute(sql)
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
-        """Append rows to a table. They have values of the first columns; the other columns are NULL."""
+        """Append rows to a table. If rows are shorter than the table, the remaining columns are NULL."""
         rows = list(rows)
         if rows:
             names = [f'"{name}"' for (name,) in self.query(f"SELECT name FROM pragma_table_info('{table}')")]
@@ -163,7 +163,7 @@ class EventReader:
                 break
 
     def _count_records(self) -> int:
-        """Return how many events, and log records about something else, were read so far."""
+        """Return the number of events and other log records read so far."""
         return self.coverage.stages.total() + self.coverage.other_records
 
     def read_odd_lines(self, file: AuditLogFile, lines: Iterable[str]) -> None:
@@ -225,7 +225,7 @@ class EventReader:
         """Read the events of complete lines, and return the number of lines. `number` is the number of the first line."""
         if not data.endswith(b"\n"):
             data += b"\n"
-        if self._wants_texts:  # texts of single requests are not worth remembering
+        if self._wants_texts:  # these differ for each request, so caches do not help
             starts = find_lines(data)
             length = len(starts)
         else:
@@ -246,7 +246,7 @@ class EventReader:
         return length
 
     def _read_plain(self, line: bytes, server: int) -> bool:
-        """Try to read a line as an event in the most common form. Return whether the line has this form."""
+        """Read a line if it is an event in the most common form. Return whether it is."""
         text = line.decode()
         event: Any
         event, end = scan(text, 0)
@@ -464,7 +464,7 @@ def _parse_json(text: str) -> object:
 
 
 def _find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> UnreadableLine | None:
-    """Return the first line of a file that is a key of `reasons`, which contains why lines are unreadable."""
+    """Return the first line of a file that is a key of `reasons`, a mapping from unreadable lines to the reasons."""
     texts = {line.encode(): reason for line, reason in reasons.items()}
     first = 1
     for block in read_blocks(file) if texts else ():

@@ -44,7 +44,8 @@ _find_other_value = re.compile(_OTHER_VALUE).search
 _IS_PLAIN = """
     is_plain AND (kind IS NULL OR kind IN ('', 'Event')) AND (version IS NULL OR version = '' OR version LIKE 'audit.k8s.io/%')
 """
-# An empty object equals an absent one, but the columns of an empty object equal those of an object with other fields.
+# An empty object means the same as an absent one. But its columns look like those of an object with unknown fields, so
+# only Python can read the line.
 _IS_COMPLETE = """
     verb <> '' AND received >= TIMESTAMP '1970-01-01 00:00:00' AND ended >= TIMESTAMP '1970-01-01 00:00:00'
     AND coalesce(code BETWEEN 0 AND 9999, TRUE) AND (impersonated IS NULL OR impersonated.username <> '')
@@ -79,15 +80,15 @@ _WAIT = f"""
 def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: Collection[str]) -> str:
     """Return a query with a row for each event of the relation `event`. Rows of requests have a key.
 
-    A key is the text of an attribute tuple: databases compare one text in less time than several. `to_microseconds` is
-    the function that converts times. All namespaces other than `namespaces` become equal.
+    A key is the text of an attribute tuple: databases compare one string in less time than several. `to_microseconds`
+    is the function that converts times. All namespaces other than `namespaces` become equal.
     """
     has_path = "reference IS NULL"
     is_self = "impersonated IS NULL"
     named = ", ".join(map(quote, sorted(namespaces))) or "NULL"
     lists = ", ".join(map(quote, LIST_VERBS))
     options = make_sql("query" if wanted.list_options else None, "coalesce(reference.name, '') <> ''")
-    # A separate column, because databases would compute the expression in each place that uses it.
+    # The namespace is a separate column: otherwise, databases would compute the expression at each use.
     query = f"""
         CASE WHEN stage <> '{RECEIVED}' AND verb IN ({lists}) AND reference IS NOT NULL AND instr(uri, '?') > 0
              THEN substr(uri, instr(uri, '?')) END AS query
@@ -132,11 +133,11 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
 
 
 def is_ambiguous(texts: Iterable[str]) -> str:
-    """Return a condition that is true if one of the texts may be a JSON value that is not a string.
+    """Return an SQL condition that is true if one of the expressions may come from a JSON value other than a string.
 
     Engines convert other values to strings where strings are expected.
     """
-    # Most texts begin with a small letter, which a comparison shows in less time than a regular expression.
+    # Most strings begin with a small letter. A comparison detects this in less time than a regular expression.
     conditions = (
         f"CASE WHEN {text} >= 'a' AND {text} < '{{' AND {text} NOT IN ('true', 'false') THEN FALSE"
         f" ELSE coalesce(regexp_like({text}, {quote(_OTHER_VALUE)}), FALSE) END"

@@ -58,7 +58,9 @@ def replay(
     options: ReplayOptions,
     report: Callable[[int], object] = lambda _: None,
 ) -> Replay:
-    """Read the files, and classify their requests. `report` is called with the numbers of bytes read meanwhile.
+    """Read the files, and classify their requests.
+
+    `report` is called with numbers of bytes that were read since the previous call.
 
     Raises UserError if the engine is not installed, and for a filter with a name that the configuration does not have.
     """

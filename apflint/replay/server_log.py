@@ -76,9 +76,9 @@ class ServerLogReport(NamedTuple):
 
 
 def is_server_log(file: AuditLogFile) -> bool:
-    """Return whether a file is kube-apiserver's own log: its first lines have a request.
+    """Return whether a file is kube-apiserver's own log, which has a request among its first lines.
 
-    Of a stream, only the beginning is searched that `read_beginning` has read, because streams cannot be read twice.
+    Streams cannot be read twice, so only the beginning that `read_beginning` has kept is searched.
     """
     if is_url(file.path) or (file.inode is None and file.rest is None):
         return False

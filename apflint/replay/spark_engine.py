@@ -1,6 +1,6 @@
 """The engine for logs in object storage: Spark reduces the events, and SQLite keeps a row for each request.
 
-Executors execute only SQL, so they do not need apflint. Python judges the lines that are not plain events.
+Executors execute only SQL, so they do not need apflint. Python reads the lines that are not plain events.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def read_log(
         except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
             if any(is_url(file.path) for file in distributed):
                 raise UserError(f"Spark cannot read the log: {_describe(error)}") from None
-            distributed = []  # Python reports damaged files
+            distributed = []  # left to Python, which reports damaged files
         for file in files:
             if file not in distributed:
                 reader.read_file(file)
@@ -106,7 +106,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
         }
         builder = builder.master(os.environ.get("SPARK_MASTER", "local[*]")).config(map=settings)
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)  # the Java process keeps this standard error
+    os.dup2(null, 2)  # the Java process inherits this standard error and keeps it open
     try:
         spark = (builder.remote(remote) if remote else builder).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")

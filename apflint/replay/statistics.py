@@ -39,7 +39,7 @@ class DurationPercentiles(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """The most seats that a priority level of one API server had in use at the same time."""
+    """The maximum number of seats that a priority level of one API server had in use at the same time."""
 
     server: str
     seats: int
@@ -91,7 +91,8 @@ class LevelTraffic(NamedTuple):
     rejected: int
     """Requests that API Priority and Fairness answered with 429."""
     waits: DurationPercentiles | None
-    """Times in the queue that the log contains: of requests that took more than 500 ms. None if the level has no queues."""
+    """Logged times in the queue. The log has them only for requests that took more than 500 ms. None if the level has
+    no queues."""
     durations: DurationPercentiles | None
     """Durations of executed requests, including their wait. Watches are left out, because a watch only waits for
     events."""
@@ -132,7 +133,7 @@ class ReplayReport(NamedTuple):
 
     coverage: Coverage
     copies: int
-    """Number of events that the log contains twice."""
+    """Number of events that are copies of earlier events."""
     unanswered: int
     """Number of requests that have only the event `RequestReceived`. Filters have no influence."""
     unreadable_waits: int
@@ -142,9 +143,9 @@ class ReplayReport(NamedTuple):
     extent: Extent
     filter: Filter
     start: int | None
-    """When the first request was received, in microseconds since 1970. None without requests."""
+    """Time at which the first request was received, in microseconds since 1970. None without requests."""
     end: int | None
-    """When the last request was received or ended, in microseconds since 1970."""
+    """Latest time at which a request was received or ended, in microseconds since 1970. None without requests."""
     outcomes: Mapping[str, int]
     """Number of requests by outcome: `classified`, or why API Priority and Fairness did not classify them."""
     uncertain: int
@@ -308,7 +309,7 @@ def _compute_levels(
                 _count_flow_schemas(parts),
                 sum(part.requests for part in parts),
                 sum(part.rejected for part in parts),
-                waits.get(number) if limits.response == "Queue" else None,  # without queues: the time to reject
+                waits.get(number) if limits.response == "Queue" else None,  # otherwise, the time to reject
                 durations.get(number),
                 sum(part.seat_microseconds for part in parts),
                 tuple(peak_seats for peak_seats, _ in peak.values()),
@@ -510,7 +511,7 @@ def _describe(values: Iterable[int]) -> DurationPercentiles:
 
 
 def _query_distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
-    """Return the distributions, which are at known places if all values are sorted by level and value."""
+    """Return the distributions. Percentiles are read by row number, after sorting all values by level and value."""
     counts = _query(database, f"SELECT level, count(*) FROM apf WHERE {condition} GROUP BY level ORDER BY level")
     places: dict[int, tuple[int, ...]] = {}
     start = 0

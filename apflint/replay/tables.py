@@ -1,7 +1,8 @@
 """The tables of a replay, and the interface of the databases that hold them: SQLite or DuckDB.
 
-`request` has a row for each request. `received` has the audit IDs that may have no other event. `attributes` has a row for each attribute tuple, with its assignment. The view `logged`
-joins both. `apf` has the requests that API Priority and Fairness classified.
+`request` has a row for each request. `received` has the audit IDs of requests that may have only the event
+`RequestReceived`. `attributes` has a row for each attribute tuple, with its assignment. The view `logged` joins both.
+`apf` has the requests that API Priority and Fairness classified.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _REQUEST_COLUMNS = """
 `ResponseStarted`, times and the queue wait in microseconds, the HTTP status, whether authorization decided, and texts that
 only some reports need."""
 _RECEIVED_COLUMNS = "id BIGINT"
-"""Columns of `received`: hashes of the audit IDs of `RequestReceived` events, without most of those that a later event follows."""
+"""Columns of `received`: hashes of the audit IDs of `RequestReceived` events. Most of those with a later event are left
+out."""
 _REQUEST_NAMES = ", ".join(column.split()[0] for column in _REQUEST_COLUMNS.split(","))
 
 _ATTRIBUTE_COLUMNS = """
@@ -106,7 +108,7 @@ class Database(Protocol):
         """Run a statement, and yield its rows, which may not fit into memory."""
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
-        """Append rows to a table. They have values of the first columns; the other columns are NULL."""
+        """Append rows to a table. If rows are shorter than the table, the remaining columns are NULL."""
 
     def close(self) -> None:
         """Delete the database."""

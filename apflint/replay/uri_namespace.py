@@ -71,8 +71,8 @@ def make_sql(uri: str, reference: str) -> str:
 
     `uri` and `reference` are SQL expressions.
     """
-    # Each regular expression occurs once, because databases would evaluate it in each place. DuckDB would evaluate the operand of
-    # an IN with several values for all rows.
+    # Each regular expression occurs once, because databases evaluate every occurrence. IN with several values is
+    # avoided, because DuckDB would evaluate its operand for all rows.
     namespace, resource = (f"regexp_extract({uri}, '{pattern}', 3)" for pattern in (_NAMESPACE, _RESOURCE))
     return (
         f"CASE WHEN coalesce({uri}, '') = '' THEN coalesce({reference}, '')"

@@ -1,4 +1,4 @@
-"""What the URL of a list or watch request says about its seats, reduced to a few different strings.
+"""Reduces the URL of a list or watch request to the options that determine its seats, as a few different strings.
 
 The patterns are evaluated by Python and by SQL, so they have neither backslashes nor look-around. They see the URL as the
 client encoded it: an escaped name of a parameter, as in `%6Cimit=5`, or a parameter that occurs twice may be misread.
@@ -54,7 +54,8 @@ _OPTIONS = (
         ),
     ),
 )
-"""For each word that must be in the URL: patterns, and the part that stands for the first one that matches.
+"""For each word that must be in the URL, patterns with parts. The part of the first matching pattern is added to the
+result.
 
 The part `limit=` is followed by the first group of the pattern. An empty part stands for the default. Parameters that are not
 numbers make the options undecodable. Source: `Convert_url_Values_To_v1_ListOptions` in

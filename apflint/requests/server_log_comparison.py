@@ -1,6 +1,6 @@
 """Comparison of kube-apiserver's log with a configuration: FlowSchema, priority level and seats of logged requests.
 
-The log does not name users, so a FlowSchema is only wrong for certain if no user's request could get it.
+The log does not name users, so a FlowSchema is certainly wrong only if it matches the request of no user.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _MAX_REMEMBERED = 20_000
 
 
 class LoggedComparison(NamedTuple):
-    """What a configuration says about a logged request."""
+    """The result of comparing a logged request with a configuration."""
 
     info: RequestInfo | None
     """The attributes of the request, or None if the server could not parse its URI."""
     possible: tuple[str, ...]
     """Names of the FlowSchemas that the request may get, in matching order. Empty if the server does not classify it."""
     disagreements: tuple[str, ...]
-    """Clauses about what the server logged and the configuration excludes. Empty if they agree, as far as it can be decided."""
+    """Clauses about logged facts that the configuration excludes. Empty if none can be found without the user."""
 
     @property
     def flow_schema(self) -> str | None:

@@ -50,7 +50,7 @@ class ArrivalSource(NamedTuple):
 def list_sources(load: Load, seed: int) -> tuple[ArrivalSource, ...]:
     """Return the loops and bursts of all clients, each with its arrivals in the order of time.
 
-    Of a closed loop, these are only the first requests.
+    A closed loop has only the first request of each client, because later ones depend on responses.
     """
     sources: list[ArrivalSource] = []
     for client in load.clients:

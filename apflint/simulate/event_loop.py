@@ -1,7 +1,7 @@
-"""The event loop: what happens next, in integer nanoseconds.
+"""The event loop: calls actions in the order of their times, in integer nanoseconds.
 
-In a server, simultaneous events race. Here they have an order, so that a run is deterministic: by time, then by kind, then
-by number of the request.
+In a server, simultaneous events race. Here, they are ordered by kind and then by number, so that a run is
+deterministic.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class EventLoop:
         heappush(self.events, (time << KIND_BITS | kind, number, action, subject))
 
     def submit(self, request: SimulatedRequest) -> None:
-        """Schedule the arrival of a request, at the present or later."""
+        """Schedule the arrival of a request, which must not be in the past."""
         self.schedule(request.arrival, _ARRIVAL, request.id, _start, request)
 
     def limit_wait(self, request: SimulatedRequest, wait_limit: int) -> None:
@@ -79,7 +79,7 @@ class EventLoop:
             request.queue_set.time_out(request, now)
 
     def run(self, arrivals: Iterable[SimulatedRequest] = ()) -> None:
-        """Run until nothing is left to happen. `arrivals` are requests in the order of their arrival and number."""
+        """Run until no event is pending. `arrivals` are requests in the order of their arrival and number."""
         events = self.events
         for request in arrivals:
             now = request.arrival

@@ -34,7 +34,7 @@ def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
     """Yield the problems that prevent a simulation: a place in the load, and a message."""
     excess = list(find_excess(load))
     yield from excess
-    if excess:  # the place may be the number of clients
+    if excess:  # classifying too many clients would take too long
         return
     for client in load.clients:
         for instance in range(client.instances if client.differ else 1):

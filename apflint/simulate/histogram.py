@@ -1,4 +1,4 @@
-"""Histograms of times, whose size does not depend on the number of times."""
+"""Histograms of times, with a size that does not grow with the number of counted times."""
 
 from __future__ import annotations
 

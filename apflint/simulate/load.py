@@ -75,7 +75,7 @@ class SimulatedClient(NamedTuple):
     instances: int = 1
     """Number of clients."""
     rate: float = 0.0
-    """Requests of each client per second, whatever happens to earlier requests (open loop). 0 if the client has no open
+    """Requests per second of each client, independent of earlier responses (open loop). 0 if the client has no open
     loop."""
     think: int | None = None
     """Time from a response to the next request of the client (closed loop), or None if the client has no closed loop."""

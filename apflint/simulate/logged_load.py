@@ -52,7 +52,7 @@ class LoggedLoad(NamedTuple):
 
 
 class LoggedRoutes:
-    """Where the requests of a log go.
+    """Routes of the requests of a log.
 
     Requests with equal attributes, namespace and server belong to one simulated client.
     """

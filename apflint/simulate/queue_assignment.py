@@ -49,7 +49,7 @@ class Dealer:
         return best
 
     def _deal(self, flow_hash: int) -> tuple[Queue, ...]:
-        """Return the hand of a flow twice in a row, so that the hand from any place on is a slice."""
+        """Return the hand of a flow, repeated once, so that a slice is the hand rotated to any start."""
         if len(self._hands) >= _MAX_REMEMBERED_HANDS:
             self._hands.clear()
         hand = tuple(self._queues[index] for index in deal(flow_hash, self._count, self._hand_size))

@@ -216,11 +216,12 @@ class QueueSet:
         self.seat_demand.set(self.seats_in_use + self.seats_waiting, now)
 
     def _dispatch(self, now: int) -> bool:
-        """`dispatch`: dispatch the oldest request of the next queue. Return whether the request fits.
+        """`dispatch`: dispatch the oldest request of the next queue. Return whether the request fits in the free seats.
 
-        If the request does not fit, no other request is dispatched instead. Final seats above the limit are reduced to the
-        limit, for a longer time. This shows a defect of the server: `seats_waiting` increased by the original seats, but
-        decreases by the reduced seats. The difference stays in the seat demand of the level until the server restarts.
+        If it does not fit, no other request is dispatched instead. Final seats above the limit are reduced to the
+        limit, for a longer time. This shows a defect of the server: `seats_waiting` increased by the original seats,
+        but decreases by the reduced seats. The difference stays in the seat demand of the level until the server
+        restarts.
         """
         queue = self._picker.pick(self.robin_index)
         if queue is None:
@@ -284,7 +285,7 @@ class QueueSet:
             # The dispatch charged the queue for the estimated time. Charge it for the actual time.
             excess = request.service - ESTIMATED_SERVICE_NANOSECONDS
             queue.next_dispatch_r += seats_times_duration(estimate.initial_seats, excess)
-            if excess < 0 or not queue.waiting:  # otherwise nothing to bound
+            if excess < 0 or not queue.waiting:  # otherwise, the bound still holds
                 self._bound_next_dispatch(queue)
         request.outcome = "executed"
         request.end = now
@@ -318,8 +319,8 @@ class QueueSet:
 
         Also report changes of the queue to the picker.
 
-        Without this bound, a queue that uses less than its part would save up the rest (anti-windup). The server also calls
-        this function after it rejects a request, where it has no effect.
+        Without this bound, a queue that uses less than its share would save up the rest (anti-windup). The server also
+        calls this function after it rejects a request, where it has no effect.
         """
         if queue.waiting:
             arrival_r = queue.waiting[0].arrival_r

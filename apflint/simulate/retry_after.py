@@ -26,7 +26,7 @@ class RejectionTracker:
     def record_rejection(self, second: int) -> int:
         """`RecordDroppedRequest` and `GetRetryAfter`: count a rejection, and return the Retry-After of its response.
 
-        The value changes only with the first rejection in a second, and depends on the rejections in earlier seconds.
+        Only the first rejection in a second changes the value, according to the rejections in earlier seconds.
         """
         if second != self._second:
             self._history.append((self._second, self._count))

@@ -75,7 +75,7 @@ class SeatDemandStats(NamedTuple):
     deviation: float = 0.0
     high_watermark: int = 0
     smoothed: float = 0.0
-    """Demand in seats that increases at once and decreases slowly."""
+    """Smoothed demand in seats: increases immediately, and decreases slowly."""
 
     def update(self, observed: IntegratorResults) -> SeatDemandStats:
         """`update`: return the demand after another period. A period without length changes only the high watermark."""

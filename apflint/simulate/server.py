@@ -80,7 +80,7 @@ class SimulatedServer:
         return adjustment
 
     def run(self, arrivals: Iterable[SimulatedRequest], until: int) -> None:
-        """Run until nothing is left to happen. Adjust the limits every 10 seconds up to the time `until`.
+        """Run until no event is pending. Adjust the limits every 10 seconds up to the time `until`.
 
         `arrivals` are requests in the order of their arrival and number.
         """

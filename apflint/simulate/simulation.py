@@ -56,7 +56,7 @@ class RoutedClient(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A request that a client wants to succeed, with one attempt or several."""
+    """A logical request of a client, which takes one or several attempts."""
 
     source: ArrivalSource
     number: int
@@ -256,7 +256,7 @@ def simulate(
 ) -> SimulationResult:
     """Run a simulation and return its result. `routes` and `limits` must be from the same configuration.
 
-    Calls `show` with the time of the simulation now and then. Raises UserError if clients send too many requests because of
-    responses.
+    Calls `show` with the time of the simulation at intervals, to show the progress. Raises UserError if clients send
+    too many requests because of responses.
     """
     return Simulation(load, limits, routes, sources, seed).run(show)

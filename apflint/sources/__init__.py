@@ -1,1 +1,4 @@
-"""Where objects come from: reads what words name. The one way in is `inputs.read_inputs`; other modules are its sources."""
+"""Reads configurations and logs from files, git revisions, kustomizations and running clusters.
+
+Commands read configurations through `inputs.read_inputs` only; most other modules read one kind of source for it.
+"""

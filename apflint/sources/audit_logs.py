@@ -1,4 +1,7 @@
-"""Finds the files of audit logs, and reads their lines. Files may be compressed with gzip or Zstandard, or grow meanwhile."""
+"""Finds the files of audit logs, and reads their lines.
+
+Files may be compressed with gzip or Zstandard, and may grow while they are read.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ class AuditLogFile(NamedTuple):
     path: str
     """The path to open, or `-` for standard input."""
     inode: tuple[int, int] | None = None
-    """Device and inode, by which the file is found if it is rotated meanwhile. None for streams."""
+    """Device and inode, to find the file if it is rotated before it is read. None for streams."""
     size: int = 0
     """Size in bytes, 0 for streams."""
     beginning: bytes = b""
@@ -62,7 +65,7 @@ class AuditLogFile(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some complete lines of a file, or a problem."""
+    """Complete lines of a file, or a problem."""
 
     data: bytes
     """The lines. The last line may have no newline."""
@@ -172,7 +175,7 @@ def locate(file: AuditLogFile) -> str:
     if _find_inode(file.path) == file.inode:
         return file.path
     directory = os.path.dirname(file.path) or "."
-    try:  # only now, because listing the directory for each of its files would take quadratic time
+    try:  # on demand, because listing the directory for each of its files would take quadratic time
         candidates = sorted(entry.path for entry in os.scandir(directory))
     except OSError as error:
         raise UserError(describe_failure(directory, error)) from None
@@ -228,7 +231,10 @@ def read_blocks(file: AuditLogFile) -> Iterator[Block]:
 
 
 def read_text(file: AuditLogFile, max_bytes: int) -> bytes | None:
-    """Return the content of a file, decompressed, or None if it is larger than `max_bytes`. Raises UserError, OSError."""
+    """Return the content of a file, decompressed, or None if it is larger than `max_bytes`.
+
+    Raises UserError and OSError if the file cannot be read.
+    """
     parts, size = [], 0
     for piece in _decompress(_read_raw(file)):
         parts.append(piece)
@@ -302,7 +308,10 @@ def _decompress_stream(pieces: Iterator[bytes], new: Any, failure: type[Exceptio
 
 
 def find_compression(stream: BinaryIO) -> str:
-    """Return the compression of an open file in DuckDB's words: `gzip`, `zstd` or `none`. Raises OSError if it waits."""
+    """Return the compression of an open file in DuckDB's words: `gzip`, `zstd` or `none`.
+
+    Raises OSError if reading would wait.
+    """
     start: bytes | None = stream.read(4)
     if start is None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))

@@ -124,10 +124,10 @@ def _add_streams(selected: list[_Found], files: Mapping[str, InputFile]) -> list
 
 
 def _render(cluster: _Found, request: InputRequest, files: dict[str, InputFile]) -> _Found:
-    """Return a rendered cluster with its objects, which are added to `files`, if the run concerns the cluster.
+    """Render a cluster if the run concerns the cluster, and add its objects to `files`.
 
-    It does if the user named the cluster or a directory that contains its kustomization, or one of the selected `files` is
-    rendered.
+    The run concerns a cluster if the user named the cluster or a directory that contains its kustomization, or if one
+    of the selected `files` is rendered.
     """
     settings, names = cluster.settings, request.parsed.clusters
     if not settings.is_rendered:
@@ -158,10 +158,10 @@ def _to_configuration(found: _Found, files: Mapping[str, InputFile], settings: S
 
 
 def _find_problems(clusters: Iterable[_Found], files: Container[str], paths: Iterable[str]) -> Iterator[str]:
-    """Yield a sentence for each cluster with a problem, if the run concerns the cluster.
+    """Yield a sentence for each cluster with a problem that the run concerns.
 
-    It does if the cluster contains one of the selected `files`, or has a path below one of the selected `paths`. Without
-    `paths`, it concerns all clusters.
+    The run concerns a cluster that contains one of the selected `files`, or has a path below one of the selected
+    `paths`. Without `paths`, the run concerns all clusters.
     """
     directories = [os.path.realpath(path) for path in paths if os.path.isdir(path)]
     for cluster in clusters:
@@ -204,7 +204,7 @@ class _Finder:
         elif not members and not cluster.is_rendered:
             paths = join_some(cluster.paths, _MAX_PATHS)
             problem = f"cluster {quote(cluster.name)}: there is no file named *.yaml, *.yml or *.json in {paths}."
-        # As in a project without clusters, a file of both is context.
+        # A file that is both a manifest and context is context, as in a project without clusters.
         rendered_files = frozenset[str]()
         if cluster.is_rendered:
             from apflint.sources.rendered_clusters import list_rendered_files

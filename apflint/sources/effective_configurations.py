@@ -1,4 +1,4 @@
-"""Builds the effective configurations of what a run has read, for commands that answer about a configuration."""
+"""Builds effective configurations from the inputs of a run, for commands that answer questions about a configuration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAX_SHOWN_NAMES = 3
 
 
 class EffectiveConfiguration(NamedTuple):
-    """The objects that the API servers of a cluster have, and where they come from."""
+    """The objects that the API servers of a cluster have, and the sources of the objects."""
 
     effective: Effective
     description: str
@@ -179,7 +179,7 @@ class _ConfigurationBuilder:
         return names or ["."]
 
     def _describe(self, effective: Effective, objects: int) -> str:
-        """Describe the sources of the configuration, and the number of their objects."""
+        """Describe the sources of the configuration, with their number of objects."""
         words, release = self._configuration.words, effective.release.name
         names = [name for name in self._list_names() if name != LIVE and not name.startswith(BUILT_IN_PREFIX)]
         shown = "the current directory" if names == ["."] else join_some(names, _MAX_SHOWN_NAMES)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apflint.sources.discovery import FoundFile
 
 _CHUNK_BYTES = 512 * 1024  # larger chunks do not fit into caches of processors
-_OVERLAP_BYTES = 64  # more than the longest sign, so that a sign across two chunks is found
+_OVERLAP_BYTES = 64  # more than the longest sign, to find a sign across two chunks
 
 _SIGNS = (b"flowcontrol", b"FlowSchema", b"PriorityLevelConfiguration")
 """A file with an APF object contains at least one of these strings, unless letters in it are escaped."""
@@ -84,7 +84,10 @@ def read_file(file: FoundFile) -> bytes | UnreadableInput:
 
 
 def open_without_waiting(path: str, flags: int) -> int:
-    """Open a file, as an opener for `open`. Reading does not wait for data either: /proc/kmsg is a regular file that waits."""
+    """Open a file, as an opener for `open`.
+
+    Reading does not wait for data either, because even a regular file such as /proc/kmsg may wait.
+    """
     return os.open(path, flags | _NON_BLOCKING)
 
 
@@ -95,7 +98,7 @@ def read_pieces(path: str) -> Iterator[bytes]:
     that the shell has not opened: they may never send or end.
     """
     if path == "-":
-        # Not descriptor 0: if standard input was closed, that number may belong to another file by now.
+        # Do not open descriptor 0: if standard input was closed, the number may now belong to another file.
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
             raise UserError("Standard input is closed. Connect it to a pipe or a file.")
@@ -193,7 +196,7 @@ def _read_regular(descriptor: int) -> bytes | UnreadableInput:
 
 
 def _search(descriptor: int, size: int) -> bytes | UnreadableInput:
-    """Return empty bytes if a large file has no sign of an APF object, otherwise `UnreadableInput`. Reads chunks."""
+    """Search a large file in chunks. Return empty bytes if it has no sign of an APF object, otherwise `UnreadableInput`."""
     if size > MAX_SEARCHED_BYTES:
         return _refuse_size(size)
     data = os.read(descriptor, _CHUNK_BYTES)

@@ -1,4 +1,4 @@
-"""Reads files and directories: the source that paths name. Leaves out Kustomize patches."""
+"""Reads the files in paths, without Kustomize patches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ReadError(NamedTuple):
 
 
 class SourceFiles(NamedTuple):
-    """What a source contains: named bytes, and what is missing among them."""
+    """The content of a source: files with names and bytes, and the files that could not be read or were skipped."""
 
     files: tuple[InputFile, ...] = ()
     skipped: tuple[SkippedDocuments, ...] = ()

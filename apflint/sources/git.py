@@ -42,7 +42,7 @@ _MAX_LINKS = 40  # in one path, as in path_resolution(7)
 
 
 class _Header(NamedTuple):
-    """What git knows about an object. `type` is `tree` or `blob`."""
+    """The metadata of an object in git. `type` is `tree` or `blob`."""
 
     object_id: str
     type: str
@@ -63,11 +63,10 @@ def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> SourceF
     The names are such as `git:main:manifests/apf.yaml`, with a path relative to the current directory. Kustomize patches
     are skipped.
 
-    PATH is relative to the current directory, which is also its default. Instead of PATH, `paths` may have several files
-    and directories, which need not exist. Symbolic links lead only to files of the revision. Submodules are not read.
-
-    Raises UserError if git is missing, fails or takes too long, if the revision or PATH does not exist, and if the
-    clone does not have all files.
+    PATH is relative to the current directory, which is also its default. Instead of PATH, `paths` may have several
+    files and directories, which need not exist. Symbolic links lead only to files of the revision. Submodules are not
+    read. Raises UserError if git is missing, fails or takes too long. Raises UserError, too, if the revision or PATH
+    does not exist, or the clone does not have all files.
     """
     revision, _, path = name.removeprefix(GIT_PREFIX).partition(":")
     _check_name(name, revision, path, paths)
@@ -232,7 +231,7 @@ def _follow_links(
 ) -> dict[str, _GitEntry]:
     """Return the entries with the files of symbolic links instead of the links. Each file is returned once.
 
-    Links to directories are left out, as in `discover_files`. Other links without a file are noted.
+    Links to directories are left out, as in `discover_files`. Links whose target is missing are noted.
     """
     found: dict[str, _GitEntry] = {}
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""What a run is to read, and what it has read: the values on both sides of `apflint.sources.inputs.read_inputs`."""
+"""The request and the result of `apflint.sources.inputs.read_inputs`: what to read, and what was read."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from apflint.sources.kubectl import KubectlOptions, LiveConfiguration
 
     Purpose = Literal["analyze", "check", "fix", "migrate", "edit"]
-    """What a run does. To analyze, paths are added to a cluster. Otherwise, they select the files to report on or to edit.
-
-    `edit` is a check in an editor. It starts no programs, and reports problems of clusters instead of ending.
+    """Purpose of a run. In an analysis, paths are added to a cluster. Otherwise, paths select the files to report on or
+    to edit. `edit` is a check in an editor, which starts no programs, and reports problems of clusters instead of
+    exiting.
     """
 
 _COMMAND_LINE = "command line"
@@ -35,7 +35,7 @@ class InputRequest(NamedTuple):
     """The sources that a run reads: words of the command line, and the settings of the project."""
 
     words: tuple[str, ...] = ()
-    """Where the objects come from, as in `apflint.sources.source_words`."""
+    """Sources of the objects, in the notation of `apflint.sources.source_words`."""
     settings: Settings = Settings()
     purpose: Purpose = "analyze"
     defaults: bool = True
@@ -47,13 +47,14 @@ class InputRequest(NamedTuple):
     may_render: bool = False
     """Whether settings may start programs that render manifests, and kustomize may use the network."""
     uses_project: bool = True
-    """Whether the request without words is about the project, instead of a new cluster without manifests."""
+    """Whether a request without words reads the project. If not, it stands for a new cluster without manifests."""
     is_single: bool = True
     """To analyze: whether the words must name one configuration, not several."""
     ignored: frozenset[str] = frozenset()
     """Real paths of files in the current directory that are not manifests, such as the log to replay."""
     is_trusted: bool = True
-    """Whether the user wrote the words. A file such as a test suite may come from somebody else."""
+    """Whether the user wrote the words. Words from a file such as a test suite are not trusted, because the user may
+    not have written the file."""
     force_exclude: bool = False
     """Whether `exclude` also applies to files that the words name."""
     stdin_filename: str | None = None
@@ -188,8 +189,8 @@ class InputConfiguration(NamedTuple):
 
     @property
     def assumptions(self) -> Assumptions:
-        """What is known about the cluster besides its files."""
-        from apflint.effective_configuration import Assumptions  # a run without APF objects does not need it
+        """The assumptions about the cluster, in addition to its files."""
+        from apflint.effective_configuration import Assumptions  # only runs with APF objects need it
 
         is_live = self.live is not None
         return Assumptions(
@@ -204,7 +205,7 @@ _NO_FILES: Mapping[str, InputFile] = MappingProxyType({})
 
 
 class Inputs(NamedTuple):
-    """What a run has read."""
+    """The files and configurations that a run has read."""
 
     request: InputRequest
     configurations: tuple[InputConfiguration, ...]

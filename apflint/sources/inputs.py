@@ -1,7 +1,8 @@
-"""The one way in: reads what the words of a request name.
+"""Reads the sources of a request.
 
-Commands, hooks and the language server get their configurations from `read_inputs`. Each kind of word is a source, which
-yields named bytes. `_read_sources` lists the sources.
+Commands, hooks and the language server get all their configurations from `read_inputs`. Each word of a request names a
+source, such as a path or a git revision. A source yields files: names and bytes. `_read_sources` lists the kinds of
+sources.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ if TYPE_CHECKING:
     from apflint.sources.source_words import Words
 
     Track = Callable[[Sequence[FoundFile]], Iterable[FoundFile]]
-    """Returns the files that it is given. It may show the progress, and leave out files."""
+    """Returns the given files. The function may show the progress, and leave out files."""
 
 
 def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:
-    """Read the sources that a request names.
+    """Read the sources that a request names. Sources and files that cannot be read are in `Inputs.errors`.
 
-    What cannot be read is in `Inputs.errors`. To analyze, everything is needed, so UserError is raised instead. It is also
-    raised for words that contradict each other or name an unknown cluster, and if git or the running cluster cannot be read.
+    An analysis needs all of them, so UserError is raised instead if the purpose is to analyze. UserError is also raised
+    for words that contradict each other or name an unknown cluster, and if git or the running cluster cannot be read.
     """
     if request.purpose == "analyze":
         return _read_configurations(request)
@@ -145,7 +146,7 @@ def _read_running_cluster(request: InputRequest, words: Words) -> LiveConfigurat
 
 
 def _read_configurations(request: InputRequest) -> Inputs:
-    """Read each configuration to analyze: a cluster of the settings, what a program builds, or else all sources together."""
+    """Read each configuration to analyze: a cluster of the settings, the output of a program, or all sources."""
     words = request.parsed
     named = (*map(CLUSTER_PREFIX.__add__, words.clusters), *words.built)
     if len(named) > 1 and request.is_single:
@@ -211,7 +212,7 @@ def _read_configuration(request: InputRequest, words: Words) -> tuple[InputConfi
 
 
 def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError]) -> Iterator[str]:
-    """Raise UserError for the first error. For a link that nobody named and that leads nowhere, yield a clause instead."""
+    """Raise UserError for the first error. For a dangling link in a directory, yield a clause instead."""
     is_default = not request.words and not words.clusters
     for message, file in errors:
         if file is None:

@@ -1,4 +1,4 @@
-"""Reads the APF configuration of a running cluster with kubectl. It only reads.
+"""Reads the APF configuration of a running cluster with kubectl, and changes nothing.
 
 kubectl is used instead of a client library, so that every kubeconfig and login plugin of the user works.
 """
@@ -182,7 +182,7 @@ def _represent(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# The second tag is PyYAML's for `*`, which gets quotes anyway.
+# PyYAML resolves `*` to the second tag, and quotes it anyway.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 

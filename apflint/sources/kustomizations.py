@@ -48,7 +48,7 @@ class Kustomization(NamedTuple):
     path: str
     fields: Mapping[str, object]
     problem: str = ""
-    """Why apflint cannot be sure of its fields, or ""."""
+    """Why the fields may differ from what kustomize reads, or ""."""
 
     def list_entries(self, *names: str) -> Iterator[str]:
         """Yield the strings in the lists of these fields."""
@@ -136,8 +136,8 @@ def _parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
 def find_outside_reference(directory: str) -> OutsideReference | None:
     """Return the first reference in a kustomization that is not a file or directory of its project, or None.
 
-    Everything that the kustomization refers to is searched, too. A field that apflint does not know is such a reference.
-    Missing files are not: kustomize reports them.
+    Everything that the kustomization refers to is searched, too. A field that apflint does not know counts as an
+    outside reference. A missing file does not, because kustomize reports it.
     """
     projects = find_projects(directory)
     pending, seen = [directory], {os.path.realpath(directory)}
@@ -231,7 +231,7 @@ def _is_built_in(plugin: Mapping[str, object]) -> bool:
     kind, metadata = str(plugin.get("kind", "")), plugin.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     is_function = isinstance(annotations, dict) and any(str(key).endswith("/function") for key in annotations)
-    # A list would have further plugins as its items.
+    # A list is excluded, because its items would be further plugins.
     is_program = is_function or kind in _PLUGIN_PROGRAMS or "items" in plugin
     return plugin.get("apiVersion") == "builtin" and not is_program
 
@@ -288,7 +288,7 @@ def list_objects_files(
 
 
 def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
-    """Return the names that objects get if a kustomization renames them first."""
+    """Return the file with the prefix and suffix of a kustomization added, inside of those of its parents."""
     prefix, suffix = (kustomization.affix(name) for name in ("namePrefix", "nameSuffix"))
     return ListedFile(
         listed.path,
@@ -299,10 +299,11 @@ def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
 
 
 def breaks_references(directory: str) -> bool:
-    """Return whether a kustomization, and everything that it refers to, says nothing about the references to priority levels.
+    """Return whether kustomize leaves the references to priority levels unchanged when it renames the levels.
 
-    A `nameReference`, a replacement, a patch and a transformer that change them contain the name of the field. Bases count,
-    too, because kustomize applies their `configurations` to all objects.
+    A `nameReference`, a replacement, a patch or a transformer that changes the references contains the name of the
+    field, so all files that the kustomization refers to are searched for the name. Bases count, too, because kustomize
+    applies their `configurations` to all objects.
     """
     pending, seen = [directory], {os.path.normpath(directory)}
     while pending:

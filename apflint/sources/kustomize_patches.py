@@ -1,6 +1,7 @@
-"""Finds the patches and other inputs that a kustomization lists. They are not objects, so they are not checked or edited.
+"""Finds the patches and other inputs that a kustomization lists.
 
-Components need no special case: their resources are objects, and their directory has a kustomization that lists their patches.
+These inputs are not objects, so apflint does not check or edit them. Components need no special case: their resources
+are objects, and their directory has a kustomization that lists their patches.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Patches:
         self._is_git_root = cache(lambda directory: os.path.exists(os.path.join(directory, ".git")))
 
     def __contains__(self, path: str) -> bool:
-        """Return whether a kustomization lists the file `path`, or a directory that contains it, as such an input.
+        """Return whether a kustomization lists the file `path`, or its directory, as a patch or another input.
 
         The directory of the file is searched for kustomizations, and its parent directories in the same repository.
         """

@@ -17,9 +17,9 @@ _AFFIXES = (b"namePrefix", b"nameSuffix")
 
 
 def find_renamings(inputs: Inputs) -> tuple[Renaming, ...]:
-    """Return the renamings of files that hold APF objects, except those that something repairs.
+    """Return the renamings of files with APF objects, except those for which a kustomization adapts the references.
 
-    A parent of the kustomization may repair the references, so its parents among the files count, too.
+    A parent of the kustomization may do so, too, so the parents among the files of the run are searched.
     """
     files = [inputs.files[name] for name in inputs.reported]
     kustomizations = [file for file in files if os.path.basename(file.path) in KUSTOMIZATIONS]

@@ -33,7 +33,7 @@ _DETAILS = {"dump_requests": "?includeRequestDetails=1"}
 
 
 class LiveServer(NamedTuple):
-    """What a running API server has answered."""
+    """The answers of a running API server."""
 
     parts: tuple[Part, ...]
     objects: Effective | None
@@ -67,7 +67,7 @@ def read_live_server(kubectl: KubectlOptions, request: InputRequest, seconds: fl
 
 
 def _add_earlier(first: Part, parts: list[Part], notes: list[str]) -> list[Part]:
-    """Return the parts with earlier metrics, or without them and with a note if they are not from the same server."""
+    """Return the parts with the earlier metrics. If these are from another server, leave them out and add a note."""
     earlier = first._replace(source=Source(f"{first.source.name}-before", first.source.text))
     later = [part for part in parts if part.kind == _METRICS]
     try:
@@ -83,7 +83,9 @@ def _add_earlier(first: Part, parts: list[Part], notes: list[str]) -> list[Part]
 
 
 def read_live_parts(kubectl: KubectlOptions, notes: list[str]) -> tuple[Part, ...]:
-    """Return the metrics and the dumps of the API server that kubectl reaches. Append sentences about missing ones to `notes`.
+    """Return the metrics and the dumps of the API server that kubectl reaches.
+
+    Append sentences about missing metrics and dumps to `notes`.
 
     Raises UserError if neither metrics nor dumps can be read.
     """
@@ -91,7 +93,7 @@ def read_live_parts(kubectl: KubectlOptions, notes: list[str]) -> tuple[Part, ..
 
 
 def _read_parts(kubectl: KubectlOptions, notes: list[str]) -> Iterator[Part]:
-    """Yield the parts that can be read, at the same time as far as possible. Raises UserError if there are none."""
+    """Yield the parts that can be read, at the same time as far as possible. Raises UserError if no part can be read."""
     with ThreadPoolExecutor(len(_PATHS)) as executor:
         answers = {
             name: executor.submit(read_raw, kubectl, path + _DETAILS.get(name, ""), MAX_METRICS_BYTES)

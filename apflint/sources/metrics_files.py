@@ -27,7 +27,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_parts(paths: Iterable[str]) -> tuple[Part, ...]:
-    """Return the metrics and dumps in these files and directories. Of a directory, other files are ignored.
+    """Return the metrics and dumps in these files and directories. Other files in a directory are ignored.
 
     `-` is standard input. Raises UserError, with the name of the file, for a file that cannot be read, and for a directory
     without metrics and dumps.
@@ -60,7 +60,10 @@ def _decode(data: bytes) -> str:
 
 
 def _read_start(path: str) -> bytes:
-    """Return the start of a file, uncompressed as far as possible: an incomplete file is not ignored, but an error."""
+    """Return the start of a file, decompressed as far as possible.
+
+    An incomplete file must cause an error later instead of being ignored.
+    """
     try:
         data = next(read_pieces(path), b"")[:_START_BYTES]
     except OSError as error:

@@ -55,7 +55,7 @@ def run_program(
     name = command[0]
     limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
     try:
-        # A file instead of a pipe: a pipe would have to be written while the output is read.
+        # Use a file for standard input: writing to a pipe would have to alternate with reading the output.
         with tempfile.TemporaryFile() if stdin else open(os.devnull, "rb") as file:
             if stdin:
                 file.write(stdin)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def read_rendered_cluster(
     request: InputRequest, settings: Settings, cluster: ClusterSettings, directory: str = ""
 ) -> SourceFiles:
-    """Return what the kustomization or the command of a cluster prints, or nothing if the cluster has paths instead.
+    """Return the output of the kustomization or the command of a cluster, or no files if the cluster has paths instead.
 
     `directory` is a copy of the project, if that is not the current directory. Raises UserError, with the name of the
     cluster, if rendering needs permission (`InputRequest.may_render`) or a program that is not installed, and if a program fails.
@@ -44,7 +44,7 @@ def read_rendered_cluster(
 def read_cluster_of_revision(
     request: InputRequest, settings: Settings, cluster: ClusterSettings, revision: str, paths: tuple[str, ...]
 ) -> SourceFiles:
-    """Return the files of a cluster in a git revision: those in `paths`, and what it renders in a copy of the revision."""
+    """Return the files of a cluster in a git revision: those in `paths`, and rendered objects of the revision."""
     read = read_revision(revision, paths, settings.exclude) if paths else SourceFiles()
     if cluster.is_rendered:
         with tempfile.TemporaryDirectory(prefix="apflint-") as directory:
@@ -59,7 +59,10 @@ def read_cluster_of_revision(
 
 
 def _note_other_settings(settings: Settings, revision: str) -> tuple[str, ...]:
-    """Note that a revision has another version of the settings file, or none. Files outside of the repository are ignored."""
+    """Note if a revision has another version of the settings file, or no settings file.
+
+    A settings file outside of the repository is ignored.
+    """
     path = settings.path
     here = os.path.realpath(".")
     root = find_git_root(here)

@@ -1,4 +1,4 @@
-"""Reads what shows the clusters of a repository: the names of its APF objects, and its kustomizations."""
+"""Reads what indicates the clusters of a repository: the names of its APF objects, and its kustomizations."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ def _relate(path: str, root: str) -> str:
 
 
 def _summarize(kustomization: Kustomization, root: str) -> KustomizedDirectory:
-    """Return what a kustomization shows. References to other hosts and out of the repository are left out."""
+    """Return what a kustomization shows.
+
+    References to other hosts, or to paths outside of the repository, are left out.
+    """
     listed = kustomization.list_entries("resources", "bases", "components")
     paths = {
         _relate(kustomization.resolve(entry), root) for entry in listed if "://" not in entry and "\0" not in entry

@@ -25,8 +25,8 @@ def confirm_findings(
     other objects is kept only if `check_again` also reports it. `check_again` checks the same files with the other
     files of the git repository as context. The other files are read only if the report has such findings.
 
-    Findings in manifests of a cluster of the settings are kept, because the run reads all files of the cluster, which no
-    other file meets.
+    Findings in manifests of a cluster of the settings are kept, because the run reads all files of the cluster, and
+    files outside of the cluster cannot refute them.
 
     Without a git repository, the report is returned unchanged. If the repository has more than `MAX_PROJECT_FILES`
     files, all findings that depend on other objects are removed.

@@ -1,4 +1,4 @@
-"""The words that name where a configuration comes from.
+"""Words: arguments that name the sources of a configuration.
 
 The words are the same in arguments, in options such as -f, as sides of a comparison, and in test suites:
 
@@ -33,7 +33,8 @@ LIVE = "live"
 BUILDERS = {
     KUSTOMIZE_PREFIX: "apflint.sources.kustomize",
 }
-"""Sources whose objects a program builds: the prefix of the word, and the module, whose function `read_source` reads it."""
+"""Sources whose objects a program builds: for each prefix of words, the module whose function `read_source` reads
+them."""
 PREFIXES = (GIT_PREFIX, *BUILDERS, CLUSTER_PREFIX, BUILT_IN_PREFIX)
 _RELEASE = re.compile(r"v?(1\.\d{1,3})")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/~^@-]{0,99}")
@@ -67,7 +68,7 @@ class Words(NamedTuple):
 
     @property
     def is_cluster(self) -> bool:
-        """Return whether the words name a cluster on its own, which is not one of the settings."""
+        """Return whether the words themselves name a cluster, which is not one of the settings."""
         return bool(self.is_live or self.built or self.revisions or self.release)
 
     @property
@@ -102,7 +103,7 @@ def parse_words(words: Iterable[str]) -> Words:
 
 
 def _list_names(words: Iterable[str], prefix: str) -> tuple[str, ...]:
-    """Return the names after a prefix, each once. Raises UserError if there is nothing after the prefix."""
+    """Return the names after a prefix, each once. Raises UserError for a word that consists of the prefix only."""
     names = tuple(dict.fromkeys(word.removeprefix(prefix) for word in words if word.startswith(prefix)))
     if "" in names:
         names_by_prefix = {GIT_PREFIX: "main", KUSTOMIZE_PREFIX: "overlays/prod", BUILT_IN_PREFIX: "1.36"}

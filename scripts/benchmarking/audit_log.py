@@ -1,7 +1,7 @@
 """Generates synthetic audit logs of a large cluster from a seed, in the shape of recorded ones (`fixtures/replay/live/`).
 
-500 nodes, 240 service accounts, 300 people and 400 namespaces at the level `Metadata`. Some clients overload their priority
-level from time to time, and are rejected or wait then. The numbers are invented: no cluster was measured.
+500 nodes, 240 service accounts, 300 people and 400 namespaces at the level `Metadata`. At times, some clients overload
+their priority level, so that their requests wait or are rejected. The numbers are invented: no cluster was measured.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def _members(value: dict[str, Any]) -> str:
 
 def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
     """Yield kinds of clients: their share of all requests, the clients, and the requests that they send."""
-    one = f"/api/v1/namespaces/{_NAMESPACE}"
+    path = f"/api/v1/namespaces/{_NAMESPACE}"
     apps, jobs = f"/apis/apps/v1/namespaces/{_NAMESPACE}", f"/apis/batch/v1/namespaces/{_NAMESPACE}/jobs"
     leases = "/apis/coordination.k8s.io/v1/namespaces"
     widgets = f"/apis/example.com/v1/namespaces/{_NAMESPACE}/widgets"
@@ -274,14 +274,14 @@ def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
             ),
             _Action(10, "get", f"/api/v1/nodes/{_SELF}?resourceVersion=0&timeout=10s", "", "nodes", 1),
             _Action(5, "patch", f"/api/v1/nodes/{_SELF}/status?timeout=10s", "", "nodes/status", 12),
-            _Action(20, "patch", f"{one}/pods/{_NAME}/status", "", "pods/status", 9),
-            _Action(12, "get", f"{one}/pods/{_NAME}", "", "pods", 3),
-            _Action(8, "create", f"{one}/serviceaccounts/{_NAME}/token", "", "serviceaccounts/token", 7, 201),
-            _Action(8, "create", f"{one}/events", "", "events", 6, 201),
+            _Action(20, "patch", f"{path}/pods/{_NAME}/status", "", "pods/status", 9),
+            _Action(12, "get", f"{path}/pods/{_NAME}", "", "pods", 3),
+            _Action(8, "create", f"{path}/serviceaccounts/{_NAME}/token", "", "serviceaccounts/token", 7, 201),
+            _Action(8, "create", f"{path}/events", "", "events", 6, 201),
             _Action(
-                5, "watch", f"{one}/configmaps{watch}&fieldSelector=metadata.name%3D{_NAME}", "", "configmaps", 450_000
+                5, "watch", f"{path}/configmaps{watch}&fieldSelector=metadata.name%3D{_NAME}", "", "configmaps", 450_000
             ),
-            _Action(2, "watch", f"{one}/secrets{watch}&fieldSelector=metadata.name%3D{_NAME}", "", "secrets", 450_000),
+            _Action(2, "watch", f"{path}/secrets{watch}&fieldSelector=metadata.name%3D{_NAME}", "", "secrets", 450_000),
         ),
     )
     yield (
@@ -289,10 +289,10 @@ def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
         [_component("kube-controller-manager"), _component("kube-scheduler")],
         (
             _Action(20, "update", f"{leases}/kube-system/leases/{_SELF}?timeout=5s", "coordination.k8s.io", "leases"),
-            _Action(15, "create", f"{one}/pods/{_NAME}/binding", "", "pods/binding", 10, 201),
-            _Action(15, "patch", f"{one}/pods/{_NAME}/status", "", "pods/status", 9),
+            _Action(15, "create", f"{path}/pods/{_NAME}/binding", "", "pods/binding", 10, 201),
+            _Action(15, "patch", f"{path}/pods/{_NAME}/status", "", "pods/status", 9),
             _Action(10, "update", f"{apps}/replicasets/{_NAME}/status", "apps", "replicasets/status", 9),
-            _Action(10, "create", f"{one}/pods", "", "pods", 15, 201),
+            _Action(10, "create", f"{path}/pods", "", "pods", 15, 201),
             _Action(
                 10,
                 "create",
@@ -312,9 +312,9 @@ def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
             _Action(25, "get", f"{widgets}/{_NAME}", "example.com", "widgets", 4),
             _Action(10, "update", f"{widgets}/{_NAME}/status", "example.com", "widgets/status", 11),
             _Action(15, "update", f"{leases}/operators/leases/{_SELF}", "coordination.k8s.io", "leases", 7),
-            _Action(10, "get", f"{one}/configmaps/{_NAME}", "", "configmaps", 3),
+            _Action(10, "get", f"{path}/configmaps/{_NAME}", "", "configmaps", 3),
             _Action(6, "list", "/api/v1/pods?limit=500&resourceVersion=0", "", "pods", 180),
-            _Action(4, "list", f"{one}/secrets?labelSelector=app%3D{_NAME}", "", "secrets", 60),
+            _Action(4, "list", f"{path}/secrets?labelSelector=app%3D{_NAME}", "", "secrets", 60),
             _Action(4, "watch", f"/apis/example.com/v1/widgets{watch}", "example.com", "widgets", 450_000),
             _Action(3, "watch", f"/api/v1/pods{watch}", "", "pods", 450_000),
             _Action(
@@ -329,20 +329,20 @@ def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
         0.12,
         [_service_account(f"ci-{number:02}", "pipeline", is_greedy=True) for number in range(PIPELINES)],
         (
-            _Action(20, "list", f"{one}/pods?labelSelector=job-name%3D{_NAME}", "", "pods", 120),
+            _Action(20, "list", f"{path}/pods?labelSelector=job-name%3D{_NAME}", "", "pods", 120),
             _Action(15, "create", jobs, "batch", "jobs", 20, 201),
             _Action(25, "get", f"{jobs}/{_NAME}", "batch", "jobs", 4),
             _Action(10, "delete", f"{jobs}/{_NAME}?propagationPolicy=Background", "batch", "jobs", 18),
-            _Action(5, "get", f"{one}/pods/{_NAME}/log?follow=true", "", "pods/log", 20_000),
-            _Action(2, "deletecollection", f"{one}/pods?labelSelector=app%3D{_NAME}", "", "pods", 400),
+            _Action(5, "get", f"{path}/pods/{_NAME}/log?follow=true", "", "pods/log", 20_000),
+            _Action(2, "deletecollection", f"{path}/pods?labelSelector=app%3D{_NAME}", "", "pods", 400),
         ),
     )
     yield (
         0.07,
         [_person(number) for number in range(PEOPLE)],
         (
-            _Action(30, "get", f"{one}/pods/{_NAME}", "", "pods", 4),
-            _Action(25, "list", f"{one}/pods?limit=500", "", "pods", 40),
+            _Action(30, "get", f"{path}/pods/{_NAME}", "", "pods", 4),
+            _Action(25, "list", f"{path}/pods?limit=500", "", "pods", 40),
             _Action(10, "list", f"{apps}/deployments?limit=500", "apps", "deployments", 50),
             _Action(
                 10,
@@ -352,8 +352,8 @@ def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
                 "deployments",
                 16,
             ),
-            _Action(5, "list", f"{one}/secrets?limit=500", "", "secrets", 1, 403),
-            _Action(5, "create", f"{one}/pods/{_NAME}/exec?command=sh&stdin=true", "", "pods/exec", 60_000, 200),
+            _Action(5, "list", f"{path}/secrets?limit=500", "", "secrets", 1, 403),
+            _Action(5, "create", f"{path}/pods/{_NAME}/exec?command=sh&stdin=true", "", "pods/exec", 60_000, 200),
             _Action(10, "get", "/api?timeout=32s", milliseconds=1),
             _Action(5, "get", "/openapi/v3?timeout=32s", milliseconds=30),
         ),
@@ -367,7 +367,7 @@ def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
         [_Client(anonymous, "kube-probe/1.34", f'{probes} to Group "system:unauthenticated"')],
         (_Action(10, "get", "/livez?verbose", milliseconds=2), _Action(10, "get", "/readyz", milliseconds=2)),
     )
-    yield 0.01, [_Client({}, "curl/8.5.0", "")], (_Action(1, "list", f"{one}/pods", "", "pods", 1, 401),)
+    yield 0.01, [_Client({}, "curl/8.5.0", "")], (_Action(1, "list", f"{path}/pods", "", "pods", 1, 401),)
 
 
 def _node(number: int) -> _Client:

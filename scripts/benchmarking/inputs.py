@@ -279,7 +279,7 @@ def crowd(count: int, rules: int, users: int = 40) -> list[dict[str, Any]]:
 def write_clusters(directory: Path, clusters: int) -> None:
     """Write a project: 30 objects that all clusters share, 5 more of each cluster, and the settings.
 
-    The FlowSchemas overlap, and each cluster has other ones, so no proof about one cluster holds for another.
+    The FlowSchemas overlap, and differ between clusters, so a proof about one cluster does not apply to another.
     """
     schemas = crowd(24 + 4 * clusters, 4, users=10)
     (directory / "base").mkdir(parents=True)

@@ -1,1 +1,1 @@
-"""Pictures of the documentation, drawn from what apflint computes."""
+"""Draws the pictures of the documentation from results of apflint."""

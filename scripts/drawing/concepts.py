@@ -254,7 +254,7 @@ def list_seat_examples() -> tuple[tuple[str, str, str, Seats], ...]:
 def draw_seats() -> Canvas:
     """Draw the seats of requests as squares.
 
-    A request takes its peak from its start on: the larger of the initial and the final seats, for both phases (recorded from
+    From its start on, a request takes the maximum of its initial and final seats for both phases (recorded from
     1.36.2).
     """
     examples = list_seat_examples()

@@ -61,9 +61,10 @@ class Case(NamedTuple):
     """Relative to the top of the inputs."""
     stdin: bytes = b""
     writes: bool = False
-    """Whether it changes files: it runs in a copy of the directory, and the files that changed are recorded."""
+    """Whether the command changes files. If so, it runs in a copy of the directory, and the changed files are
+    recorded."""
     new_process: bool = False
-    """Whether it runs in a new interpreter instead of a fork."""
+    """Whether the case runs in a new interpreter instead of a fork."""
 
     @property
     def command(self) -> str:

@@ -29,9 +29,9 @@ def find_functions(file: str) -> dict[str, list[FunctionType]]:
 
 
 def runs_alone(function: FunctionType) -> bool:
-    """Return whether its lines run only if the function is called.
+    """Return whether all lines of a function run when it is called.
 
-    The lines of a function that it defines run later, with the code of the function at that time: often that of the import.
+    Lines of nested functions may run later, with code from the import.
     """
     code = function.__code__
     inner = [constant.co_name for constant in code.co_consts if isinstance(constant, CodeType)]

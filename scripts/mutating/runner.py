@@ -158,7 +158,10 @@ class Run:
         functions: dict[str, dict[str, list[FunctionType]]],
         baseline: Baseline,
     ) -> None:
-        """Try a mutant that must fail a test, and one that must not. Raises RuntimeError if the verdict of either is wrong."""
+        """Try a mutant that must fail a test, and an equivalent mutant that must not.
+
+        Raises RuntimeError if the verdict of either is wrong.
+        """
         for mutant, module in every:
             found = functions[mutant.file].get(mutant.function, [])
             if baseline.find_tests(mutant) and found and runs_alone(found[0]):

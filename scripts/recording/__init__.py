@@ -1,1 +1,1 @@
-"""Record what a kube-apiserver does, in the format of `fixtures/` (see `scripts/record_apiserver.py`)."""
+"""Record the behavior of a kube-apiserver in the format of `fixtures/` (see `scripts/record_apiserver.py`)."""

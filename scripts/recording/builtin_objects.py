@@ -1,4 +1,4 @@
-"""Built-in objects: what a server creates on its own (`fixtures/oracle/releases/defaults.jsonl`)."""
+"""The objects that a server creates on its own (`fixtures/oracle/releases/defaults.jsonl`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def record(client: Client, kube: str, version: str, rows: list[Row]) -> list[Row
     The server must not have other objects than the built-in ones.
     """
     label = f"{kube}-{version}"
-    kept = [row | {"in": [each for each in row["in"] if each != label]} for row in rows]
+    kept = [row | {"in": [recording for recording in row["in"] if recording != label]} for row in rows]
     for kind in PLURALS:
         for name, item in read_objects(client, version, kind).items():
             same = [row for row in kept if (row["kind"], row["name"], row["spec"]) == (kind, name, item["spec"])]

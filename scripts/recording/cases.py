@@ -1,8 +1,8 @@
 """Generated manifests for the verdicts of servers.
 
-Each function below `@family` yields the cases of one family: a name, and a manifest that differs from a valid one in this respect
-only. `combine_mistakes` puts several differences together. The same API version gives the same cases. `apiVersion`
-and `kind` stay as they are: a server reads what is missing there from the URL, which a linter does not know.
+Each function below `@family` yields the cases of one family: a name, and a manifest that differs from a valid one in
+this respect only. `combine_mistakes` puts several differences together. The same API version gives the same cases.
+`apiVersion` and `kind` are never changed: a server takes missing values from the URL, which a linter does not know.
 """
 
 from __future__ import annotations
@@ -296,8 +296,8 @@ def subjects(target: Target) -> Named:
 
     for kind in ("User", "Group", "ServiceAccount", "user", "Serviceaccount", "Role", ""):
         for number in range(8):
-            some = {name: fields[name] for bit, name in enumerate(fields) if number & 1 << bit}
-            yield f"{kind}-{'-'.join(some) or 'none'}", with_subject({"kind": kind} | some)
+            chosen = {name: fields[name] for bit, name in enumerate(fields) if number & 1 << bit}
+            yield f"{kind}-{'-'.join(chosen) or 'none'}", with_subject({"kind": kind} | chosen)
     for number, name in enumerate(("", " ", "*", "a*", "é", "x" * 1000)):
         yield f"user-name-{number}", with_subject({"kind": "User", "user": {"name": name}})
         yield f"group-name-{number}", with_subject({"kind": "Group", "group": {"name": name}})
@@ -543,7 +543,7 @@ def to_yaml(value: Any, indent: str = "") -> str:
     for key, item in value.items() if isinstance(value, dict) else (("-", item) for item in value):
         mark = indent + ("-" if isinstance(value, list) else f"{_to_key(key)}:")
         if (isinstance(item, dict) and item) or (
-            isinstance(item, list) and any(isinstance(each, dict) for each in item)
+            isinstance(item, list) and any(isinstance(member, dict) for member in item)
         ):
             block = to_yaml(item, indent + "  ")
             # The first line of an item is on the line of its dash.

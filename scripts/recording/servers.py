@@ -1,4 +1,4 @@
-"""Servers to record: own ones that are started from binaries, or one that is running."""
+"""Servers to record: new servers started from binaries, or a running server."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ LONG_RUN = re.compile(r"(.)\1{999,}", re.DOTALL)
 """Run of a character that is too long for the repository."""
 _KIND = re.compile(r"(FlowSchema|PriorityLevelConfiguration)\b")
 _UNKNOWN_FIELD = re.compile(r'unknown field "((?:[^"\\]|\\.)*)"')
-_DUPLICATE_KEY = re.compile(r'key ("(?:[^"\\]|\\.)*"|\S+) already set in map')  # without quotes unless it is a string
+_DUPLICATE_KEY = re.compile(r'key ("(?:[^"\\]|\\.)*"|\S+) already set in map')  # the server quotes only strings
 _DUPLICATE_FIELD = re.compile(r'duplicate field "((?:[^"\\]|\\.)*)"')
 _WRONG_TYPE = re.compile(r"cannot unmarshal (\w+).*? into Go (?:struct field [^. ]+\.(\S+)|value) of type (\S+)")
 _SYNTAX = re.compile(r"yaml: (?!unmarshal errors)|json: unsupported value")
@@ -83,7 +83,7 @@ def read_verdict(answer: Answer, case: str) -> dict[str, Any]:
 
 
 def read_decode_error(message: str) -> list[dict[str, str | None]]:
-    """Return what the server names in the message of a 400. Such answers have no causes."""
+    """Return the fields that the server names in the message of a 400. Such answers have no causes."""
     if match := _WRONG_TYPE.search(message):
         return [{"kind": "wrongType", "got": match[1], "field": match[2], "want": match[3]}]
     named = [

@@ -42,7 +42,8 @@ class Claims(NamedTuple):
     order_without_own: tuple[Manifest, ...]
     """The FlowSchemas that would be effective without the FlowSchemas of the user."""
     unreachable: frozenset[Part]
-    """The outermost parts that match no request first: a FlowSchema, or a rule, subject or entry in a reachable one."""
+    """The outermost parts that are not the first match of any request: a FlowSchema, or a rule, subject or entry of a
+    reachable FlowSchema."""
     ties: Mapping[tuple[str, str], Witness]
     """Pairs of FlowSchemas of equal precedence, at least one of them the user's, in matching order."""
     harmless: frozenset[tuple[str, str]]
@@ -72,9 +73,9 @@ def matters(pair: tuple[str, str], world: World, decisions: Decisions, configura
     """Return whether APF507 should report a capture. The exceptions are those on the page of the rule.
 
     1. The priority level is the same, or `exempt`: nobody waits longer than before. 2. The priority level is at least
-    as good, and serves no other requests than those of the system. 3. The FlowSchema comes after the position of the
-    protected FlowSchema. Then the cause is a redefined protected FlowSchema that no longer matches these requests
-    (APF517), and not the FlowSchema that captures them. 4. The FlowSchema was built in in an earlier release (APF705).
+    as good, and serves only requests of the system. 3. The FlowSchema comes after the position of the protected
+    FlowSchema. Then the cause is a redefined protected FlowSchema that no longer matches these requests (APF517), and
+    not the FlowSchema that captures them. 4. The FlowSchema is built into an earlier release (APF705).
     """
     taker, protected = world.find(pair[0], world.with_own), world.find(pair[1], world.without_own)
     level, reserved = server.level_of(taker), server.level_of(protected)
@@ -91,7 +92,7 @@ def matters(pair: tuple[str, str], world: World, decisions: Decisions, configura
 
 
 def is_left_over(name: str, release: str) -> bool:
-    """Return whether a FlowSchema of this name was built in in an earlier release, but is not in this release."""
+    """Return whether a FlowSchema of this name is built into an earlier release, but not into this release."""
     releases = [other for other in RELEASES if other <= release and name in names_of_built_in(other)]
     return bool(releases) and release not in releases
 

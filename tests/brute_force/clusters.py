@@ -33,8 +33,8 @@ def compare_cluster(
 ) -> tuple[str, ...]:
     """Return the differences between the FlowSchemas of a cluster as commands read them and the effective FlowSchemas.
 
-    The files are written to a new directory. To test the comparison, `expected` replaces the expected objects. A cluster
-    without any object is a usage error of all commands, so there is nothing to compare.
+    The files are written to a new directory. To test the comparison, `expected` replaces the expected objects. All
+    commands reject a cluster without objects, so such a cluster has no differences.
     """
     if not config.objects:
         return ()
@@ -63,6 +63,6 @@ def _name_and_spec(schema: Manifest) -> tuple[str, Manifest]:
 def replaced(config: Configuration) -> Iterator[str]:
     """Return the names of the FlowSchemas that the context and the manifests define with different specs."""
     own = dict(map(_name_and_spec, config.manifests))
-    for each in config.context:
-        if own.get(server.name_of(each), each["spec"]) != each["spec"]:
-            yield server.name_of(each)
+    for manifest in config.context:
+        if own.get(server.name_of(manifest), manifest["spec"]) != manifest["spec"]:
+            yield server.name_of(manifest)

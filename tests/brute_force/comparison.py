@@ -53,7 +53,8 @@ class Difference(NamedTuple):
 
 
 def run_check(configuration: Configuration) -> tuple[Finding, ...]:
-    """Return what `apflint check` reports about the manifests, each in a separate file, with everything in `message`."""
+    """Return the findings of `apflint check` in the manifests, each in a separate file. `message` contains message,
+    notes and help."""
     options = Options(
         parse_release(configuration.kubernetes), RULES, assumptions=Assumptions(complete=configuration.complete)
     )
@@ -289,7 +290,8 @@ def _missed_paths(configuration: Configuration, true: Claims, findings: Sequence
 def involved(finding: Finding, configuration: Configuration) -> frozenset[str]:
     """Return the FlowSchemas that a finding names: its object, the objects of related places, and names in quotes.
 
-    A tie is between FlowSchemas of the same precedence, so other quoted names are those of priority levels.
+    A tie is between FlowSchemas of the same precedence, so quoted names of other precedences are names of priority
+    levels.
     """
     schemas = flow_schemas(configuration)
     related = {_file_name(configuration, place.file) for place in finding.related}

@@ -78,10 +78,10 @@ def _loss(world: World, redefined: int, original: int) -> Iterator[Loss]:
 
 
 def captured_methods(configuration: Configuration) -> dict[tuple[str, str], str]:
-    """Return entries for which an earlier built-in FlowSchema captures all requests with some of the methods, and that
-    FlowSchema."""
+    """Return entries for which an earlier built-in FlowSchema captures all requests with some of the methods, each with
+    this FlowSchema."""
     world = World.of(configuration)
-    stored = [(server.name_of(each), each["spec"]) for each in built_in(configuration.kubernetes)]
+    stored = [(server.name_of(manifest), manifest["spec"]) for manifest in built_in(configuration.kubernetes)]
     order = [world.schemas[at] for at in sorted(world.with_own)]
     captors = [schema for schema in order if (server.name_of(schema), schema["spec"]) in stored]
     found: dict[tuple[str, str], str] = {}
@@ -119,7 +119,7 @@ def missed_paths(configuration: Configuration) -> dict[str, str]:
     world = World.of(configuration)
     order = [world.schemas[at] for at in sorted(world.with_own)]
     own = [world.schemas[at] for at in sorted(world.own & world.with_own)]
-    stored = [(server.name_of(each), each["spec"]) for each in built_in(configuration.kubernetes)]
+    stored = [(server.name_of(manifest), manifest["spec"]) for manifest in built_in(configuration.kubernetes)]
     others = [schema for schema in order if (server.name_of(schema), schema["spec"]) not in stored]
     found: dict[str, str] = {}
     for schema in own:

@@ -50,7 +50,7 @@ def _compare(
         yield rule, "miss", f"{name} ({severity}): {claimed.named.get(name)} {sorted(fields)}"
     if found is not None and (severity is None or (severity, found) == ("info", "warning")):
         yield rule, "false claim", f"{name} ({found}): {findings[0].message}"
-    # APF601 has a finding for each broad subject. APF518 has one, which names each different subject.
+    # APF601 has a finding for each broad subject. APF518 has one finding for a FlowSchema, which names every subject.
     shown, needed = len(warnings), len(fields)
     if rule == "APF518":
         shown = sum(1 + len(finding.related) for finding in warnings)

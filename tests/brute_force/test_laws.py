@@ -40,8 +40,8 @@ def field_of(finding: Finding) -> str | None:
 
 
 def about(finding: Finding, config: Configuration) -> Iterable[str]:
-    """Return the FlowSchemas that are tied with or captured from. What covers an unreachable part is left out, because
-    there may be several choices."""
+    """Return the FlowSchemas that are tied with or captured from. The parts that shadow an unreachable part are left
+    out, because there may be several choices."""
     return involved(finding, config) if finding.rule in ("APF503", "APF507") else ()
 
 

@@ -1,9 +1,9 @@
 """All users and requests that a set of FlowSchemas can distinguish, with one example of each kind.
 
 FlowSchemas compare each attribute of a user or a request with literal values, or with prefixes (paths, names of service
-accounts). So two values that get the same answer from every item of every list are interchangeable, and a finite set of
-values stands for all: the mentioned values, and a fresh value that nothing mentions (one under each mentioned prefix).
-The universe is the product of these values, minus the combinations that no server receives.
+accounts). So two values are interchangeable if every item of every list matches both or neither. A finite set of values
+represents all values: the mentioned values, and one fresh value, or a fresh value below each mentioned prefix. The
+universe is the product of these values, minus the combinations that no server receives.
 
 The possible users are those of the world "authenticated" in `apflint.proofs`: authentication adds some groups, and
 users can have any other groups, except service accounts and `system:anonymous`.
@@ -271,7 +271,7 @@ def candidate_paths(urls: Iterable[str]) -> list[str]:
     paths = ["/fresh"]
     for url in dict.fromkeys(urls):
         directory = f"{url.removesuffix('*').removesuffix('/')}/"
-        # Below /api/v1/ every further segment would name a resource, so a fresh path there has more slashes only.
+        # Below /api/v1/, every further segment would be a resource, so a fresh path there differs only in its slashes.
         paths += [url, directory, f"{directory}fresh", f"{directory}/"]
     return [path for path in dict.fromkeys(paths) if path.startswith("/")]
 
@@ -295,7 +295,8 @@ def http(request: Request) -> tuple[str, str]:
         return request.verb.upper(), quote(request.path, safe="/*")
     resource, slash, subresource = request.resource.partition("/")
     root = f"/apis/{quote(request.api_group)}/v1" if request.api_group else "/api/v1"
-    # An empty segment in place of the namespace keeps the resource "namespaces" out of that place.
+    # With an empty segment as the namespace, the server does not read the resource "namespaces" as the start of a
+    # namespace.
     scope = f"/namespaces/{quote(request.namespace)}" if request.namespace or resource == "namespaces" else ""
     name = "/x" if request.verb in ("get", "delete") or (subresource and request.verb == "watch") else ""
     if request.verb == "watch" and subresource:

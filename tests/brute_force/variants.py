@@ -67,7 +67,7 @@ def _narrowed(schema: Manifest, random: Random) -> Manifest:
 
 def wide(config: Configuration, random: Random) -> Configuration:
     """Give a FlowSchema of the user a rule for all resources, or for all methods of a few paths."""
-    own = [at for at, each in enumerate(config.manifests) if _is_changeable(each) and each["spec"]["rules"]]
+    own = [at for at, manifest in enumerate(config.manifests) if _is_changeable(manifest) and manifest["spec"]["rules"]]
     if not own:
         return config
     at = random.choice(own)
@@ -84,9 +84,9 @@ def wide(config: Configuration, random: Random) -> Configuration:
     return config._replace(manifests=(*config.manifests[:at], changed, *config.manifests[at + 1 :]))
 
 
-def _is_changeable(each: Manifest) -> bool:
+def _is_changeable(manifest: Manifest) -> bool:
     """Return whether the API server accepts another spec of this object: only of FlowSchemas that are not mandatory."""
-    return each["kind"] == "FlowSchema" and server.name_of(each) not in MANDATORY
+    return manifest["kind"] == "FlowSchema" and server.name_of(manifest) not in MANDATORY
 
 
 def outdated(config: Configuration, random: Random) -> Configuration:
@@ -103,8 +103,12 @@ def outdated(config: Configuration, random: Random) -> Configuration:
 
 def dumped(config: Configuration, random: Random) -> Configuration:
     """Add copies of all other built-in objects to the manifests or the context, as in a dump of a cluster."""
-    known = {(each["kind"], server.name_of(each)) for each in config.objects}
-    copies = tuple(each for each in built_in(config.kubernetes) if (each["kind"], server.name_of(each)) not in known)
+    known = {(manifest["kind"], server.name_of(manifest)) for manifest in config.objects}
+    copies = tuple(
+        manifest
+        for manifest in built_in(config.kubernetes)
+        if (manifest["kind"], server.name_of(manifest)) not in known
+    )
     if random.random() < 0.5:
         return config._replace(context=(*copies, *config.context))
     return config._replace(manifests=(*config.manifests, *copies))
@@ -112,9 +116,15 @@ def dumped(config: Configuration, random: Random) -> Configuration:
 
 def without_copies(config: Configuration) -> Configuration:
     """Return the configuration without copies of built-in objects, which the server has anyway."""
-    stored = [(each["kind"], server.name_of(each), each["spec"]) for each in built_in(config.kubernetes)]
+    stored = [
+        (manifest["kind"], server.name_of(manifest), manifest["spec"]) for manifest in built_in(config.kubernetes)
+    ]
 
     def keep(objects: tuple[Manifest, ...]) -> tuple[Manifest, ...]:
-        return tuple(each for each in objects if (each["kind"], server.name_of(each), each["spec"]) not in stored)
+        return tuple(
+            manifest
+            for manifest in objects
+            if (manifest["kind"], server.name_of(manifest), manifest["spec"]) not in stored
+        )
 
     return config._replace(manifests=keep(config.manifests), context=keep(config.context))

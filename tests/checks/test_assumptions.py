@@ -1,4 +1,4 @@
-"""What --complete and --context change, and which objects are not analyzed."""
+"""Effects of --complete and --context, and objects that are not analyzed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def test_complete_configuration_has_the_same_other_findings() -> None:
     )
     reported = findings(*objects)
     closed = findings(*objects, assumptions=COMPLETE)
-    assert [one._replace(document=None) for one in reported] == [one._replace(document=None) for one in closed]
+    assert [finding._replace(document=None) for finding in reported] == [
+        finding._replace(document=None) for finding in closed
+    ]
     assert {"APF407", "APF503", "APF511", "APF601", "APF602"} <= set(rule_ids(reported))
 
 

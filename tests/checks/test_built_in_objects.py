@@ -57,8 +57,7 @@ def test_objects_that_a_release_dropped_are_reported() -> None:
     objects = builtin.build_manifests(parse_release("1.33"), "v1")
     found = findings(*objects, kubernetes="1.34")
     reported = [(finding.rule, finding.object.name) for finding in found if finding.object]
-    # Because of their annotation, the server deletes these objects: a more precise reason than that the release does
-    # not have them.
+    # The server deletes these objects because of their annotation. APF405 reports this instead of APF705.
     assert [entry for entry in reported if entry[0] in ("APF405", "APF705")] == [("APF405", name) for name in leftovers]
     unmarked = [{**value, "metadata": {"name": value["metadata"]["name"]}} for value in objects]
     found = findings(*unmarked, kubernetes="1.34", only="APF7")
@@ -80,8 +79,12 @@ LIVE = Assumptions(complete=True, defaults=False)
 def test_copies_of_built_in_objects_change_no_finding(seed: int) -> None:
     """Findings are the same with a dump of a cluster among the files, as context, or read with `--live`."""
     config = without_copies(variant(f"copies {seed}"))
-    known = {(each["kind"], server.name_of(each)) for each in config.objects}
-    copies = [each for each in built_in(config.kubernetes) if (each["kind"], server.name_of(each)) not in known]
+    known = {(manifest["kind"], server.name_of(manifest)) for manifest in config.objects}
+    copies = [
+        manifest
+        for manifest in built_in(config.kubernetes)
+        if (manifest["kind"], server.name_of(manifest)) not in known
+    ]
     for assumptions, with_dump in ((OPEN, OPEN), (COMPLETE, COMPLETE), (COMPLETE, LIVE)):
         expected = texts(config.manifests, config.context, assumptions, config.kubernetes)
         for manifests, context in (
@@ -95,4 +98,4 @@ def texts(
     manifests: tuple[Any, ...], context: tuple[Any, ...], assumptions: Assumptions, kubernetes: str
 ) -> list[tuple[str, str, str]]:
     found = findings(*manifests, context=context, assumptions=assumptions, kubernetes=kubernetes)
-    return sorted((each.rule, each.severity, full_text(each)) for each in found)
+    return sorted((finding.rule, finding.severity, full_text(finding)) for finding in found)

@@ -169,7 +169,7 @@ def test_queues_above_100000_requests_are_oversized(queues: int, length: int, fo
     )
     actual = findings(*objects, only="APF607")
     assert len(actual) == found
-    assert all(f"{queues * length:,}" in one.message for one in actual)
+    assert all(f"{queues * length:,}" in finding.message for finding in actual)
 
 
 @pytest.mark.parametrize("percent", [50, 51, 100, 101])
@@ -227,7 +227,7 @@ def test_weak_isolation_is_reported_for_every_level() -> None:
     as_built_in = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}
     queues = {"a": weak, "b": {"queues": 1, "handSize": 1}, "c": good, "leader-election": as_built_in, "d": weak}
     actual = findings(
-        *(priority_level(name, 11, {"queueLengthLimit": 50} | each) for name, each in queues.items()), only="APF605"
+        *(priority_level(name, 11, {"queueLengthLimit": 50} | fields) for name, fields in queues.items()), only="APF605"
     )
     assert [found.object.name for found in actual if found.object] == ["a", "d"]
 
@@ -512,7 +512,7 @@ def test_running_cluster_has_more_queues(queues: int, severities: list[str]) -> 
 @pytest.mark.parametrize(("queues", "is_live", "severities"), [
     (128, False, []),
     (127, False, ["info"]),
-    (127, True, []),  # the cluster has other levels, and not this one
+    (127, True, []),  # the cluster has other levels, but not this one
 ])  # fmt: skip
 def test_built_in_level_has_more_queues(queues: int, is_live: bool, severities: list[str]) -> None:
     queuing = {"queues": queues, "handSize": 6, "queueLengthLimit": 50}

@@ -1,4 +1,4 @@
-"""APF002, APF101, APF102: what the API server cannot decode."""
+"""APF002, APF101, APF102: objects that the API server cannot decode."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_namespace_is_moved_into_service_accounts_only(kind: str, member: str | 
 
 def test_ambiguous_fields_have_no_fix() -> None:
     unnamed = flow_schema("x")
-    unnamed["spec"] = {"name": "workload-low", "rules": unnamed["spec"]["rules"]}  # name of the level or of the object?
+    unnamed["spec"] = {"name": "workload-low", "rules": unnamed["spec"]["rules"]}  # the level's name or the object's?
     resources = with_spec(rules=[{"subjects": [user("alice")], "resources": ["pods"]}])
     for schema, field in (
         (unnamed, "spec.name"),

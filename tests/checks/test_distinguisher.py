@@ -1,4 +1,4 @@
-"""Flows of a FlowSchema: how many there can be, by the method that distinguishes them."""
+"""APF203, APF510, APF511: the number of flows of a FlowSchema, by its distinguisherMethod."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ READS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
 def test_flows_by_namespace(entries: list[dict[str, Any]], where: str | None) -> None:
     for subjects in ([RUNNER, DEPLOYER], [group("ops")], [service_account("ci", "*")]):
         found = findings(flow_schema("mine", resources=entries, subjects=subjects, by="ByNamespace"), only="APF511")
-        assert [where in each.message and "use ByUser" in full_text(each) for each in found if where] == [True] * (
-            where is not None
-        )
+        assert [where in finding.message and "use ByUser" in full_text(finding) for finding in found if where] == [
+            True
+        ] * (where is not None)
         assert bool(found) is (where is not None)
         assert not findings(flow_schema("mine", resources=entries, subjects=subjects, by="ByUser"), only="APF511")
 

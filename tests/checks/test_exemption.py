@@ -127,9 +127,9 @@ def test_several_service_accounts_are_one_finding() -> None:
 
 def test_named_client_of_each_rule_is_a_related_place() -> None:
     clients = [service_account("dash", name) for name in "ab"]
-    one, other = (exempt(client, verbs=["update"]) for client in clients)
-    one["spec"]["rules"] += other["spec"]["rules"]
-    text = json.dumps(one)
+    first, other = (exempt(client, verbs=["update"]) for client in clients)
+    first["spec"]["rules"] += other["spec"]["rules"]
+    text = json.dumps(first)
     (finding,) = findings_in_text(text, only="APF601")
     places = [text[related.span.column - 1 : related.span.end_column - 1] for related in finding.related]
     assert places == [json.dumps(clients[1])]

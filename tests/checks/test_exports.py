@@ -40,7 +40,7 @@ def filled_in(value: dict[str, Any], number: int = 0) -> dict[str, Any]:
 
 def returned(*objects: dict[str, Any]) -> dict[str, Any]:
     """Return a list as `kubectl get -o json` prints it."""
-    return {"apiVersion": "v1", "kind": "List", "items": [filled_in(each, at) for at, each in enumerate(objects)]}
+    return {"apiVersion": "v1", "kind": "List", "items": [filled_in(value, at) for at, value in enumerate(objects)]}
 
 
 def reported(value: dict[str, Any], kubernetes: str = "1.36", name: str = "dump.json") -> list[Finding]:
@@ -76,13 +76,13 @@ def test_dump_with_own_objects_has_one_note() -> None:
     own = [flow_schema(f"own-{number}", precedence=2000 + number) for number in range(5)]
     dump = returned(*own)
     dump["items"] += RECORDED["items"]
-    (finding,) = [each for each in reported(dump) if each.rule == "APF105"]
+    (finding,) = [report for report in reported(dump) if report.rule == "APF105"]
     assert finding.severity == "info"
     assert "has 24 objects with fields" in finding.message
     assert finding.object is not None
     assert finding.object.name == "own-0"
     piped = reported(dump, name="<stdin>")  # the output of kubectl
-    assert "APF105" not in {each.rule for each in piped}
+    assert "APF105" not in {report.rule for report in piped}
     assert piped
 
 
@@ -91,7 +91,7 @@ def test_lists_that_nobody_exported_have_a_finding_for_each_object() -> None:
     for copy in copies:
         copy["metadata"]["uid"] = "3c0ac2b5-1f83-4a04-8d5c-6f3f5b8c2a11"
     listed = {"apiVersion": "v1", "kind": "List", "items": copies}
-    assert len([each for each in reported(listed) if each.rule == "APF105"]) == 3
+    assert len([finding for finding in reported(listed) if finding.rule == "APF105"]) == 3
 
 
 def test_exported_object_has_one_finding_with_all_of_its_fields() -> None:

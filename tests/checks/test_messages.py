@@ -1,6 +1,6 @@
-"""What each rule reports about the bad examples on its page, and the form of messages, notes and help.
+"""Reports of each rule about the bad examples on its page, and the form of messages, notes and help.
 
-After a change: `python -m pytest tests/checks/test_messages.py --snapshot-update`, and review what git shows.
+After a change, run `python -m pytest tests/checks/test_messages.py --snapshot-update`, and review what git shows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def findings_of_examples(rule_id: str) -> Iterator[tuple[int, list[Finding]]]:
 
 
 def describe(finding: Finding) -> Iterator[str]:
-    """Yield lines with everything that a rule reports."""
+    """Yield lines with all parts of a finding: message, notes, help and places."""
     span = finding.span
     yield f"{span.line}:{span.column} {finding.severity} {finding.field}: {finding.message}"
     yield from (f"    note: {note}" for note in finding.notes)

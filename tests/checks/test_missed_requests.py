@@ -30,7 +30,7 @@ def fields(rule: str, *objects: dict[str, Any]) -> list[str]:
 
 def with_rules(schema: dict[str, Any], *others: dict[str, Any]) -> dict[str, Any]:
     """Return the FlowSchema with the rules of other FlowSchemas added."""
-    rules = [rule for each in (schema, *others) for rule in each["spec"]["rules"]]
+    rules = [rule for manifest in (schema, *others) for rule in manifest["spec"]["rules"]]
     return {**schema, "spec": {**schema["spec"], "rules": rules}}
 
 
@@ -42,17 +42,17 @@ def test_resource_rules_that_complement_each_other_are_not_reported(entries: lis
 
 
 def test_rules_of_the_same_subjects_may_complement_each_other() -> None:
-    one, other = (flow_schema("both", "global-default", resources=[entry]) for entry in (NAMESPACED, CLUSTER))
-    for schema in (with_rules(one, other), with_rules(other, one)):
+    first, other = (flow_schema("both", "global-default", resources=[entry]) for entry in (NAMESPACED, CLUSTER))
+    for schema in (with_rules(first, other), with_rules(other, first)):
         assert not fields("APF505", schema)
         assert not fields("APF513", schema)
 
 
 def test_rules_of_other_subjects_do_not_complement_each_other() -> None:
-    one = flow_schema("both", "global-default", resources=[NAMESPACED])
+    first = flow_schema("both", "global-default", resources=[NAMESPACED])
     other = flow_schema("both", "global-default", resources=[CLUSTER], subjects=[service_account("ci", "other")])
-    assert fields("APF505", with_rules(one, other)) == [f"{FIRST}.namespaces"]
-    assert fields("APF513", with_rules(one, other)) == ["spec.rules[1].resourceRules[0].clusterScope"]
+    assert fields("APF505", with_rules(first, other)) == [f"{FIRST}.namespaces"]
+    assert fields("APF513", with_rules(first, other)) == ["spec.rules[1].resourceRules[0].clusterScope"]
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_resource_rules_intended_for_namespaces_are_reported(entry: dict[str, An
 
 
 def test_named_namespaces_exclude_others_on_purpose() -> None:
-    some = NAMESPACED | {"namespaces": ["ci", "cd"]}
-    assert not fields("APF513", flow_schema("mine", "global-default", resources=[CLUSTER, some]))
-    events = some | {"resources": ["events"], "apiGroups": [""]}
+    limited = NAMESPACED | {"namespaces": ["ci", "cd"]}
+    assert not fields("APF513", flow_schema("mine", "global-default", resources=[CLUSTER, limited]))
+    events = limited | {"resources": ["events"], "apiGroups": [""]}
     assert fields("APF513", flow_schema("mine", "global-default", resources=[CLUSTER, events]))
 
 
@@ -258,7 +258,7 @@ def test_only_listing_and_creating_namespaces_has_no_namespace() -> None:
         (["pods/status", "nodes/status"], ["list", "patch"], "list nodes/status example"),
         (["pods", "namespaces/status"], ["create", "patch"], None),
         (["pods", "namespaces"], ["create"], "create namespaces"),
-        (["pods", "namespaces"], ["patch", "create"], "create namespaces"),  # only these have no namespace
+        (["pods", "namespaces"], ["patch", "create"], "create namespaces"),  # only creates have no namespace
         (["pods/status"], ["list", "patch"], None),
         (["pods/log"], ["*"], None),
     ],
@@ -275,14 +275,14 @@ def test_rule_matches_the_example_with_cluster_scope(
     found = findings(
         flow_schema("mine", "workload-high", 700, subjects=[group("dev")], resources=[entry]), only="APF505"
     )
-    assert [each.example for each in found] == (
+    assert [finding.example for finding in found] == (
         [f"apflint explain {example} --as alice --as-group dev"] if example else []
     )
     fixed = flow_schema(
         "mine", "workload-high", 700, subjects=[group("dev")], resources=[{**entry, "clusterScope": True}]
     )
-    for each in found:
-        assert explain(each.example, tmp_path, capsys, fixed)["flowSchema"] == "mine"
+    for finding in found:
+        assert explain(finding.example, tmp_path, capsys, fixed)["flowSchema"] == "mine"
 
 
 def test_examples_are_by_users_in_their_usual_groups() -> None:

@@ -1,4 +1,4 @@
-"""APF210 to APF214, APF504: lists of a rule, and values that no request has."""
+"""APF210 to APF214, APF504: the lists of a rule, and values that match no request."""
 
 from __future__ import annotations
 

@@ -116,7 +116,9 @@ def test_only_tied_flow_schemas_are_in_a_finding() -> None:
 def test_all_flow_schemas_tied_with_one_are_in_the_finding() -> None:
     """No request matches two of the narrow FlowSchemas. The wide FlowSchema comes after them."""
     narrow = [flow_schema(f"a-{name}", subjects=[user(name)], resources=[SECRETS]) for name in ("bob", "carol", "eve")]
-    wide = flow_schema("wide", "workload-high", subjects=[user(each) for each in ("bob", "carol", "eve", "alice")])
+    wide = flow_schema(
+        "wide", "workload-high", subjects=[user(user_name) for user_name in ("bob", "carol", "eve", "alice")]
+    )
     wide["spec"]["rules"][0]["resourceRules"] = [SECRETS]
     (found,) = ties(*narrow, wide)
     assert found.message.startswith('FlowSchemas "a-bob", "a-carol", "a-eve" and "wide" overlap')
@@ -138,7 +140,8 @@ def test_pairs_that_are_not_compared_are_counted(monkeypatch: pytest.MonkeyPatch
     assert found.severity == "info"
     assert "28 of 45 pairs were not compared" in full_text(found)
     (found,) = ties(
-        *crowd(3), *({**each, "metadata": {"name": f"z-{each['metadata']['name']}"}} for each in crowd(9, apart=True))
+        *crowd(3),
+        *({**schema, "metadata": {"name": f"z-{schema['metadata']['name']}"}} for schema in crowd(9, apart=True)),
     )
     assert found.severity == "warning"
     assert "of 66 pairs were not compared" in full_text(found)
@@ -152,7 +155,7 @@ def test_thousands_of_flow_schemas_of_one_precedence_are_bounded() -> None:
         assert time.process_time() - started < 15  # about 2 seconds
 
 
-# Ties that make no difference.
+# Ties without an effect.
 
 
 @pytest.mark.parametrize("count", [2, 10])
@@ -171,8 +174,8 @@ def test_tie_with_another_distinguisher_is_a_warning() -> None:
 
 def test_harmless_ties_are_not_part_of_a_harmful_tie() -> None:
     alike = crowd(3, level="workload-low")
-    for at, each in enumerate(alike):
-        each["spec"]["rules"][0]["subjects"] = [group("all"), user(f"u{at}")]
+    for at, schema in enumerate(alike):
+        schema["spec"]["rules"][0]["subjects"] = [group("all"), user(f"u{at}")]
     other = flow_schema("other", "workload-high", subjects=[user("u1")], resources=[{**SECRETS, "verbs": ["*"]}])
     (found,) = ties(*alike, other)
     assert (found.severity, found.message.partition(" overlap ")[0]) == (
@@ -182,7 +185,7 @@ def test_harmless_ties_are_not_part_of_a_harmful_tie() -> None:
 
 
 def test_copy_of_a_built_in_flow_schema_is_not_tied() -> None:
-    spec = next(each for each in effective().configuration.order if each.name == "probes").document.value["spec"]
+    spec = next(schema for schema in effective().configuration.order if schema.name == "probes").document.value["spec"]
     copy = {**flow_schema("a-copy"), "spec": spec}
     assert not ties(copy)
 
@@ -312,8 +315,8 @@ def test_precedence_is_between_1_and_10000(precedence: int, is_rejected: bool) -
 
 def test_flow_schema_that_the_server_skips_is_not_tied() -> None:
     """Its level is unknown, which APF401 reports. FlowSchemas whose levels exist are tied."""
-    one = flow_schema("a", "nowhere", 700, resources=[{**ALL, "verbs": ["list"]}])
+    skipped = flow_schema("a", "nowhere", 700, resources=[{**ALL, "verbs": ["list"]}])
     other = flow_schema("b", "workload-high", 700)
     level = priority_level("nowhere", 5)
-    assert [finding.rule for finding in findings(one, other) if finding.rule in ("APF401", "APF503")] == ["APF401"]
-    assert len(ties(one, other, level)) == 1
+    assert [finding.rule for finding in findings(skipped, other) if finding.rule in ("APF401", "APF503")] == ["APF401"]
+    assert len(ties(skipped, other, level)) == 1

@@ -73,7 +73,7 @@ def test_impossible_value_hides_no_unreachable_flow_schema_beyond_the_bound(assu
     last = flow_schema("last", precedence=5000, subjects=[user("alice")], resources=[NOT_A_GROUP])
     nothing = flow_schema("nothing", precedence=5001, subjects=[user("bob")], resources=[NOTHING])
     found = findings(first, *shadowed(MAX_EXPLAINED_SHADOWS + 1), last, nothing, only="APF50", assumptions=assumptions)
-    assert [(each.rule, each.severity) for each in about(found, "last") if each.rule == "APF501"] == [
+    assert [(finding.rule, finding.severity) for finding in about(found, "last") if finding.rule == "APF501"] == [
         ("APF501", "error")
     ]
     assert "APF504" in rule_ids(about(found, "last"))
@@ -105,8 +105,8 @@ def test_partition_of_requests_among_many_flow_schemas_is_bounded() -> None:
         return flow_schema(f"late-{at}", "workload-high", 5000 + at, subjects=[user(f"u{at}")], resources=[everything])
 
     cells = [cell(at) for at in range(1000)]
-    for each in cells:
-        each["spec"]["rules"][0]["resourceRules"][0]["clusterScope"] = False
+    for schema in cells:
+        schema["spec"]["rules"][0]["resourceRules"][0]["clusterScope"] = False
     started = time.process_time()
     found = findings(*cells, *map(late, range(50)), only="APF501")
     assert time.process_time() - started < 20  # about 3 seconds; without bounds it takes minutes
@@ -198,8 +198,8 @@ def test_other_flow_schemas_keep_their_findings() -> None:
 def test_flow_schemas_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_configuration, "MAX_REACHABILITY_WORK", 50)
     found = findings(FIRST, *shadowed(5), only="APF501")
-    proven = [each for each in found if each.message.startswith("unreachable FlowSchema")]
-    (other,) = (each for each in found if each not in proven)
+    proven = [finding for finding in found if finding.message.startswith("unreachable FlowSchema")]
+    (other,) = (finding for finding in found if finding not in proven)
     assert 1 <= len(proven) < 5
     assert other.severity == "info"
     assert other.message.startswith(f"{5 - len(proven)} FlowSchemas are not completely analyzed")
@@ -286,7 +286,7 @@ def test_only_earlier_resource_rules_make_one_unreachable() -> None:
     def read(resource: str, *verbs: str) -> dict[str, Any]:
         return {**READ_PODS, "resources": [resource], "verbs": [*verbs]}
 
-    # Earlier rules leave only `list` to the last entry: neither its first verb nor its last one.
+    # Earlier rules leave only `list` to the last entry, which is neither its first nor its last verb.
     first = flow_schema("first", "exempt", 50, subjects=[user("alice")], resources=[read("configmaps", "get", "watch")])
     entries = [
         read("pods", "get"),
@@ -345,7 +345,7 @@ def test_earlier_parts_are_named_in_the_first_hundred_findings() -> None:
     rule = {"subjects": [user("alice")], "resourceRules": [READ_PODS]}
     mine = flow_schema("mine", "workload-low", 850)
     found = findings({**mine, "spec": {**mine["spec"], "rules": [rule] * 103}}, only="APF502")
-    named = ["spec.rules[" in each.message for each in found]
+    named = ["spec.rules[" in finding.message for finding in found]
     assert named == [True] * 100 + [False] * 2
 
 
@@ -427,7 +427,8 @@ def test_rule_with_a_part_that_matches_nothing_is_reported_if_captured() -> None
     never = {**READ_PODS, "apiGroups": ["apps/v1"]}
     mine = flow_schema("mine")
     rules = [
-        {"subjects": [user("alice")], "resourceRules": each} for each in ([READ_PODS], [never, READ_PODS], [never])
+        {"subjects": [user("alice")], "resourceRules": entries}
+        for entries in ([READ_PODS], [never, READ_PODS], [never])
     ]
     actual = {
         finding.field: finding.message
@@ -494,8 +495,8 @@ def test_reasons_why_no_request_matches(rule: dict[str, Any], reasons: list[str]
     assert [note.lower() for note in found.notes] == (
         [f"{reason.lower()}." for reason in reasons] if reasons[1:] else []
     )
-    (whole,) = findings({**mine, "spec": {**spec, "rules": [dead]}}, only="APF501")
-    assert whole.message == found.message.replace("unreachable rule", "unreachable FlowSchema")
+    (finding,) = findings({**mine, "spec": {**spec, "rules": [dead]}}, only="APF501")
+    assert finding.message == found.message.replace("unreachable rule", "unreachable FlowSchema")
 
 
 def test_parts_have_separate_reasons() -> None:

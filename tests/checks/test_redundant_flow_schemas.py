@@ -1,5 +1,5 @@
-"""FlowSchemas and entries without an effect, because their requests are treated the same without them. Only proven
-cases are reported."""
+"""APF514, APF516: FlowSchemas and entries without an effect, because the server treats their requests in the same way
+without them. Only proven cases are reported."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def health(verbs: list[str], urls: list[str], precedence: int = 1000, **others: 
 )
 def test_methods_that_probes_captures(verbs: list[str], urls: list[str], found: bool) -> None:
     actual = findings(health(verbs, urls), only="APF514")
-    assert [each.field for each in actual] == ["spec.rules[0].nonResourceRules[0].verbs"] * found
-    for each in actual:
-        assert "all GET requests" in each.message
-        assert '"probes" (precedence 2)' in each.message
+    assert [finding.field for finding in actual] == ["spec.rules[0].nonResourceRules[0].verbs"] * found
+    for finding in actual:
+        assert "all GET requests" in finding.message
+        assert '"probes" (precedence 2)' in finding.message
 
 
 def test_flow_schema_before_probes_captures_its_requests() -> None:
@@ -99,7 +99,7 @@ def test_unreachable_rule_has_one_finding() -> None:
     dead["spec"]["rules"][0]["subjects"] = [user("system:serviceaccount:ci")]
     dead["spec"]["rules"] += health(["*"], ["/metrics"])["spec"]["rules"]
     found = findings(dead, only="APF5")
-    assert [each.rule for each in found if each.rule in ("APF502", "APF514")] == ["APF502"]
+    assert [finding.rule for finding in found if finding.rule in ("APF502", "APF514")] == ["APF502"]
 
 
 def everything(name: str, level_name: str = "workload-low", precedence: int = 2000, **others: Any) -> dict[str, Any]:
@@ -273,7 +273,9 @@ def test_large_flow_schema_does_not_hide_the_next(monkeypatch: pytest.MonkeyPatc
     large["spec"]["rules"] = [rule] * 100
     first = everything("first", "global-default", subjects=[user("alice")], precedence=2500)
     found = findings(first, everything("second"), large, only="APF516")
-    assert [each.object.name for each in found if each.object and "redundant FlowSchema" in each.message] == ["second"]
+    assert [
+        finding.object.name for finding in found if finding.object and "redundant FlowSchema" in finding.message
+    ] == ["second"]
 
 
 USERS = [
@@ -345,7 +347,7 @@ def test_no_request_is_treated_differently_without_redundant_flow_schemas() -> N
         names = set(redundant(*objects))
         reported += len(names)
         before = treatment(*objects)
-        after = treatment(*(each for each in objects if each["metadata"]["name"] not in names))
+        after = treatment(*(manifest for manifest in objects if manifest["metadata"]["name"] not in names))
         assert [name for name, _ in before] == [name for name, _ in after], seed
         assert len(set(before)) == len(set(after)) == len(set(zip(before, after, strict=True))), seed
     assert reported > 10

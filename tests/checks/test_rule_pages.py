@@ -1,4 +1,4 @@
-"""The pages in `rules/` keep their form, and their examples do what they say."""
+"""The pages in `rules/` have the required form, and their examples have the marked findings."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _is_fixable(rule_id: str, example: Example) -> bool:
     """Return whether a fix applies to a bad example. A page that announces a fix needs such an example."""
     if (
         example.kind != "bad" or rule_catalogue.read_rule(rule_id).fix is None
-    ):  # a page that does not announce a fix has none: tested below
+    ):  # a test below checks that pages without a fix announce none
         return False
     return any(finding.rule == rule_id and finding.fix is not None for finding in _report(example).findings)
 
@@ -133,9 +133,13 @@ def test_bad_example_is_fixed(rule_id: str, example: Example) -> None:
     refused = [refusal for refusal in result.refused if refusal.finding.rule == rule_id]
     # An unsafe fix may conflict with other objects: for example, the fixed FlowSchema may be shadowed.
     assert all(
-        not (one.finding.fix and one.finding.fix.safe) and one.reason.startswith("it would cause") for one in refused
+        not (refused_fix.finding.fix and refused_fix.finding.fix.safe)
+        and refused_fix.reason.startswith("it would cause")
+        for refused_fix in refused
     )
-    assert [found.message for found in left if found.fix is not None] == [one.finding.message for one in refused]
+    assert [found.message for found in left if found.fix is not None] == [
+        refused_fix.finding.message for refused_fix in refused
+    ]
     assert len(left) < len(before)
     assert apply_fixes(result.inputs, judge, unsafe=True).inputs == result.inputs
 

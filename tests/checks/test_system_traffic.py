@@ -62,7 +62,7 @@ def proofs(finding: Finding) -> dict[str, str]:
     return several or {re.findall(r'"([a-z-]+)"', finding.message)[0]: finding.example}
 
 
-# All captures against all requests of a small world.
+# All captures, compared with all requests of a small world.
 
 VERBS = ("get", "list", "watch", "update", "patch", "create")
 API_GROUPS = ("", "coordination.k8s.io", "apps", "unheard.example")
@@ -115,7 +115,7 @@ def drawn(pick: random.Random) -> list[dict[str, Any]]:
         return ["*"] if pick.random() < 0.4 else [value for value in chosen if value] or ["*"]
 
     def rule() -> dict[str, Any]:
-        made: dict[str, Any] = {"subjects": pick.sample(SUBJECTS, pick.randint(1, 2))}
+        fields: dict[str, Any] = {"subjects": pick.sample(SUBJECTS, pick.randint(1, 2))}
         if pick.random() < 0.75:
             entry = {
                 "verbs": sample_items(VERBS, 3),
@@ -124,12 +124,12 @@ def drawn(pick: random.Random) -> list[dict[str, Any]]:
             }
             if pick.random() < 0.6:
                 entry["namespaces"] = sample_items(NAMESPACES)
-            made["resourceRules"] = [{**entry, "clusterScope": "namespaces" not in entry or pick.random() < 0.5}]
-        if "resourceRules" not in made or pick.random() < 0.3:
-            made["nonResourceRules"] = [
+            fields["resourceRules"] = [{**entry, "clusterScope": "namespaces" not in entry or pick.random() < 0.5}]
+        if "resourceRules" not in fields or pick.random() < 0.3:
+            fields["nonResourceRules"] = [
                 {"verbs": sample_items(("get", "delete")), "nonResourceURLs": sample_items(URLS)}
             ]
-        return made
+        return fields
 
     schemas = []
     for name in "abcd"[: pick.randint(1, 4)]:
@@ -174,7 +174,7 @@ def test_named_accounts_and_nodes_hide_no_capture(name: str) -> None:
     for subject in (service_account("kube-system", name), user(f"system:node:{name}"), user("system:node:node-1")):
         first = flow_schema("first", "workload-high", 2, subjects=[subject], resources=[ALL], paths=[PATHS])
         found = findings(first, flow_schema("mine", "workload-low", 60, subjects=[EVERYBODY]), only="APF507")
-        mine = next(each for each in found if each.object and each.object.name == "mine")
+        mine = next(finding for finding in found if finding.object and finding.object.name == "mine")
         assert set(proofs(mine)) == {
             "system-nodes",
             "kube-controller-manager",
@@ -233,27 +233,27 @@ def test_service_accounts_of_kube_system_are_protected() -> None:
     assert not findings({**captured, "spec": {**captured["spec"], "matchingPrecedence": 901}}, only="APF507")
 
 
-@pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
-def test_all_suggested_flow_schemas_but_two_are_protected(each: Release) -> None:
-    suggested = builtin.list_suggested_names(each, "FlowSchema")
-    assert suggested - builtin.list_protected_flow_schemas(each) == {"service-accounts", "global-default"}
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
+def test_all_suggested_flow_schemas_but_two_are_protected(release: Release) -> None:
+    suggested = builtin.list_suggested_names(release, "FlowSchema")
+    assert suggested - builtin.list_protected_flow_schemas(release) == {"service-accounts", "global-default"}
 
 
-@pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
-def test_first_flow_schema_for_all_users_captures_from_all_protected_ones(each: Release) -> None:
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
+def test_first_flow_schema_for_all_users_captures_from_all_protected_ones(release: Release) -> None:
     mine = flow_schema("mine", "workload-low", 2, subjects=[user("*")], resources=[ALL], paths=[PATHS])
-    mine["apiVersion"] = f"flowcontrol.apiserver.k8s.io/{each.newest_version}"
-    (found,) = findings(mine, only="APF507", kubernetes=each.name)
-    assert set(proofs(found)) == builtin.list_protected_flow_schemas(each)
+    mine["apiVersion"] = f"flowcontrol.apiserver.k8s.io/{release.newest_version}"
+    (found,) = findings(mine, only="APF507", kubernetes=release.name)
+    assert set(proofs(found)) == builtin.list_protected_flow_schemas(release)
 
 
-@pytest.mark.parametrize("each", RELEASES, ids=lambda each: each.name)
-def test_built_in_objects_capture_nothing(each: Release) -> None:
-    manifests = builtin.build_manifests(each, each.newest_version)
-    assert not findings(*manifests, only="APF5", kubernetes=each.name)
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
+def test_built_in_objects_capture_nothing(release: Release) -> None:
+    manifests = builtin.build_manifests(release, release.newest_version)
+    assert not findings(*manifests, only="APF5", kubernetes=release.name)
 
 
-# Levels that serve the captured requests as well as the protected level does.
+# Levels that serve the captured requests as well as the protected level.
 
 LEASES_OF_NODES = flow_schema(
     "mine",
@@ -495,8 +495,8 @@ def test_missing_cluster_scope_of_a_redefinition_has_a_fix() -> None:
     fewer = without_cluster_scope("kube-scheduler")
     fewer["spec"]["rules"][0]["subjects"] = [user("system:another-scheduler")]
     reported = findings(fewer, only="APF5")
-    assert sorted(each.rule for each in reported if each.rule in ("APF505", "APF517")) == ["APF505", "APF517"]
-    assert all(each.fix is None for each in reported if each.rule == "APF517")
+    assert sorted(finding.rule for finding in reported if finding.rule in ("APF505", "APF517")) == ["APF505", "APF517"]
+    assert all(finding.fix is None for finding in reported if finding.rule == "APF517")
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.name)
@@ -504,10 +504,10 @@ def test_every_built_in_flow_schema_needs_its_cluster_scope(release: Release) ->
     for name in builtin.list_suggested_names(release, "FlowSchema"):
         changed = without_cluster_scope(name, release)
         has_scope = changed["spec"] != built_in(name, release)["spec"]
-        if (name, release.name) == ("global-default", "1.18"):  # which only service accounts match: it loses nothing
+        if (name, release.name) == ("global-default", "1.18"):  # matches service accounts only
             has_scope = False
         found = findings(changed, only="APF517", kubernetes=release.name)
-        assert [each.severity for each in found] == (
+        assert [finding.severity for finding in found] == (
             [] if not has_scope else ["info"] if name in builtin.GENERAL_PURPOSE else ["warning"]
         )
 

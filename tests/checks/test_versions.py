@@ -55,7 +55,7 @@ def test_version_that_is_the_only_one_is_an_info_for_the_first_object(kubernetes
     assert (finding.severity, finding.notes) == ("info", ())
     assert finding.help == f"start kube-apiserver with --runtime-config={GROUP}/v1alpha1=true, or remove the file"
     others = findings(*only, *(flow_schema(name, version="v1") for name in "cd"), only="APF701", kubernetes=kubernetes)
-    assert [(each.severity, each.notes) for each in others] == [
+    assert [(other.severity, other.notes) for other in others] == [
         ("info", ()),
         *[("error", ("kubectl apply fails.",))] * 2,
     ]

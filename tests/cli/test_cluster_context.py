@@ -67,7 +67,7 @@ def test_limits(capsys: pytest.CaptureFixture[str]) -> None:
 def test_diff(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diff", "cluster:prod", "manifests", "--kubernetes", "1.36", "--format", "json"]) in (0, 1)
     found = json.loads(capsys.readouterr().out)
-    assert [each["name"] for each in found["objects"]] == ["reports"]
+    assert [change["name"] for change in found["objects"]] == ["reports"]
 
 
 def test_graph(capsys: pytest.CaptureFixture[str]) -> None:

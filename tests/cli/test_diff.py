@@ -1,4 +1,4 @@
-"""`apflint diff`: output, usage, what counts as a change, bounds, and laws."""
+"""`apflint diff`: output, usage, changes that are reported, bounds, and laws."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_side_without_objects_is_an_error(is_old: bool, tmp_path: Path, capsys: 
 
 
 def test_manifests_on_both_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An upgrade moves no request if an own FlowSchema already captures every request that it would move."""
+    """An upgrade moves no request if the user's FlowSchema already captures every request that would move."""
     own = schema("everyone", "workload-low", group_name="system:authenticated", at=50)
     (tmp_path / "own.json").write_text(json.dumps(own), encoding="utf-8")
     upgrade = ("defaults:1.33", "defaults:1.36", "--format", "json")
@@ -438,9 +438,9 @@ def test_remaining_requests_are_found_if_the_first_one_moves() -> None:
 
 def test_remaining_requests_are_found_if_one_verb_is_left() -> None:
     def reading(name: str, target: str, at: int, *verbs: str) -> dict[str, Any]:
-        made = schema(name, target, at=at)
-        made["spec"]["rules"][0]["resourceRules"][0]["verbs"] = [*verbs]
-        return made
+        manifest = schema(name, target, at=at)
+        manifest["spec"]["rules"][0]["resourceRules"][0]["verbs"] = [*verbs]
+        return manifest
 
     before, after = level("x", 30), level("x", 60)
     a = reading("a", "x", 900, "get", "create", "list")
@@ -495,14 +495,16 @@ def test_incomplete_search_is_reported(
     assert "More requests may move: the search ended early." in out
     found = json.loads(run_diff(capsys, *paths, "--format", "json")[1])
     assert found["complete"] is False
-    moves = [one for group in found["changes"] if group["change"] != "limits" for one in group["requests"]]
+    moves = [request for group in found["changes"] if group["change"] != "limits" for request in group["requests"]]
     assert sum(len(move["witnesses"]) for move in moves) == 3
 
 
 def test_search_that_needs_too_many_proofs_is_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = (
-        side(schema("a", "workload-low", "dev", at=one), schema("b", "workload-low", "ops", at=1001 - one))
-        for one in (500, 501)
+        side(
+            schema("a", "workload-low", "dev", at=precedence), schema("b", "workload-low", "ops", at=1001 - precedence)
+        )
+        for precedence in (500, 501)
     )
     found = compare_configurations(old, new)
     assert ("flowSchema", "a", "b") in list_changes(found)

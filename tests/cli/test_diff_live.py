@@ -346,7 +346,7 @@ def test_objects_are_merged_in_the_version_of_the_manifest(
         details.insert(0, "shares 7 -> 30")
     else:
         field = f"spec.limited.{'nominal' if version == 'v1beta3' else 'assured'}ConcurrencyShares"
-        assert (field, str(kept)) in {(one["field"], one["value"]) for one in found["drift"]["keptFields"]}
+        assert (field, str(kept)) in {(entry["field"], entry["value"]) for entry in found["drift"]["keptFields"]}
     assert sorted(row["details"]) == sorted(details)
 
 

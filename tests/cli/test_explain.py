@@ -491,14 +491,14 @@ def test_many_requests_have_the_answers_of_single_requests(
 
 @pytest.mark.usefixtures("empty")
 def test_shapes_of_requests_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    one = {"user": "alice", "groups": ["system:authenticated"], "verb": "get", "resource": "po", "name": "x"}
-    line = json.dumps(one)
+    record = {"user": "alice", "groups": ["system:authenticated"], "verb": "get", "resource": "po", "name": "x"}
+    line = json.dumps(record)
     shapes = {
         line: 1,
         f"\ufeff\n\n{line}\r\n{line}": 2,
-        json.dumps(one, indent=2): 1,
-        json.dumps([one, one], indent=2): 2,
-        json.dumps({"kind": "List", "items": [one]}): 1,
+        json.dumps(record, indent=2): 1,
+        json.dumps([record, record], indent=2): 2,
+        json.dumps({"kind": "List", "items": [record]}): 1,
         f"[{line}, {line}]\n{line}\n": 3,
         "\n \n": 0,
         "": 0,
@@ -714,11 +714,11 @@ def test_log_that_starts_within_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = [b'{"user":\n', *[LINE] * 5]
     assert (
         len(list(explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False))) > 2
-    )  # answered as they arrive
+    )  # requests are answered as they arrive
     monkeypatch.setattr(json_lines, "MAX_AUDIT_VALUE_BYTES", 9 * len(LINE))
     assert (
         len(list(explain_lines(explainer(), parse_record, split_lines(pieces), reasons=False))) == 1
-    )  # all of it may be one value
+    )  # the input may be one value, which is read completely
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b"7" * 10_000, b"nonsense", b'{"user": "a"} x'])

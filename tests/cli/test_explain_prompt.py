@@ -1,4 +1,4 @@
-"""Prompts of `apflint explain`: values, suggestions, and a conversation on a pseudo-terminal."""
+"""Prompts of `apflint explain`: values, suggestions, and a dialog on a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ class Terminal:
         if select.select([self.fd], [], [], seconds)[0]:
             try:
                 data = os.read(self.fd, 65536)
-            except OSError:  # Linux, if the process has ended
+            except OSError:  # Linux raises OSError if the process has ended
                 return False
             self.seen += data.decode("utf-8", "replace")
             return bool(data)

@@ -1,4 +1,4 @@
-"""The fast path does what typer's path does, and imports less."""
+"""The fast path calls the same functions with the same arguments as typer, and imports less."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ VALUES = (
 
 @cache
 def typer_command(name: str) -> tuple[Any, list[dict[str, Any]]]:
-    """Return a command as typer builds it, and the list of the arguments of its calls. The calls do nothing else."""
+    """Return a command as typer builds it, with a function that only records its arguments, and the list of these
+    arguments."""
     calls: list[dict[str, Any]] = []
     annotate = app._annotate_for_typer
 

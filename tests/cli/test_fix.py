@@ -93,7 +93,7 @@ def test_remaining_findings_are_counted(directory: Path, capsys: pytest.CaptureF
 
 
 def test_fixes_are_printed_in_the_order_of_files_and_lines(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not in the order of fixing: misspelled fields are fixed first."""
+    """The order of fixing differs: misspelled fields are fixed first."""
     text = BROKEN.replace("name: nightly", "namespace: x\n  name: nightly")
     write(directory, b=text, a=text.replace("nightly", "a"))
     assert run(["fix", "b.yaml", "a.yaml"]) == 0

@@ -117,7 +117,7 @@ def test_manifests_are_applied_to_the_live_objects(
     explanation = json.loads(printed)
     assert (explanation["flowSchema"], explanation["priorityLevel"]) == ("tenant-dev", "system")
     assert notes == ""
-    assert [one["flowSchema"] for one in explanation["considered"]].count("tenant-dev") == 1
+    assert [verdict["flowSchema"] for verdict in explanation["considered"]].count("tenant-dev") == 1
     assert run([*request, "-f", "new.yml"]) == 0
     assert "Kubernetes 1.36, 1 object from 1 file, 36 of the running cluster. Tried" in capsys.readouterr().out
 
@@ -224,7 +224,7 @@ def built_in_answers(release: Release) -> dict[str, tuple[int, Any]]:
 def test_new_cluster_of_each_release_has_no_findings(
     release: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The newest API version is read, and fields that the server populates are no findings."""
+    """apflint reads the newest API version, and does not report fields that the server populates."""
     with serve(built_in_answers(release), tmp_path) as kubeconfig:
         assert run(["check", "--isolated", "--live", "--kubeconfig", kubeconfig]) == 0
     printed, notes = capsys.readouterr()

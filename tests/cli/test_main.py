@@ -63,7 +63,7 @@ def test_full_disk_is_reported_once(tmp_path: Path) -> None:
 
 
 class Ended(BaseException):
-    """Raised in place of ending the process."""
+    """Raised instead of ending the process."""
 
 
 class Output(io.StringIO):

@@ -1,4 +1,4 @@
-"""The same option in all commands where it makes sense: a command that lacks it is listed with the reason."""
+"""Options that users expect in all commands: a command that lacks one is listed with the reason."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ ABSENT: dict[str, dict[str, str]] = {
         **dict.fromkeys(("defaults", "rule", "schema"), "uses no settings"),
     },
 }
-"""Options that users expect everywhere, and for each command without the option the reason."""
+"""Options that users expect in all commands. Each command without the option has a reason."""
 
 
 def list_options() -> dict[str, dict[str, Any]]:
@@ -98,7 +98,13 @@ def test_an_option_of_several_commands_has_one_spelling_of_its_values() -> None:
     for option in ("--color", "--fail-on", "--exit-zero", "--config", "--isolated", "--kubernetes", "--cluster"):
         found = [options[option] for options in OPTIONS.values() if option in options]
         assert (
-            len({(one.metavar, getattr(one.type, "choices", None) and tuple(one.type.choices)) for one in found}) == 1
+            len(
+                {
+                    (parameter.metavar, getattr(parameter.type, "choices", None) and tuple(parameter.type.choices))
+                    for parameter in found
+                }
+            )
+            == 1
         )
 
 

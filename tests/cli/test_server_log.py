@@ -263,7 +263,7 @@ def test_compressed_audit_log_is_explained(output: str, tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_some_json_is_not_no_json(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As many lines are events as are not JSON."""
+    """Half of the lines are events, and half are not JSON."""
     path = write_log(tmp_path / "audit.log", [event(), event()])
     with path.open("a", encoding="utf-8") as file:
         file.write("a\nb\n")

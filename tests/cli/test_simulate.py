@@ -60,7 +60,7 @@ def read(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
 
 
 def fail(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
-    """Return what a command prints that fails because of its input."""
+    """Run a command with invalid input, and return its error message."""
     assert run(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

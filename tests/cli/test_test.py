@@ -135,7 +135,7 @@ def test_manifests_are_relative_to_the_suite_and_replaced_by_f(directory: Path, 
     schema = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 5, "rules": [
         {"subjects": [{"kind": "User", "user": {"name": "al]]>ice"}}],
          "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True}]}]}  # fmt: skip
-    whole = {
+    values = {
         "apiVersion": "flowcontrol.apiserver.k8s.io/v1",
         "kind": "FlowSchema",
         "metadata": {"name": "own"},
@@ -146,7 +146,7 @@ def test_manifests_are_relative_to_the_suite_and_replaced_by_f(directory: Path, 
     assert ran.status == 2
     assert "sub/here.json" in ran.err
     assert "--> sub/suite.yaml:1:12" in ran.err
-    (directory / "sub/here.json").write_text(json.dumps(whole))
+    (directory / "sub/here.json").write_text(json.dumps(values))
     assert apflint("test", name).status == 0
     ran = apflint("test", name, "-f", "defaults:1.36")
     assert ran.status == 1
@@ -187,9 +187,9 @@ def test_options_override_the_suite(directory: Path, apflint: Any) -> None:
 
 
 def test_json_fields(directory: Path, apflint: Any) -> None:
-    whole = json.loads(apflint("test", suite(directory, HOLDS + FAILS), "--format", "json").out)
-    assert whole["summary"] == {"files": 1, "tests": 2, "passed": 1, "failed": 1, "errors": 0}
-    good, bad = whole["files"][0]["tests"]
+    report = json.loads(apflint("test", suite(directory, HOLDS + FAILS), "--format", "json").out)
+    assert report["summary"] == {"files": 1, "tests": 2, "passed": 1, "failed": 1, "errors": 0}
+    good, bad = report["files"][0]["tests"]
     assert (good["passed"], good["happened"], good["request"], good["line"]) == (True, None, None, 3)
     assert (bad["passed"], bad["kind"], bad["line"], bad["column"]) == (False, "request", 6, 12)
     assert bad["request"]["words"] == ["list", "pods", "--as", "al]]>ice"]

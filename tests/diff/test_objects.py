@@ -19,8 +19,8 @@ RULE = {"verbs": ["get"], "nonResourceURLs": ["/version"]}
 
 
 def level(name: str, spec: dict[str, Any] | None = None, **limited: Any) -> dict[str, Any]:
-    made = spec or {"type": "Limited", "limited": REJECT["limited"] | limited}  # type: ignore[operator]  # a dict
-    return {"kind": "PriorityLevelConfiguration", "name": name, "spec": made}
+    merged = spec or {"type": "Limited", "limited": REJECT["limited"] | limited}  # type: ignore[operator]  # a dict
+    return {"kind": "PriorityLevelConfiguration", "name": name, "spec": merged}
 
 
 def schema(name: str, target: str = "workload-low", *users: str, **more: Any) -> dict[str, Any]:
@@ -83,20 +83,20 @@ def test_changes_are_in_order() -> None:
 def test_changed_level(after: dict[str, Any], expected: tuple[str, ...]) -> None:
     assert details(level("x"), after) == expected
     backwards = tuple(
-        f"{field} {new} -> {old}" for field, old, new in (each.replace(" -> ", " ").split(" ") for each in expected)
+        f"{field} {new} -> {old}" for field, old, new in (change.replace(" -> ", " ").split(" ") for change in expected)
     )
     assert details(after, level("x")) == backwards
 
 
 def test_changed_exempt_level() -> None:
-    def exempt(**given: int) -> dict[str, Any]:
-        return level("exempt", {"type": "Exempt", "exempt": given})
+    def exempt(**fields: int) -> dict[str, Any]:
+        return level("exempt", {"type": "Exempt", "exempt": fields})
 
     assert details(exempt(), exempt(nominalConcurrencyShares=5, lendablePercent=9)) == (
         "shares 0 -> 5",
         "lendablePercent 0 -> 9",
     )
-    # Without the field it is all zeros: nothing changes.
+    # Without the field, the server uses zeros, so nothing changes.
     assert compare_objects(side(exempt()), side(level("exempt", {"type": "Exempt"}))) == ()
 
 
@@ -148,7 +148,7 @@ def test_unused_objects_are_without_effect() -> None:
             ('without effect: it has type "Limited" but no "limited" settings',),
         ),
     )
-    # Nothing is compared with what a broken level says.
+    # The limits of an invalid level are not compared.
     assert details(level("x"), broken) == ('now without effect: it has type "Limited" but no "limited" settings',)
     assert details(broken, level("x")) == ("takes effect now",)
 
@@ -166,8 +166,8 @@ def test_unusable_mandatory_level_is_one_object() -> None:
 
 def test_imagined_objects_are_not_stored() -> None:
     found = compare_objects(side(), side(defaults=False))
-    assert {each.change for each in found} == {"removed"}
-    expected = {(each.kind, each.name): each.details[-1] for each in found}
+    assert {change.change for change in found} == {"removed"}
+    expected = {(change.kind, change.name): change.details[-1] for change in found}
     imagined = {at for at, last in expected.items() if last == "the server imagines its own"}
     kinds = ("FlowSchema", "PriorityLevelConfiguration")
     assert imagined == {(kind, name) for kind in kinds for name in ("exempt", "catch-all")}
@@ -177,9 +177,9 @@ def test_imagined_objects_are_not_stored() -> None:
 def test_objects_without_a_name_are_compared_by_content() -> None:
     def unnamed(prefix: str, precedence: int) -> Configuration:
         found = objects([schema("", matchingPrecedence=precedence)])
-        (made,) = found.flow_schemas
-        made = made._replace(metadata=made.metadata._replace(generate_name=prefix))
-        return build_configuration(found._replace(flow_schemas=(made,)), BUILT_IN)
+        (flow_schema,) = found.flow_schemas
+        flow_schema = flow_schema._replace(metadata=flow_schema.metadata._replace(generate_name=prefix))
+        return build_configuration(found._replace(flow_schemas=(flow_schema,)), BUILT_IN)
 
     assert compare_objects(unnamed("a-", 500), unnamed("a-", 500)) == ()
     for other in (unnamed("b-", 500), unnamed("a-", 501)):
@@ -203,7 +203,8 @@ def test_levels_are_compared_by_name() -> None:
 
 
 def test_level_with_other_idle_seats_only_is_not_changed() -> None:
-    """A level that may borrow more leaves fewer seats to the others while all are idle. The table has no column for that."""
+    """If a level may borrow more, other levels have fewer seats while all levels are idle. The table has no column for
+    that."""
 
     def limits(borrowing: int) -> Limits:
         levels = (

@@ -1,4 +1,4 @@
-"""Fixes that make a FlowSchema shadow another one: only those are refused, in a few checks."""
+"""Fixes that make a FlowSchema shadow another one: only these fixes are refused, and finding them takes few checks."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def names(outcome: FixResult) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize("together", [True, False], ids=["one file", "many files"])
 @pytest.mark.parametrize("number", [1, 40])
 def test_number_of_checks_does_not_grow_with_shadowing_fixes(number: int, together: bool) -> None:
-    check_, texts = CountedCheck(), [text for one in range(number) for text in pair(one)]
+    check_, texts = CountedCheck(), [text for index in range(number) for text in pair(index)]
     good = schema("good", 900, "w Services")
     outcome = fixed(
         "---\n".join((*texts, good)) if together else "", *(() if together else (*texts, good)), check_=check_
     )
-    assert names(outcome) == (["good Services"], [f"a{one:03} Pods" for one in range(number)])
+    assert names(outcome) == (["good Services"], [f"a{index:03} Pods" for index in range(number)])
     assert check_.calls <= 4
     place = "line 20" if together else "0002:9"
     assert outcome.refused[0].reason == (
@@ -94,13 +94,13 @@ def test_number_of_checks_does_not_grow_with_fixes_that_cause_ties() -> None:
     check_ = CountedCheck()
     texts = [
         text
-        for one in range(30)
+        for number in range(30)
         for text in (
-            schema(f"a{one:02}", 1000 + one, f"u{one} Pods, secrets"),
-            schema(f"b{one:02}", 1000 + one, f"u{one} pods, services"),
+            schema(f"a{number:02}", 1000 + number, f"u{number} Pods, secrets"),
+            schema(f"b{number:02}", 1000 + number, f"u{number} pods, services"),
         )
     ]
-    assert names(fixed(*texts, check_=check_)) == ([], [f"a{one:02} Pods" for one in range(30)])
+    assert names(fixed(*texts, check_=check_)) == ([], [f"a{number:02} Pods" for number in range(30)])
     assert check_.calls == 2
 
 
@@ -121,17 +121,17 @@ def test_number_of_checks_does_not_grow_with_pairs_that_shadow() -> None:
     check_ = CountedCheck()
     texts = [
         text
-        for one in range(20)
+        for number in range(20)
         for text in (
-            schema(f"a{one:02}", 1000, f"u{one} Pods, secrets"),
-            schema(f"b{one:02}", 1001, f"u{one} Services, endpoints"),
-            schema(f"c{one:02}", 5000, f"u{one} pods, services", f"v{one} pods"),
-            schema(f"d{one:02}", 900, f"w{one} Secrets"),
+            schema(f"a{number:02}", 1000, f"u{number} Pods, secrets"),
+            schema(f"b{number:02}", 1001, f"u{number} Services, endpoints"),
+            schema(f"c{number:02}", 5000, f"u{number} pods, services", f"v{number} pods"),
+            schema(f"d{number:02}", 900, f"w{number} Secrets"),
         )
     ]
-    made = [word for one in range(20) for word in (f"a{one:02} Pods", f"d{one:02} Secrets")]
-    refused = [f"b{one:02} Services" for one in range(20)]
-    assert names(fixed("---\n".join(texts), check_=check_)) == (sorted(made), refused)
+    applied = [word for number in range(20) for word in (f"a{number:02} Pods", f"d{number:02} Secrets")]
+    refused = [f"b{number:02} Services" for number in range(20)]
+    assert names(fixed("---\n".join(texts), check_=check_)) == (sorted(applied), refused)
     assert check_.calls <= 4
 
 
@@ -152,11 +152,11 @@ def test_rule_that_was_unreachable_before_is_no_regression() -> None:
 
 def test_fix_that_shadows_in_its_own_object_is_refused() -> None:
     check_ = CountedCheck()
-    texts = [schema(f"a{one:02}", 1000, f"u{one} pods, Services", f"u{one} Pods") for one in range(20)]
+    texts = [schema(f"a{number:02}", 1000, f"u{number} pods, Services", f"u{number} Pods") for number in range(20)]
     outcome = fixed(*texts, check_=check_)
     assert names(outcome) == (
-        sorted(f"a{one:02} Services" for one in range(20)),
-        [f"a{one:02} Pods" for one in range(20)],
+        sorted(f"a{number:02} Services" for number in range(20)),
+        [f"a{number:02} Pods" for number in range(20)],
     )
     assert check_.calls <= 4
 

@@ -1,4 +1,4 @@
-"""Applying fixes: those that succeed together are made together, and those that fail alone are refused."""
+"""Applying fixes: fixes that succeed together are applied together, and a fix that fails alone is refused."""
 
 from __future__ import annotations
 
@@ -128,11 +128,11 @@ def test_refused_fix_is_tried_again_after_another_one() -> None:
         if "bbb" in found.message:
             steps = (Rename((*limited, "bbb"), "borrowingLimitPercent"),)
             return Fix("make way", True, (Remove((*limited, "lendablePercent")), *steps))
-        if "ccc" in found.message:  # the missing queues are another field, so no fix is known to be the cause
+        if "ccc" in found.message:  # the missing queues are another field, so apflint cannot identify the fix
             return Fix("miss the queues", True, (Set((*limited, "limitResponse", "type"), "Queue"),))
         return rename("lendablePercent")(found)
 
-    # `ccc` makes all fail, so `bbb` waits, and without it `aaa` would make a key that is still there.
+    # The fix `ccc` makes all fixes fail, so `bbb` is postponed. Without `bbb`, `aaa` would insert a duplicate key.
     outcome = fixed(fix, a=level(field="aaa", extra="    lendablePercent: 6\n    ccc: 8\n    bbb: 7\n"))
     assert [found.field for found in outcome.fixed] == ["spec.limited.bbb", "spec.limited.aaa"]
     assert [found.field for found, _ in outcome.refused] == ["spec.limited.ccc"]
@@ -156,9 +156,9 @@ def test_bad_fixes_in_several_files_need_no_more_checks() -> None:
         return rename("stillWrong" if "bad" in found.message else "lendablePercent")(found)
 
     def calls(files: int) -> int:
-        one = "---\n".join(level(f"NAME{n}", "bad" if n in (1, 6) else "x") for n in range(8))
+        document = "---\n".join(level(f"NAME{n}", "bad" if n in (1, 6) else "x") for n in range(8))
         check_ = CountedCheck(fix)
-        outcome = apply_fixes({str(n): one.replace("NAME", f"l{n}-").encode() for n in range(files)}, check_)
+        outcome = apply_fixes({str(n): document.replace("NAME", f"l{n}-").encode() for n in range(files)}, check_)
         assert (len(outcome.fixed), len(outcome.refused)) == (6 * files, 2 * files)
         return check_.calls
 
@@ -186,10 +186,10 @@ def test_object_that_cannot_be_edited_does_not_affect_others() -> None:
         return rename("stillWrong" if found.object and found.object.name == "a7" else "lendablePercent")(found)
 
     def unreachable(found: Finding) -> Fix | None:
-        made = fix(found)
-        if made and found.object and found.object.name == "a7":
-            return made._replace(operations=(Set(("spec", "nothing", "x"), 1),))
-        return made
+        result = fix(found)
+        if result and found.object and found.object.name == "a7":
+            return result._replace(operations=(Set(("spec", "nothing", "x"), 1),))
+        return result
 
     check_ = CountedCheck(unreachable)
     outcome = apply_fixes({"a": "---\n".join(level(f"a{n}", "x") for n in range(20)).encode()}, check_)
@@ -337,7 +337,7 @@ def test_edits_of_a_finding() -> None:
     at = text.index("lendable")
     assert edits_of(found) == (Edit(at, at + 8, "lendablePercent"),)
     assert edits_of(found._replace(fix=None)) == ()
-    given = Fix("t", True, edits=(Edit(0, 1, "x"),))
-    assert edits_of(found._replace(fix=given, document=None)) == (Edit(0, 1, "x"),)
+    expected = Fix("t", True, edits=(Edit(0, 1, "x"),))
+    assert edits_of(found._replace(fix=expected, document=None)) == (Edit(0, 1, "x"),)
     with pytest.raises(CannotEditError):
         edits_of(found._replace(fix=Fix("t", True, (Rename(("spec", "no"), "x"),))))

@@ -1,4 +1,4 @@
-"""Migration to a later API version: the meaning stays, and only the necessary bytes change."""
+"""Migration to a later API version: the spec keeps its meaning, and only the necessary bytes change."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_unreadable_objects_are_always_refused(text: str, message: str) -> None:
         outcome = move(both, accept_changes=accept)
         assert outcome.is_refused
         assert outcome.text == both
-        assert any(f"{int(line) + 9}:{words}" in one for one in messages(outcome, "refused")), outcome.remarks
+        assert any(f"{int(line) + 9}:{words}" in remark for remark in messages(outcome, "refused")), outcome.remarks
 
 
 def test_shared_values() -> None:
@@ -249,8 +249,8 @@ def test_shared_annotation_is_not_removed() -> None:
     notes = f"  annotations: &a\n    {PRESERVE_ZERO}: ''\n"
     first = level("    nominalConcurrencyShares: 5\n").replace("  name: nights\n", f"  name: nights\n{notes}")
     text = "apiVersion: v1\nkind: List\nitems:\n"
-    for each in (first, first.replace(notes, "  annotations: *a\n")):
-        text += "- " + each.replace("\n", "\n  ").rstrip(" ")
+    for manifest in (first, first.replace(notes, "  annotations: *a\n")):
+        text += "- " + manifest.replace("\n", "\n  ").rstrip(" ")
     outcome = move(text)
     assert (outcome.is_refused, outcome.text) == (True, text)
     (refused,) = messages(outcome, "refused")
@@ -359,7 +359,7 @@ def test_stored_spec_is_the_same_and_migrating_twice_changes_nothing(case: tuple
         known = source_release(old, parse_release(kubernetes))
         assert not (known.has_borrowing and target.releases[0].allows_zero_shares)
         return
-    (before,), (after,) = (load("x.yaml", each.encode()).documents for each in (text, outcome.text))
+    (before,), (after,) = (load("x.yaml", version.encode()).documents for version in (text, outcome.text))
     assert after.version == new
     assert stored_spec(before, source_release(old, target.releases[0])) == stored_spec(after, target.releases[0])
     assert migrated(Source("x.yaml", outcome.text), target).text == outcome.text
@@ -367,7 +367,7 @@ def test_stored_spec_is_the_same_and_migrating_twice_changes_nothing(case: tuple
 
 
 def kept(text: str) -> str:
-    """Remove what may change: the version, the shares, and the annotation."""
+    """Remove the fields that a migration may change: the version, the shares, and the annotation."""
     text = re.sub(rf"{GROUP}/v\w+", "", text)
     text = re.sub(rf"[^\S\n]*annotations: {{{PRESERVE_ZERO}: ''}}\r?\n|[ ]*{PRESERVE_ZERO}: x\r?\n", "", text)
     text = re.sub(rf", {PRESERVE_ZERO}: ''", "", text)

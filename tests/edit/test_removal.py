@@ -1,4 +1,4 @@
-"""Removal of entries and items, with comments and commas."""
+"""Removal of entries and items, with their comments and commas."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ def test_missing_mandatory_objects_are_imagined_first_and_last() -> None:
         objects([schema("zz", "catch-all", 10000), schema("a", "exempt", 1)]), BUILT_IN, defaults=False
     )
     # The levels that they name are not stored either, so both dangle.
-    assert [each.name for each in config.order] == ["exempt", "catch-all"]
-    assert [each.name for each in config.dangling] == ["a", "zz"]
+    assert [flow_schema.name for flow_schema in config.order] == ["exempt", "catch-all"]
+    assert [flow_schema.name for flow_schema in config.dangling] == ["a", "zz"]
     assert sorted(config.levels) == ["catch-all", "exempt"]
     assert config.imagined == {
         (kind, name) for kind in ("FlowSchema", "PriorityLevelConfiguration") for name in ("exempt", "catch-all")
@@ -123,13 +123,13 @@ def test_imagined_catch_all_is_last() -> None:
     ours = objects(
         [schema("zz", "mine", 10000), level("mine", type="Limited", limited={"limitResponse": {"type": "Reject"}})]
     )
-    assert [each.name for each in build_configuration(ours, BUILT_IN, defaults=False).order] == [
+    assert [flow_schema.name for flow_schema in build_configuration(ours, BUILT_IN, defaults=False).order] == [
         "exempt",
         "zz",
         "catch-all",
     ]
     stored = build_configuration(ours, BUILT_IN)
-    assert [each.name for each in stored.order][-2:] == ["catch-all", "zz"]
+    assert [flow_schema.name for flow_schema in stored.order][-2:] == ["catch-all", "zz"]
     assert not stored.imagined
 
 
@@ -175,7 +175,7 @@ def test_imagined_catch_all_is_last() -> None:
 )
 def test_unusable_level_counts_as_absent(broken: dict[str, Any], reason: str) -> None:
     config = build_configuration(objects([broken, schema("a", broken["name"])]), BUILT_IN)
-    assert "a" in [each.name for each in config.dangling]
+    assert "a" in [flow_schema.name for flow_schema in config.dangling]
     assert reason in config.unusable[broken["name"]]
 
 
@@ -219,10 +219,10 @@ def test_order_of_files_does_not_matter(
 ) -> None:
     shuffled = list(values)
     random.shuffle(shuffled)
-    one = build_configuration(objects(values), BUILT_IN, defaults=defaults)
+    first = build_configuration(objects(values), BUILT_IN, defaults=defaults)
     other = build_configuration(objects(shuffled), BUILT_IN, defaults=defaults)
-    assert [each.name for each in one.order] == [each.name for each in other.order]
-    assert names(classify(one, asked)) == names(classify(other, asked))
+    assert [flow_schema.name for flow_schema in first.order] == [flow_schema.name for flow_schema in other.order]
+    assert names(classify(first, asked)) == names(classify(other, asked))
 
 
 @given(FLOW_SCHEMAS, SPECS, DIGESTS)
@@ -246,7 +246,7 @@ def test_first_matching_flow_schema_captures_a_request(
 ) -> None:
     config = build_configuration(objects(values), BUILT_IN, defaults=defaults)
     resolution = classify(config, asked)
-    matching = [each for each in config.order if matches_flow_schema(asked, each.spec)]
+    matching = [flow_schema for flow_schema in config.order if matches_flow_schema(asked, flow_schema.spec)]
     if matching:
         first = min(matching, key=config.order.index)
         assert (resolution.flow_schema, resolution.matched_by is None) == (first, False)
@@ -260,8 +260,8 @@ def test_first_matching_flow_schema_captures_a_request(
 
 def _well_ordered(config: Configuration) -> bool:
     keys = [
-        (each.spec.matching_precedence, each.name.encode())
-        for each in config.order
-        if ("FlowSchema", each.name) not in config.imagined
+        (flow_schema.spec.matching_precedence, flow_schema.name.encode())
+        for flow_schema in config.order
+        if ("FlowSchema", flow_schema.name) not in config.imagined
     ]
     return keys == sorted(keys)

@@ -77,11 +77,11 @@ def test_flows_agree_with_all_recordings(shared: Path) -> None:
     for line in (directory / "configs.jsonl").read_text().splitlines():
         row = json.loads(line)
         own = row["flow_schemas"] + row["priority_levels"]
-        objects[row["id"]] = {(each["kind"], each["metadata"]["name"]): each for each in builtin + own}
+        objects[row["id"]] = {(manifest["kind"], manifest["metadata"]["name"]): manifest for manifest in builtin + own}
     compared = 0
     for line in (directory / "requests.jsonl").read_text().splitlines():
         row = json.loads(line)
-        if not row["flow_schema"] or "%" in row["url"]:  # URLs are decoded elsewhere
+        if not row["flow_schema"] or "%" in row["url"]:  # # the caller decodes URLs
             continue
         schema = build_flow_schema(objects[row["config"]]["FlowSchema", row["flow_schema"]], DOCUMENT)
         level = objects[row["config"]]["PriorityLevelConfiguration", row["priority_level"]]

@@ -97,7 +97,7 @@ def test_limits_agree_with_the_server(root: Path) -> None:
 def test_limits_agree_with_all_recordings(shared: Path) -> None:
     directory = shared / "oracle/limits"
     sets = {
-        row["id"]: {each["metadata"]["name"]: each["spec"] for each in row["priority_levels"]}
+        row["id"]: {level["metadata"]["name"]: level["spec"] for level in row["priority_levels"]}
         for row in _rows(directory / "sets.jsonl")
     }
     rows = [(row, sets[row["set"]]) for row in _rows(directory / "server.jsonl")]
@@ -248,7 +248,7 @@ def test_exempt_shares_count_from_1_28() -> None:
     spec = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 5, "lendablePercent": 50}}
     for kubernetes, version, nominal in (("1.26", "v1beta3", 600), ("1.28", "v1beta3", 300)):
         levels = [
-            limited_level(name, each, kubernetes, version) for name, each in (_MANDATORY | {"exempt": spec}).items()
+            limited_level(name, fields, kubernetes, version) for name, fields in (_MANDATORY | {"exempt": spec}).items()
         ]
         found = limits.compute_limits(levels, (), 600, parse_release(kubernetes))
         assert [level.nominal for level in found.levels] == [nominal, 600 - nominal]

@@ -373,7 +373,7 @@ def test_missing_entries_and_rules() -> None:
     assert {(describe_mismatch(miss), field_path(miss.path)) for miss in found.mismatches} == {
         ("it has no resourceRules, and this is a resource request", "spec.rules[0].resourceRules")
     }
-    # Each condition counts: none of them can be met.
+    # None of the conditions can be met, so each of them counts.
     assert [miss.condition for miss in found.mismatches] == ["verb", "resource", "group", "namespace"]
     found = tried("/healthz", {"subjects": [ANYONE], "resourceRules": [ALL_RESOURCES]})
     assert [miss.condition for miss in found.mismatches] == ["verb", "path"]
@@ -401,7 +401,7 @@ def test_closest_rule_is_explained() -> None:
     assert [miss.condition for miss in found.mismatches] == ["resource"]
     one_away = {"subjects": [subject(user={"name": "bob"})], "resourceRules": [ALL_RESOURCES]}
     assert field_path(tried(PODS, one_away, near).path) == "spec.rules[1].resourceRules[1].resources"
-    # Between equally close entries the first one is explained.
+    # Of several entries that come equally close to a match, the first one is explained.
     two = [ALL_RESOURCES | {"resources": ["jobs"]}, ALL_RESOURCES | {"verbs": ["get"]}]
     for entries in (two, two[::-1]):
         (miss,) = tried(PODS, {"subjects": [ANYONE], "resourceRules": entries}).mismatches
@@ -440,8 +440,8 @@ def test_dangling_and_imagined_objects_are_described() -> None:
     spec = {"priorityLevelConfiguration": {"name": "no-such"}}
     broken = {"kind": "PriorityLevelConfiguration", "name": "exempt", "spec": {"type": "Limited"}}
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "lost", "spec": spec}, broken]), BUILT_IN)
-    reasons = {each.flow_schema.name: describe_skipped(each) for each in explain_skipped(config)}
-    places = {each.path for each in explain_skipped(config)}
+    reasons = {skipped.flow_schema.name: describe_skipped(skipped) for skipped in explain_skipped(config)}
+    places = {skipped.path for skipped in explain_skipped(config)}
     assert places == {("spec", "priorityLevelConfiguration", "name")}
     assert reasons["lost"] == 'the priority level "no-such" does not exist'
     assert reasons["probes"].startswith('the priority level "exempt" has type "Limited"')
@@ -461,9 +461,9 @@ def test_dangling_and_imagined_objects_are_described() -> None:
 def test_paths_are_in_the_document() -> None:
     config = build_configuration(Objects(), BUILT_IN)
     asked = digest("alice", ["system:authenticated"], "GET", "/api/v1/pods")
-    for each in explain_resolution(config, asked, classify(config, asked)):
-        span = each.flow_schema.document.span(each.path)
-        assert each.flow_schema.document.source.line(span.line)
+    for verdict in explain_resolution(config, asked, classify(config, asked)):
+        span = verdict.flow_schema.document.span(verdict.path)
+        assert verdict.flow_schema.document.source.line(span.line)
     assert builtin.is_built_in(config.order[0].document)
     assert RELEASE.name == "1.36"
 
@@ -473,18 +473,18 @@ def test_fallback_explains_flow_schemas_after_catch_all() -> None:
     spec = {"matchingPrecedence": 10000, "priorityLevelConfiguration": {"name": "catch-all"}, "rules": [rule]}
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "last", "spec": spec}]), BUILT_IN)
     nobody = digest("alice", [], "GET", "/api/v1/pods")
-    names = [each.flow_schema.name for each in explain_resolution(config, nobody, classify(config, nobody))]
+    names = [verdict.flow_schema.name for verdict in explain_resolution(config, nobody, classify(config, nobody))]
     assert names[-2:] == ["catch-all", "last"]
 
 
 @given(FLOW_SCHEMAS, DIGESTS)
 def test_verdict_agrees_with_the_match(values: list[dict[str, Any]], asked: RequestDigest) -> None:
     config = build_configuration(objects(values), BUILT_IN)
-    for each in (*config.order, *config.dangling):
-        found = explain_match(each, asked)
-        assert found.matched is matches_flow_schema(asked, each.spec)
+    for schema in (*config.order, *config.dangling):
+        found = explain_match(schema, asked)
+        assert found.matched is matches_flow_schema(asked, schema.spec)
         assert describe_verdict(found)
-        assert found.matched is (not found.mismatches) or not each.spec.rules
+        assert found.matched is (not found.mismatches) or not schema.spec.rules
         assert found.path[:2] == ("spec", "rules")
 
 
@@ -494,8 +494,8 @@ def test_last_explained_flow_schema_is_the_first_match(values: list[dict[str, An
     resolution = classify(config, asked)
     story = list(explain_resolution(config, asked, resolution))
     if describe_fallback(resolution) is None:
-        assert [each.matched for each in story] == [False] * resolution.position + [True]
+        assert [verdict.matched for verdict in story] == [False] * resolution.position + [True]
         assert story[-1].flow_schema is resolution.flow_schema
     else:
         assert len(story) == len(config.order)
-        assert not any(each.matched for each in story)
+        assert not any(verdict.matched for verdict in story)

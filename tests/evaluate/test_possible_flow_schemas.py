@@ -30,7 +30,7 @@ def flow_schema(name: str, precedence: int, *subjects: tuple[str, str], path: st
 
 @pytest.mark.parametrize(("subjects", "names"), [
     ([("User", "alice")], "ab"),
-    ([("User", "bob")], "a"),  # whose requests the first FlowSchema has captured
+    ([("User", "bob")], "a"),  # the first FlowSchema has already captured these requests
     ([("User", "*")], "ab-"),
     ([("Group", "*")], "ab-"),
     ([AUTHENTICATED], "ab"),
@@ -38,7 +38,7 @@ def flow_schema(name: str, precedence: int, *subjects: tuple[str, str], path: st
     ([("User", "system:authenticated"), ("User", "system:unauthenticated")], "ab"),
 ])  # fmt: skip
 def test_possible_flow_schemas(subjects: list[tuple[str, str]], names: str) -> None:
-    """`-` in names stands for the end of the search: nobody is left for the last FlowSchemas."""
+    """`-` in names marks the end of the search: no user remains for the later FlowSchemas."""
     values = [
         LEVEL,
         flow_schema("a", 100, ("User", "bob")),

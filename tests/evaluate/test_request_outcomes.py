@@ -83,9 +83,9 @@ def test_until_1_27_only_another_request_ends_the_wait(name: str, reason: str | 
 
 
 def test_outcomes_name_the_queues_and_the_timeout() -> None:
-    one = " ".join(sentences(queue_level(1, 1), wait_seconds=2.5))
-    assert "up to 2.5 seconds (a quarter of its timeout, at most 1 minute) in the level's one queue" in one
-    assert "that queue has 50 waiting" in one
+    text = " ".join(sentences(queue_level(1, 1), wait_seconds=2.5))
+    assert "up to 2.5 seconds (a quarter of its timeout, at most 1 minute) in the level's one queue" in text
+    assert "that queue has 50 waiting" in text
     single = " ".join(sentences(queue_level(8, 1)))
     assert "in its one queue" in single
 

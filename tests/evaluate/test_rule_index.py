@@ -47,10 +47,10 @@ def test_all_items_that_cover_a_request_are_found_in_order(
 def test_field_that_distinguishes_most_items_is_indexed(field: int) -> None:
     few = frozenset(("get", "list"))
     rows = [
-        (at, tuple(frozenset((f"r{at}",)) if each == field else (few, None)[at % 2] for each in range(3)))
+        (at, tuple(frozenset((f"r{at}",)) if index == field else (few, None)[at % 2] for index in range(3)))
         for at in range(4000)
     ]
-    others, items = ValueIndex(rows).find([("r7") if each == field else "get" for each in range(3)])
+    others, items = ValueIndex(rows).find([("r7") if index == field else "get" for index in range(3)])
     assert (list(others), list(items)) == ([], [7])
 
 

@@ -1,4 +1,4 @@
-"""Hands, entropy and the documentation's table, as recorded, as published, and as laws."""
+"""Hands, entropy and probabilities, compared with recordings, the table in the documentation, and laws."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_table_is_the_documented_one() -> None:
 def test_probability_agrees_with_enumeration() -> None:
     for queues, hand in ((4, 2), (5, 3), (6, 2)):
         hands = [frozenset(combination) for combination in combinations(range(queues), hand)]
-        squished = sum(hands[0] <= one | other for one in hands for other in hands)
+        squished = sum(hands[0] <= cards | other for cards in hands for other in hands)
         assert Fraction(*shuffle_sharding.squish_ratio(hand, queues, 2)) == Fraction(squished, len(hands) ** 2)
 
 

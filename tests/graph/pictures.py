@@ -1,4 +1,4 @@
-"""Pictures to draw."""
+"""Builders of pictures for tests of their formats."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ MIXED = draw(
 
 
 def many(count: int) -> list[dict[str, Any]]:
-    """Return that many FlowSchemas for six priority levels."""
+    """Return `number` FlowSchemas for six priority levels."""
     levels = [priority_level(f"level-{at}") for at in range(6)]
     return [*levels, *(flow_schema(f"schema-{at:03}", f"level-{at % 6}", 1000 + at) for at in range(count))]

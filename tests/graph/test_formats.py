@@ -251,11 +251,11 @@ def test_dot_strings_keep_their_form(name: str) -> None:
 @given(name=NASTY)
 def test_graphviz_shows_unchanged_names(name: str) -> None:
     drawn = _nasty(name)
-    made = subprocess.run(
+    completed = subprocess.run(
         ["dot", "-Tsvg"], input=dot.render(drawn), capture_output=True, encoding="utf-8", check=True, timeout=60
     )
-    assert made.stderr == ""
-    root = ET.fromstring(made.stdout)
+    assert completed.stderr == ""
+    root = ET.fromstring(completed.stdout)
     assert len([element for element in root.iter(f"{SVG}g") if element.get("class") == "node"]) == len(
         drawn.schemas
     ) + len(drawn.levels)
@@ -267,10 +267,12 @@ def test_graphviz_shows_unchanged_names(name: str) -> None:
 
 @pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")
 def test_graphviz_keeps_the_order() -> None:
-    made = subprocess.run(
+    completed = subprocess.run(
         ["dot", "-Tplain"], input=dot.render(MIXED), capture_output=True, encoding="utf-8", check=True, timeout=60
     )
-    nodes = {words[1]: float(words[3]) for line in made.stdout.splitlines() if (words := line.split())[0] == "node"}
+    nodes = {
+        words[1]: float(words[3]) for line in completed.stdout.splitlines() if (words := line.split())[0] == "node"
+    }
     heights = [nodes[f"s{at}"] for at in range(len(MIXED.schemas))]
     assert heights == sorted(heights, reverse=True)
 

@@ -60,7 +60,7 @@ def apflint(
     first: Callable[[], None] | None = None,
     seconds: float = SECONDS,
 ) -> Run:
-    """`apflint ARGUMENTS` in `directory`. Fails if the run exceeds a limit or prints a traceback.
+    """Run `apflint ARGUMENTS` in `directory`. Fails if the run exceeds a limit or prints a traceback.
 
     `first` is called in the child process before apflint starts. `seconds` is the bound of the command on
     docs/security.md.
@@ -102,8 +102,8 @@ def _slowness() -> float:
 def _yardstick() -> float:
     """Create, format and delete some ten thousand objects, and return the CPU time in seconds."""
     begin = time.process_time()
-    made = [str({"name": f"x{number}", "values": [number]}) for number in range(30_000)]
-    assert len("".join(made).split("x")) == 30_001
+    texts = [str({"name": f"x{number}", "values": [number]}) for number in range(30_000)]
+    assert len("".join(texts).split("x")) == 30_001
     return time.process_time() - begin
 
 

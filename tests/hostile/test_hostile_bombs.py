@@ -115,7 +115,7 @@ def test_zstandard_of_a_gigabyte_in_32_kilobytes(byte: bytes, tmp_path: Path) ->
 
 
 def test_hundreds_of_thousands_of_compressed_parts(tmp_path: Path) -> None:
-    """Each part has one byte of the same line. To copy the parts for each of them would take hours."""
+    """Each part has one byte of the same line. Copying all parts for each part would take hours."""
     (tmp_path / "audit.log.gz").write_bytes(gzip.compress(b"x", mtime=0) * 200_000 + gzip.compress(b"\n"))
     run = apflint(tmp_path, "replay", "--isolated", "--format", "json", "audit.log.gz", seconds=5)
     assert json.loads(run.out)["unreadable"] == 1

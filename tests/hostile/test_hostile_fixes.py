@@ -1,4 +1,4 @@
-"""Hundreds of impossible fixes: each is refused by looking at the file, without checking the whole file again."""
+"""Hundreds of impossible fixes: each is refused without checking the file again."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ SUBJECTS = {
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_as_many_subjects_as_a_document_may_have(name: str, tmp_path: Path) -> None:
-    """They behave alike, so not every one takes a proof."""
+    """The subjects behave alike, so one proof covers many of them."""
     subjects = [SUBJECTS[name](number) for number in range(50_000)]
     value = json.loads(flow_schema("x", [entry()]))
     value["spec"]["rules"][0]["subjects"] = subjects
@@ -268,8 +268,8 @@ TIED = {
 
 @pytest.mark.parametrize("name", TIED)
 def test_long_rules_of_one_precedence_that_never_meet(name: str, tmp_path: Path) -> None:
-    one, other = TIED[name]
-    (tmp_path / "bad.json").write_text(flow_schema("a", one) + flow_schema("b", other))
+    first, other = TIED[name]
+    (tmp_path / "bad.json").write_text(flow_schema("a", first) + flow_schema("b", other))
     _, findings = checked(tmp_path, "--select", "APF503,APF201")
     assert findings == []
 

@@ -256,7 +256,7 @@ def test_interrupted(
 
 
 def test_a_report_of_json_is_whole_or_not_there(directory: Path) -> None:
-    """A run that is killed while it writes leaves the old report."""
+    """A run that is killed while it writes keeps the old report."""
     assert redirected(directory, "check --report json=report.json many.yaml", "> /dev/null").status == 1
     before = (directory / "report.json").read_bytes()
     assert len(json.loads(before)["findings"]) == 300

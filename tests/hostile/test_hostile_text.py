@@ -200,7 +200,7 @@ MANY = {
 
 @pytest.mark.parametrize(("text", "reported_count", "left_out"), MANY.values(), ids=MANY)
 def test_many_of_a_kind(text: str, reported_count: int, left_out: int, tmp_path: Path) -> None:
-    """A thousand findings per rule and file are reported. Further findings are counted as far as counting is cheap."""
+    """A thousand findings per rule and file are reported. Further findings are only counted, if counting is cheap."""
     (tmp_path / "bad.yaml").write_text(text)
     run, findings = checked(tmp_path, "--select", "APF0,APF101,APF102,APF201,APF204")
     assert len(findings) == reported_count

@@ -55,7 +55,7 @@ def generated(random: Random, *, count: int = 1, anchors: bool = True) -> dict[s
 
 
 def fixed(files: Mapping[str, Generated], *, unsafe: bool = False) -> FixResult:
-    return apply_fixes({name: one.data for name, one in files.items()}, judge, unsafe=unsafe)
+    return apply_fixes({name: file.data for name, file in files.items()}, judge, unsafe=unsafe)
 
 
 def comments(data: bytes) -> list[str]:
@@ -68,8 +68,8 @@ def read(data: bytes) -> list[Any]:
     return [value for value in yaml.safe_load_all(decode(data)[0].replace("\t", " ")) if value is not None]
 
 
-def same(one: Any, other: Any) -> bool:
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+def same(first: Any, other: Any) -> bool:
+    return json.dumps(first, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def bare(report: Report) -> list[Any]:
@@ -95,8 +95,8 @@ def test_comments_stay(random: Random, unsafe: bool) -> None:
         isinstance(operation, Nest) for found in outcome.fixed if found.fix for operation in found.fix.operations
     )
     in_order = sorted if moved else list
-    for name, one in files.items():
-        assert in_order(comments(outcome.inputs[name])) == in_order(comments(one.data))
+    for name, file in files.items():
+        assert in_order(comments(outcome.inputs[name])) == in_order(comments(file.data))
 
 
 @EVERY
@@ -104,12 +104,12 @@ def test_comments_stay(random: Random, unsafe: bool) -> None:
 def test_pyyaml_reads_the_intended_values(random: Random) -> None:
     files = generated(random)
     outcome = fixed(files)
-    for name, one in files.items():
-        before, after = read(one.data), read(outcome.inputs[name])
-        assert len(before) == len(after) == len(one.wanted)
-        if not outcome.refused and not same(after, one.wanted):
+    for name, file in files.items():
+        before, after = read(file.data), read(outcome.inputs[name])
+        assert len(before) == len(after) == len(file.wanted)
+        if not outcome.refused and not same(after, file.wanted):
             left = {finding.rule for finding in outcome.report.findings} & rules_of("validation")
-            assert left, (after, one.wanted)
+            assert left, (after, file.wanted)
 
 
 @EVERY
@@ -117,8 +117,8 @@ def test_pyyaml_reads_the_intended_values(random: Random) -> None:
 def test_other_lines_stay(random: Random) -> None:
     files = generated(random)
     outcome = fixed(files)
-    for name, one in files.items():
-        source, _ = decode(one.data)
+    for name, file in files.items():
+        source, _ = decode(file.data)
         if any(found.document and found.document.source.text != source for found in outcome.fixed):
             reject()  # fixes are made one after the other, so lines refer to intermediate texts
         touched: set[int] = set()
@@ -127,7 +127,7 @@ def test_other_lines_stay(random: Random) -> None:
         lines, after = source.splitlines(keepends=True), iter(decode(outcome.inputs[name])[0].splitlines(keepends=True))
         assert all(line in after for number, line in enumerate(lines) if number not in touched)
         if not outcome.fixed:
-            assert outcome.inputs[name] == one.data
+            assert outcome.inputs[name] == file.data
 
 
 def _together(outcome: FixResult) -> list[Edit]:
@@ -148,7 +148,7 @@ def _together(outcome: FixResult) -> list[Edit]:
 @given(RANDOM, st.booleans())
 def test_fixed_findings_are_gone_and_none_are_new(random: Random, unsafe: bool) -> None:
     files = generated(random, count=2)
-    before = judge({name: one.data for name, one in files.items()})
+    before = judge({name: source.data for name, source in files.items()})
     outcome = fixed(files, unsafe=unsafe)
     was, now = (
         Counter((finding.rule, finding.file) for finding in report.findings) for report in (before, outcome.report)
@@ -170,12 +170,12 @@ def test_fixed_findings_are_gone_and_none_are_new(random: Random, unsafe: bool) 
 def test_safe_fixes_keep_the_spec_of_accepted_objects(random: Random) -> None:
     files = generated(random)
     outcome = fixed(files)
-    for name, one in files.items():
-        report = judge({name: one.data})
+    for name, file in files.items():
+        report = judge({name: file.data})
         rejected = {finding.object.name for finding in report.findings if finding.apiserver and finding.object}
         old = {
             document.name: _meaning(document)
-            for document in load(name, one.data).documents
+            for document in load(name, file.data).documents
             if document.name not in rejected
         }
         new = {document.name: document for document in load(name, outcome.inputs[name]).documents}
@@ -202,22 +202,22 @@ def _sets(value: Any) -> Any:
 def test_order_of_files_does_not_matter(random: Random) -> None:
     files = generated(random, count=3)
     reverse = dict(reversed(files.items()))
-    one, other = fixed(files), fixed(reverse)
-    assert one.inputs == other.inputs
-    assert sorted(found.message for found in one.fixed) == sorted(found.message for found in other.fixed)
+    first, other = fixed(files), fixed(reverse)
+    assert first.inputs == other.inputs
+    assert sorted(found.message for found in first.fixed) == sorted(found.message for found in other.fixed)
 
 
 def test_most_generated_mistakes_are_fixed() -> None:
-    """A program that does nothing would also satisfy the laws above."""
-    made: Counter[str] = Counter()
-    refused, whole = 0, 0
+    """Otherwise, a program without any fixes would satisfy the laws above."""
+    fixed_by_rule: Counter[str] = Counter()
+    refused, complete = 0, 0
     for number in range(120):
         files = generated(Random(number), anchors=number % 2 == 0)
         outcome = fixed(files)
-        made.update(found.rule for found in outcome.fixed)
+        fixed_by_rule.update(found.rule for found in outcome.fixed)
         refused += len(outcome.refused)
-        whole += all(same(read(outcome.inputs[name]), one.wanted) for name, one in files.items())
-    assert set(made) >= {
+        complete += all(same(read(outcome.inputs[name]), file.wanted) for name, file in files.items())
+    assert set(fixed_by_rule) >= {
         "APF101",
         "APF102",
         "APF104",
@@ -229,5 +229,5 @@ def test_most_generated_mistakes_are_fixed() -> None:
         "APF303",
         "APF703",
     }
-    assert made.total() >= 8 * refused
-    assert whole >= 80
+    assert fixed_by_rule.total() >= 8 * refused
+    assert complete >= 80

@@ -1,4 +1,4 @@
-"""APF objects in a text, and what is reported about the rest."""
+"""APF objects in a file, and findings about the rest of the file."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ OF_GROUP = f"FlowSchema belongs to the group {GROUP}"
 @pytest.mark.parametrize(("api_version", "kind", "message", "help_", "correction"), [
     (f"{GROUP}/v1", "FlowShema", f"the group {GROUP} has no kind `FlowShema`", "did you mean FlowSchema?", FLOW),
     (f"{GROUP}/v1", "PriorityLevel", f"the group {GROUP} has no kind `PriorityLevel`", f"did you mean {LEVEL}?", LEVEL),
-    # A list is suggested, and not corrected: the items may be those of another kind.
+    # The fix of a list is only suggested, because its items may be of another kind.
     (f"{GROUP}/v1", "FlowSchemasList", f"the group {GROUP} has no kind `FlowSchemasList`", "did you mean FlowSchemaList?", None),
     (f"{GROUP}/v1", "Pod", f"the group {GROUP} has no kind `Pod`", f"use {FLOW} or {LEVEL}", None),
     ("", FLOW, "this FlowSchema has no apiVersion, and kubectl rejects it", f"add apiVersion: {GROUP}/v1", None),

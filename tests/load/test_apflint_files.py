@@ -1,4 +1,4 @@
-"""Files of apflint's own formats: each method reads its values, and reports each other value at its place."""
+"""Files of apflint's own formats: each method reads valid values, and reports invalid ones with their position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comments that start with a word, and the node that each is about."""
+"""Comments that start with a certain word, and the node to which each comment applies."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_documents_without_comments_need_not_be_parsed(text: str) -> None:
     source = Source("a.yaml", text)
     everywhere = module._find_layout(source, list(range(len(text))))
     found = list(find_comments(source, "word:"))
-    assert all(module._find_scope(source, one.start, everywhere) == one.scope for one in found)
-    starts = [one.start for one in found]
+    assert all(module._find_scope(source, comment.start, everywhere) == comment.scope for comment in found)
+    starts = [comment.start for comment in found]
     every = [at for at in range(len(text)) if text.startswith("# word:", at)]
     assert starts == [at for at in every if module._find_range_end(at, everywhere.scalars) is None]
 

@@ -102,13 +102,13 @@ def test_values_before_a_mistake_are_kept() -> None:
 def test_values_after_a_mistake_are_read_from_the_next_line_with_a_value() -> None:
     text = '{"a": 1}\n{\n  "b": {\n    "c": x\n  }\n}\n\n{"d": 4}\n{"e": \n'
     found = list(parse_documents(text))
-    assert [text[each.start : each.end] for each in found] == [
+    assert [text[document.start : document.end] for document in found] == [
         '{"a": 1}',
         '{\n  "b": {\n    "c": x\n  }\n}\n\n',
         '{"d": 4}',
         '{"e": \n',
     ]
-    assert [each.error and each.error.start for each in found] == [None, text.index("x"), None, len(text)]
+    assert [document.error and document.error.start for document in found] == [None, text.index("x"), None, len(text)]
 
 
 def test_unwanted_values_are_skipped() -> None:

@@ -161,7 +161,8 @@ def test_json_is_yaml(value: Any) -> None:
 
 
 def _same_words(value: Any) -> bool:
-    """Whether the dumpers quote every string that go-yaml would decode to another type. They do not quote `y` and `0E0`."""
+    """Return whether the dumpers quote every string that go-yaml would decode to another type. They do not quote `y`
+    and `0E0`."""
     if isinstance(value, dict):
         return all(_same_words(part) for pair in value.items() for part in pair)
     if isinstance(value, list):
@@ -254,5 +255,6 @@ def test_splitting_a_stream_equals_parsing_it_as_a_whole(text: str) -> None:
 
 
 def _is_accepted_by_libyaml(error: ParseError) -> bool:
-    """Whether libyaml accepts the text: an alias without an anchor, a collection as a key, a tag that does not fit."""
+    """Return whether libyaml accepts the text. It rejects aliases without an anchor, collections as keys, and tags that
+    do not fit."""
     return any(words in str(error) for words in ("has no anchor", "a key must not be", "has the tag", "base64"))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True, params=["libyaml", "python"])
 def _parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test with both parsers of PyYAML. Their messages differ, those of apflint do not."""
+    """Run each test with both parsers of PyYAML. The messages of the parsers differ, but apflint's do not."""
     if request.param == "python":
         monkeypatch.setitem(sys.modules, "yaml._yaml", None)
 
@@ -26,7 +26,7 @@ def error(text: str) -> ParseError:
 
 
 def place(text: str) -> str:
-    """What a syntax error points at, with `>>` and `<<` around it."""
+    """Return the text with `>>` and `<<` around the place of the syntax error."""
     found = error(text)
     return f"{text[: found.start]}>>{text[found.start : found.end]}<<{text[found.end :]}"
 

@@ -1,4 +1,4 @@
-"""Files in other formats that contain manifests: what is reported on them, and where."""
+"""Files in other formats that contain manifests: their findings and the lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPESCRIPT = 'const team = "a";\nconst name = `${team}-level`;\nnew k8s.flowcont
 
 
 def reported(name: str, text: str) -> list[tuple[str, int, str]]:
-    """Rule, line and message of each finding."""
+    """Return rule, line and message of each finding."""
     findings = check([(name, text.encode())], Options()).findings
     return [(finding.rule, finding.span.line, finding.message) for finding in findings]
 

@@ -124,7 +124,7 @@ def test_many_small_aliases_are_accepted() -> None:
 
 @pytest.mark.parametrize("link", ["[{body}]", "{{k: {body}}}", "{{<<: {body}}}"])
 def test_aliases_nested_too_deeply(link: str) -> None:
-    """Each line is shallow; together they would be 20,000 levels deep."""
+    """Each line has few levels, but with all aliases resolved, the value would have 20,000 levels."""
     lines = ["a0: &a0 {x: 1}"]
     for i in range(1, 200):
         body = f"*a{i - 1}"

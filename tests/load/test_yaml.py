@@ -19,13 +19,13 @@ def error(text: str) -> ParseError:
 
 
 def place(text: str) -> str:
-    """What a syntax error points at, with `>>` and `<<` around it."""
+    """Return the text with `>>` and `<<` around the place of the syntax error."""
     found = error(text)
     return f"{text[: found.start]}>>{text[found.start : found.end]}<<{text[found.end :]}"
 
 
 def roots(text: str) -> list[bool | None]:
-    """For each document: whether there is something in it; None for an error."""
+    """Return for each document whether it has content, or None if it has a syntax error."""
     return [
         None if parse_document.error else parse_document.root is not None for parse_document in parse_documents(text)
     ]

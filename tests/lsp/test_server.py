@@ -95,7 +95,7 @@ def test_a_change_updates_diagnostics_of_other_files(folder: Path) -> None:
         editor.change(level, 3, edit("batch", 3, 8, 14))
         editor.wait_for(flow, [])
         assert editor.diagnostics_of(level, 3) == []
-        # Once a document is closed, its file counts again, which was removed.
+        # Once a document is closed, the server reads its file, which was removed.
         (folder / "level.yaml").unlink()
         editor.notify("textDocument/didClose", textDocument={"uri": level})
         editor.wait_for(flow, ["APF401"])
@@ -300,7 +300,7 @@ def test_a_document_of_5_megabytes_does_not_block_requests(folder: Path) -> None
             assert [item["label"] for item in proposals] == ["ByUser", "ByNamespace"]
         editor.notify("textDocument/didClose", textDocument={"uri": big})
         editor.change(flow, 2, edit("ByUser", 9, 10, 16))
-        assert editor.exit() == 0  # it does not wait for a running check
+        assert editor.exit() == 0  # the answer does not wait for a running check
 
 
 def test_check_does_not_import_pygls(folder: Path) -> None:
@@ -374,7 +374,7 @@ def test_related_information_in_other_files(folder: Path) -> None:
     text = FLOW.replace("byUser", "ByUser")
     (folder / "flow.yaml").write_text(text)
     with Editor(folder) as editor:
-        editor.open(other, text)  # before its file is there
+        editor.open(other, text)  # before its file exists
         [double] = editor.diagnostics_of(other, 1)
         assert double["code"] == "APF402"
         [place] = double["relatedInformation"]

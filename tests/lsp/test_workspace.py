@@ -104,9 +104,9 @@ def test_a_file_belongs_to_the_innermost_folder(tmp_path: Path) -> None:
     (tmp_path / "apflint.toml").write_text("select = ['APF2']\n")
     for folders in ([tmp_path, inner], [inner, tmp_path]):
         found = check_folders(*folders).diagnostics
-        assert [(address, [diagnostic.code for diagnostic in some]) for address, some in found.items()] == [
-            (uri_from_path(str(inner / "a.yaml")), ["APF101"])
-        ]
+        assert [
+            (address, [diagnostic.code for diagnostic in diagnostics]) for address, diagnostics in found.items()
+        ] == [(uri_from_path(str(inner / "a.yaml")), ["APF101"])]
 
 
 def test_links_are_resolved(tmp_path: Path) -> None:

@@ -86,9 +86,9 @@ def make_blocks(value: str) -> Iterator[Block]:
 
 
 def test_every_block_is_made() -> None:
-    """A new block needs an example here, and a renderer for each format."""
-    made = {type(block).__name__ for block in make_blocks("x")} | {"Only", "Raw"}
-    assert made == {name.strip() for name in str(model.Block).split("|")}
+    """Each type of block has an example here, and a renderer for each format."""
+    names = {type(block).__name__ for block in make_blocks("x")} | {"Only", "Raw"}
+    assert names == {name.strip() for name in str(model.Block).split("|")}
 
 
 @pytest.mark.parametrize("style", [Style(), Style(width=40), Style(width=80, color=True, hyperlinks=True)])
@@ -97,7 +97,7 @@ def test_strings_are_harmless_in_text(style: Style) -> None:
     plain = re.sub("\x1b\\[[0-9;]*m|\x1b\\]8;;.*?\x1b\\\\", "", shown)
     assert all(line.isprintable() for line in plain.splitlines())
     assert "##[" not in plain
-    if style.width is None:  # only logs of CI systems have commands, and they are no terminals
+    if style.width is None:  # CI commands matter only in logs, which are not terminals
         assert not re.search(r"^\s*::", plain, re.MULTILINE)
 
 
@@ -182,7 +182,7 @@ def test_generators_run_only_for_their_formats() -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_text_fits(width: int) -> None:
-    """No line is longer, and no column is left out without a word about it."""
+    """No line exceeds the width, and a line names each omitted column."""
     columns = [
         Column("Priority level", "name"),
         *(Column(f"Figure {number}") for number in range(9)),

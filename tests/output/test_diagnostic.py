@@ -39,9 +39,9 @@ def test_carets_are_below_the_span(line: str, start: int, length: int, room: int
     combining = start < stop and count_cells(first) == 0
     assert combining or any(rest.startswith(first) for rest in _after(shown.text, shown.indent))
     if shown.text.count("…") == line.count("…"):
-        whole = [sanitize(char) if char != "\t" else "    " for char in line]
-        before, marks = count_cells("".join(whole[:start])), count_cells("".join(whole[start:stop]))
-        assert shown.text == "".join(whole)
+        cells = [sanitize(char) if char != "\t" else "    " for char in line]
+        before, marks = count_cells("".join(cells[:start])), count_cells("".join(cells[start:stop]))
+        assert shown.text == "".join(cells)
         assert shown.indent == (before - 1 if before and not marks and start < stop else before)
         assert shown.marks == max(1, marks)
 

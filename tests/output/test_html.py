@@ -1,4 +1,4 @@
-"""HTML reports: one look, and readable on a phone, as headless Chromium lays them out."""
+"""HTML reports: a common style, and a layout in headless Chromium that is readable on a phone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def report(
 
 
 def test_reports_have_one_look(report: str) -> None:
-    """Every report has the same style sheet, and nothing in it has a style of its own."""
+    """Every report has the same style sheet, and no element has a style attribute."""
     (style,) = re.findall(r"<style>\n(.*?)</style>", report, re.DOTALL)
     assert style == render_page_style()
     assert "style=" not in report.replace("style-src", "")
@@ -63,7 +63,7 @@ def test_reports_have_one_look(report: str) -> None:
 
 
 def test_style_sheet_has_the_classes_of_reports(report: str) -> None:
-    """A class without a rule is a color or a size that is missing."""
+    """Each class in a report has a rule, without which a color or a size would be missing."""
     used = {name for names in re.findall(r' class="([^"]+)"', report) for name in names.split()}
     assert used - {"word", "queues"} <= {*re.findall(r"\.([a-z]+)", render_page_style())}
 

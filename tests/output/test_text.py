@@ -1,4 +1,4 @@
-"""Tables in text: no text is cut off at any width, and none is markup."""
+"""Tables in text: no text is cut off at any width, or interpreted as markup."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def users(many: int) -> list[dict[str, Any]]:
 
 
 def mixed(many: int) -> list[dict[str, Any]]:
-    """Return expectations with different names; some hold, some do not."""
+    """Return expectations with different names, of which some are true and some are false."""
     tests: list[dict[str, Any]] = []
     for at in range(many):
         tests += [
@@ -69,12 +69,12 @@ def test_result_does_not_depend_on_other_expectations(world: str) -> None:
 
 
 def check_refutation(test_result: ExpectationResult, known: Configuration) -> None:
-    """Check that the witness is a request of the property, and goes where it should not."""
+    """Check that the witness is a request of the property, and refutes the property."""
     claim = test_result.test.claim
     assert isinstance(claim, Property)
     assert test_result.request is not None
     assert matches_policy_rule(test_result.request.digest, claim.requests)
-    assert not any(matches_policy_rule(test_result.request.digest, each) for each in claim.excluded)
+    assert not any(matches_policy_rule(test_result.request.digest, rule) for rule in claim.excluded)
     assert test_result.destination is not None
     assert (test_result.destination.level.name in claim.reaches.priority_levels) == (claim.kind == "never")
     check_witness(test_result, known)
@@ -110,7 +110,7 @@ def test_formulas_do_not_grow_with_the_suite() -> None:
 
 
 def test_batch_grows_with_the_configuration() -> None:
-    """Otherwise thousands of FlowSchemas would be encoded in hundreds of formulas."""
+    """Otherwise, thousands of FlowSchemas would be encoded in hundreds of formulas."""
     tests = users(400)
     many = [schema(f"s{at}", "builds", 600, {"kind": "User", "user": {"name": f"s{at}"}}) for at in range(200)]
     few = len(list(split_into_batches(suite({"tests": tests}), CONFIGURATION)))

@@ -275,7 +275,7 @@ def test_omitted_keys_match_everything(body: str, resource_rules: list[Any], non
 
 def test_subject_may_be_a_list() -> None:
     found = _property("subject: [{user: [a, b]}, {serviceAccount: ci/*}, {group: g}]").requests.subjects
-    assert [(each.kind, each.user, each.group) for each in found] == [
+    assert [(subject.kind, subject.user, subject.group) for subject in found] == [
         ("User", "a", None),
         ("User", "b", None),
         ("ServiceAccount", None, None),

@@ -1,4 +1,4 @@
-"""Each kind of expectation, holding and failing; and properties compared with all requests of a small world."""
+"""Each kind of expectation, true and false, and properties compared with all requests of a small world."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterSc
 
 def schema(name: str, level: str, precedence: int, subject: dict[str, Any], **spec: Any) -> dict[str, Any]:
     rules = [{"subjects": [subject], "resourceRules": [EVERYTHING]}]
-    whole = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence, "rules": rules, **spec}
-    return {"kind": "FlowSchema", "name": name, "spec": whole}
+    fields = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence, "rules": rules, **spec}
+    return {"kind": "FlowSchema", "name": name, "spec": fields}
 
 
 def level(name: str, response: dict[str, Any], **limited: Any) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def test_expectation_holds(test: dict[str, Any]) -> None:
         assert found.request is None
 
 
-# The test, the path of the failure, what happens instead, and parts of the reasons in order.
+# The test, the path of the failure, the actual result, and parts of the reasons in order.
 FAILING: list[tuple[dict[str, Any], str, str, list[str]]] = [
     (
         example("list pods -n a --as alice --as-group dev", "batch"),
@@ -245,8 +245,8 @@ def test_at_most_a_dozen_blockers_are_named() -> None:
     names = [f"n{at}" for at in range(15)]
     reads = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
     before = [schema(f"in-{name}", "spare", 200 + at, ALICE) for at, name in enumerate(names)]
-    for one, name in zip(before, names, strict=True):
-        one["spec"]["rules"][0] = {"subjects": [ALICE], "resourceRules": [{**reads, "namespaces": [name]}]}
+    for blocker, name in zip(before, names, strict=True):
+        blocker["spec"]["rules"][0] = {"subjects": [ALICE], "resourceRules": [{**reads, "namespaces": [name]}]}
     late = schema("late-reads", "spare", 300, ALICE)
     late["spec"]["rules"][0] = {"subjects": [ALICE], "resourceRules": [{**reads, "namespaces": names}]}
     known = built([*before, late, level("spare", {"type": "Reject"})])
@@ -366,7 +366,7 @@ def test_properties_agree_with_enumeration(
 
     def is_included(digest: RequestDigest) -> bool:
         return matches_policy_rule(digest, claim.requests) and not any(
-            matches_policy_rule(digest, each) for each in claim.excluded
+            matches_policy_rule(digest, request) for request in claim.excluded
         )
 
     def is_satisfied(digest: RequestDigest) -> bool:
@@ -378,7 +378,7 @@ def test_properties_agree_with_enumeration(
         is_so = {"flowSchema": went.flow_schema.name, "priorityLevel": level.name, "whenFull": full}
         return all(is_so[key] in ([value] if isinstance(value, str) else value) for key, value in wanted.items())
 
-    refuted_by = [each for each in WORLD if is_included(each) and is_satisfied(each) != (kind == "always")]
+    refuted_by = [request for request in WORLD if is_included(request) and is_satisfied(request) != (kind == "always")]
     if found.passed:
         assert not refuted_by
     elif found.request is not None:

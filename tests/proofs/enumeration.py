@@ -208,7 +208,7 @@ def list_userless_requests() -> tuple[RequestDigest, ...]:
     for verb, path in itertools.product(HTTP_VERBS, PATHS):
         if path.startswith("/") and not parse_request_info("GET", path).is_resource_request:
             found.append(digest_of(Point("", (), False, verb, path=path)))
-    return tuple(each for each in found if is_seen_by_apf(each.request_info))
+    return tuple(digest for digest in found if is_seen_by_apf(digest.request_info))
 
 
 def requests(
@@ -222,13 +222,13 @@ def requests(
     candidates = list_users(world) if users is None else users
     different = {tuple(matches_subject(user, subject) for subject in subjects): user for user in candidates}
     asked = {}
-    for each in list_userless_requests():
-        info = each.request_info
+    for request in list_userless_requests():
+        info = request.request_info
         if info.is_resource_request:
             key = tuple(matches_resource_policy_rule(info, rule) for rule in resource)
         else:
             key = tuple(matches_non_resource_policy_rule(info, rule) for rule in other)
-        asked[info.is_resource_request, key, is_in_scope(make_point(each))] = info
+        asked[info.is_resource_request, key, is_in_scope(make_point(request))] = info
     return [RequestDigest(info, user) for user in different.values() for info in asked.values()]
 
 
@@ -326,8 +326,8 @@ def by_rank(config: Configuration, *more: Any) -> list[tuple[int, RequestDigest]
         users = [user for user in list_users("authenticated") if rank(PREFERRED, Point(*user, True, "list")) == at]
         assert users, requesters
         asked = requests(config, "authenticated", *more, users=users)
-        found += [(rank(PREFERRED, make_point(each)), each) for each in asked]
-    return sorted(found, key=lambda each: each[0])
+        found += [(rank(PREFERRED, make_point(digest)), digest) for digest in asked]
+    return sorted(found, key=lambda digest: digest[0])
 
 
 def rank_of(found: Witness | None) -> int | None:

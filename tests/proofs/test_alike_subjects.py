@@ -76,7 +76,7 @@ def test_thousands_of_subjects_have_few_representatives() -> None:
     assert found == [0, 999, 1_000, 1_999, 2_000, 2_999]
 
 
-def test_subjects_that_others_tell_apart_represent_themselves() -> None:
+def test_subjects_that_others_distinguish_represent_themselves() -> None:
     apart = [user("*"), group("system:masters"), user("u0"), service_account("dev", "a"), service_account("dev", "*")]
     subjects = [*apart, *(user(f"u{number}") for number in range(100))]
     config = configuration([{"subjects": subjects, "resourceRules": ENTRIES[:1]}])

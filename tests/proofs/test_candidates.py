@@ -36,12 +36,12 @@ ANY = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": T
 def schema(*subjects: dict[str, Any], resources: tuple[Any, ...] = (), paths: tuple[Any, ...] = ()) -> FlowSchema:
     rule = {"subjects": [*subjects], "resourceRules": [*resources], "nonResourceRules": [*paths]}
     spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": [rule]}
-    (made,) = objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas
-    return made
+    (flow_schema,) = objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas
+    return flow_schema
 
 
-def guessed(made: FlowSchema, end: int = 0) -> list[Point]:
-    return list(make_candidates(made.spec.rules, FRESH, "any", ends=(end,)))
+def guessed(flow_schema: FlowSchema, end: int = 0) -> list[Point]:
+    return list(make_candidates(flow_schema.spec.rules, FRESH, "any", ends=(end,)))
 
 
 def asked(point: Point) -> tuple[str, ...]:
@@ -58,10 +58,10 @@ GROUP = "system:serviceaccounts"
 @given(FLOW_SCHEMAS, st.sampled_from(WORLDS), st.integers(0, 3))
 def test_candidates_match_their_flow_schema(values: list[dict[str, Any]], world: World, offset: int) -> None:
     found = objects(values).flow_schemas
-    unheard = Unmentioned.by([rule for each in found for rule in each.spec.rules])
-    for each in found:
-        for point in make_candidates(each.spec.rules, unheard, world, offset=offset):
-            assert matches_flow_schema(make_digest(point), each.spec)
+    unheard = Unmentioned.by([rule for flow_schema in found for rule in flow_schema.spec.rules])
+    for flow_schema in found:
+        for point in make_candidates(flow_schema.spec.rules, unheard, world, offset=offset):
+            assert matches_flow_schema(make_digest(point), flow_schema.spec)
             assert is_possible(point, world)
 
 
@@ -75,8 +75,8 @@ def test_unmentioned_values_are_ordinary_words_or_numbered_ones() -> None:
             "namespaces": [NAMESPACES[1]],
         }
         urls = {"verbs": [HTTP_VERBS[0]], "nonResourceURLs": [*paths]}
-        made = schema(user(USERS[0]), account, resources=(rule,), paths=(urls,))
-        return Unmentioned.by(made.spec.rules)
+        flow_schema = schema(user(USERS[0]), account, resources=(rule,), paths=(urls,))
+        return Unmentioned.by(flow_schema.spec.rules)
 
     seconds = (USERS[1], ACCOUNTS[1], API_GROUPS[1], RESOURCES[1], NAMESPACES[2], HTTP_VERBS[1], f"/{SEGMENTS[1]}")
     assert ordinary(f"/{SEGMENTS[0]}")[:-1] == seconds
@@ -86,9 +86,9 @@ def test_unmentioned_values_are_ordinary_words_or_numbered_ones() -> None:
     ]
     rule = {"verbs": ["*"], "apiGroups": [*API_GROUPS], "resources": [*RESOURCES], "namespaces": [*NAMESPACES]}
     urls = {"verbs": [*HTTP_VERBS], "nonResourceURLs": [f"/{name}" for name in SEGMENTS]}
-    made = schema(*map(user, USERS), *accounts, resources=(rule,), paths=(urls,))
+    flow_schema = schema(*map(user, USERS), *accounts, resources=(rule,), paths=(urls,))
     words = ("user-1", "app-2", "1.example.com", "widgets1", "team-1", "x-method1", "/other1")
-    assert Unmentioned.by(made.spec.rules)[:-1] == words
+    assert Unmentioned.by(flow_schema.spec.rules)[:-1] == words
     assert Unmentioned.by(())[:-1] == (
         USERS[0],
         ACCOUNTS[0],
@@ -102,34 +102,34 @@ def test_unmentioned_values_are_ordinary_words_or_numbered_ones() -> None:
 
 def test_each_subject_and_entry_has_a_candidate() -> None:
     paths = ({"verbs": ["put", "post"], "nonResourceURLs": ["/a/*", "/b"]},)
-    made = schema(user("alice"), user("bob"), user("carol"), resources=(READ,), paths=paths)
-    assert [(each.user, asked(each)) for each in guessed(made)] == [
+    flow_schema = schema(user("alice"), user("bob"), user("carol"), resources=(READ,), paths=paths)
+    assert [(point.user, asked(point)) for point in guessed(flow_schema)] == [
         ("alice", ("get", "", "pods", "a")),
         ("bob", ("put", "/a/")),
         ("carol", ("get", "", "pods", "a")),
     ]
-    assert [(each.user, asked(each)) for each in guessed(made, -1)] == [
+    assert [(point.user, asked(point)) for point in guessed(flow_schema, -1)] == [
         ("alice", ("list", "apps", "jobs", "b")),
         ("bob", ("post", "/b")),
         ("carol", ("list", "apps", "jobs", "b")),
     ]
-    one = schema(user("alice"), resources=(READ, ANY), paths=({"verbs": ["*"], "nonResourceURLs": ["*"]},))
-    assert [(each.user, asked(each)) for each in guessed(one)] == [
+    wide = schema(user("alice"), resources=(READ, ANY), paths=({"verbs": ["*"], "nonResourceURLs": ["*"]},))
+    assert [(point.user, asked(point)) for point in guessed(wide)] == [
         ("alice", ("get", "", "pods", "a")),
         ("alice", ("list", "example.com", "widgets", "team-a")),
         ("alice", ("get", "/other")),
     ]
-    assert asked(guessed(one, -1)[1]) == ("list", "example.com", "widgets", "")  # across all namespaces
+    assert asked(guessed(wide, -1)[1]) == ("list", "example.com", "widgets", "")  # across all namespaces
 
 
 def test_offset_pairs_subjects_with_other_entries() -> None:
     paths = ({"verbs": ["put"], "nonResourceURLs": ["/b"]}, {"verbs": ["get"], "nonResourceURLs": ["/c"]})
-    made = schema(user("alice"), user("bob"), resources=(READ,), paths=paths)
+    flow_schema = schema(user("alice"), user("bob"), resources=(READ,), paths=paths)
     pods, put, get = ("get", "", "pods", "a"), ("put", "/b"), ("get", "/c")
     turns = [
         [
             (candidate.user, asked(candidate))
-            for candidate in make_candidates(made.spec.rules, FRESH, "authenticated", ends=(0,), offset=turn)
+            for candidate in make_candidates(flow_schema.spec.rules, FRESH, "authenticated", ends=(0,), offset=turn)
         ]
         for turn in range(4)
     ]
@@ -184,7 +184,7 @@ def test_candidate_user_of_each_subject(subject: dict[str, Any], name: str, grou
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [
         (requests(group("dev")), requests(group("ops"))),
         (requests(group("dev")), requests(user("alice"))),
@@ -194,8 +194,8 @@ def test_candidate_user_of_each_subject(subject: dict[str, Any], name: str, grou
         (requests(user("*"), resources=["pods", "jobs"]), requests(group("ops"), resources=["nodes", "jobs"])),
     ],
 )
-def test_common_candidate_matches_both_flow_schemas(one: Any, other: Any) -> None:
-    for both in ((one, other), (other, one)):
+def test_common_candidate_matches_both_flow_schemas(first: Any, other: Any) -> None:
+    for both in ((first, other), (other, first)):
         point = next(
             candidate
             for candidate in make_common_candidates(both[0].spec.rules, both[1].spec.rules, FRESH, "authenticated")
@@ -228,8 +228,11 @@ def test_number_of_common_candidates_is_bounded(monkeypatch: pytest.MonkeyPatch)
         return ()
 
     monkeypatch.setattr(candidates, "_common_rules", nothing)
-    one, other = requests(group("a"), verbs=["get"]), requests(group("b"), verbs=["list"])
-    large, larger = (each._replace(spec=each.spec._replace(rules=each.spec.rules * 500)) for each in (one, other))
+    first, other = requests(group("a"), verbs=["get"]), requests(group("b"), verbs=["list"])
+    large, larger = (
+        flow_schema._replace(spec=flow_schema.spec._replace(rules=flow_schema.spec.rules * 500))
+        for flow_schema in (first, other)
+    )
     assert not [*make_common_candidates(large.spec.rules, larger.spec.rules, FRESH, "authenticated")]
     assert 1 < len(tried) < 500
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def rules(*schemas: FlowSchema) -> list[PolicyRulesWithSubjects]:
-    return [rule for each in schemas for rule in each.spec.rules]
+    return [rule for schema in schemas for rule in schema.spec.rules]
 
 
 def test_models_have_the_groups_that_authentication_gives() -> None:

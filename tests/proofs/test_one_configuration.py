@@ -86,11 +86,11 @@ BUILDER = service_account("dev", "builder")
 
 def is_taken(first: FlowSchema, second: FlowSchema, world: World) -> bool:
     """Return whether the first FlowSchema shadows the second if only `exempt` comes before both."""
-    made = [
+    flow_schemas = [
         each._replace(metadata=each.metadata._replace(name=name), spec=each.spec._replace(matching_precedence=1))
         for each, name in ((first, "first"), (second, "second"))
     ]
-    config = build_configuration(Objects(tuple(made)), BUILT_IN)
+    config = build_configuration(Objects(tuple(flow_schemas)), BUILT_IN)
     assert [each.name for each in config.order[:3]] == ["exempt", "first", "second"]
     return Analysis(config, world).find_request(config.order[2]) is None
 
@@ -123,7 +123,7 @@ def test_requests_in_sets_are_those_of_an_enumeration(
     answers = Analysis(config, world, conditions)
     for condition in conditions:
         asked = [request for request in requests(config, world, condition) if matches_policy_rule(request, condition)]
-        goes = {classify(config, each).flow_schema.name for each in asked}
+        goes = {classify(config, item).flow_schema.name for item in asked}
         for schema in config.order:
             found = answers.find_request_in(condition, (schema,))
             assert (found is not None) == (schema.name in goes)
@@ -131,8 +131,8 @@ def test_requests_in_sets_are_those_of_an_enumeration(
                 assert replays(config, found, world).flow_schema is schema
                 assert matches_policy_rule(found.digest, condition)
         assert (answers.find_request_in(condition, config.order) is not None) == bool(asked)
-        rest = [each for each in conditions if each is not condition]
-        kept = [each for each in asked if not any(matches_policy_rule(each, other) for other in rest)]
+        rest = [item for item in conditions if item is not condition]
+        kept = [item for item in asked if not any(matches_policy_rule(item, other) for other in rest)]
         left = answers.find_request_in(condition, config.order, rest)
         assert (left is not None) == bool(kept)
         assert left is None or not any(matches_policy_rule(left.digest, other) for other in rest)
@@ -148,14 +148,14 @@ def test_proven_claims_are_those_of_an_enumeration(
     conditions = [rule for schema in objects(others).flow_schemas for rule in schema.spec.rules][:2]
     answers = Analysis(config, world, conditions)
     for condition in conditions:
-        rest = tuple(each for each in conditions if each is not condition)
+        rest = tuple(item for item in conditions if item is not condition)
         asked = [
             request
             for request in requests(config, world, *conditions)
             if matches_policy_rule(request, condition)
             and not any(matches_policy_rule(request, other) for other in rest)
         ]
-        goes = {classify(config, each).flow_schema.name for each in asked}
+        goes = {classify(config, item).flow_schema.name for item in asked}
         proven = answers.prove([Claim(schema, condition, rest, (ANYBODY,)) for schema in config.order])
         assert {config.order[index].name for index in proven} == goes
         for index, found in proven.items():
@@ -175,11 +175,11 @@ def test_blockers_capture_everything_and_all_are_needed(values: list[dict[str, A
         if part.rule is not None:
             assert all(_earlier(config, other, part) for other in analysis.find_shadows(part))
             continue
-        matched = [each for each in asked if matches_flow_schema(each, part.schema.spec)]
+        matched = [digest for digest in asked if matches_flow_schema(digest, part.schema.spec)]
         found = analysis.find_blockers(part.schema)
 
         def taken(blockers: Iterable[FlowSchema], matched: list[RequestDigest] = matched) -> bool:
-            return all(any(matches_flow_schema(each, other.spec) for other in blockers) for each in matched)
+            return all(any(matches_flow_schema(digest, other.spec) for other in blockers) for digest in matched)
 
         assert taken(found)
         assert not any(taken([other for other in found if other is not spared]) for spared in found)
@@ -248,10 +248,10 @@ def test_empty_flow_schema_matches_nothing(changes: dict[str, Any]) -> None:
     rule = {"subjects": [{"kind": "User", "user": {"name": "alice"}}], "resourceRules": [part | changes]} | changes
     spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 50, "rules": [rule]} | changes
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
-    schema = next(each for each in config.order if each.name == "x")
+    schema = next(flow_schema for flow_schema in config.order if flow_schema.name == "x")
     assert Analysis(config).find_request(schema) is None
     assert [*Analysis(config).find_unreachable([schema])[0]] == [FlowSchemaPart(schema)]
-    everybody = next(each for each in config.order if each.name == "global-default")
+    everybody = next(flow_schema for flow_schema in config.order if flow_schema.name == "global-default")
     assert overlap(config, schema, everybody, "authenticated") is None
     assert Analysis(config).find_shadows(FlowSchemaPart(schema)) == ()
 
@@ -315,10 +315,10 @@ def test_shadows_are_in_matching_order() -> None:
         return {"verbs": verbs, "apiGroups": [""], "resources": ["pods"], "namespaces": ["*"]}
 
     alice = {"kind": "User", "user": {"name": "alice"}}
-    one = [{"subjects": [alice], "resourceRules": [rule("get"), rule("list"), rule("watch"), rule("list", "get")]}]
-    several = [{"subjects": [alice], "resourceRules": [each]} for each in one[0]["resourceRules"]]
+    joined = [{"subjects": [alice], "resourceRules": [rule("get"), rule("list"), rule("watch"), rule("list", "get")]}]
+    several = [{"subjects": [alice], "resourceRules": [each]} for each in joined[0]["resourceRules"]]
     for rules, target, parts_of_it in (
-        (one, (0, "resourceRules", 3), [(0, "resourceRules", 0), (0, "resourceRules", 1)]),
+        (joined, (0, "resourceRules", 3), [(0, "resourceRules", 0), (0, "resourceRules", 1)]),
         (several, (3, None, None), [(0, None, None), (1, None, None)]),
     ):
         spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 50, "rules": rules}
@@ -341,10 +341,10 @@ def test_unreachable_parts_of_the_built_in_objects(name: str) -> None:
 
 def test_catch_all_captures_users_in_no_group() -> None:
     config = build_configuration(Objects(), BUILT_IN)
-    (catch_all,) = (each for each in config.order if each.name == "catch-all")
+    (catch_all,) = (schema for schema in config.order if schema.name == "catch-all")
     assert [*Analysis(config).find_unreachable([catch_all])[0]] == [FlowSchemaPart(catch_all)]
-    # The rules of catch-all match no request that global-default leaves, but a server uses catch-all if no FlowSchema
-    # matches.
+    # global-default captures all requests that the rules of catch-all match, but the server uses catch-all if no
+    # FlowSchema matches.
     assert [*Analysis(config, "any").find_unreachable([catch_all])[0]] == [FlowSchemaPart(catch_all, 0)]
 
 
@@ -423,7 +423,7 @@ def test_requests_in_sets_prefer_ordinary_users(values: list[dict[str, Any]], ot
         (BUILDER, service_account("dev", "*"), False, False),
         (BUILDER, user("system:serviceaccount:dev:builder"), True, True),
         (user("system:serviceaccount:dev:"), service_account("dev", "*"), False, False),
-        (user("bob"), user("system:serviceaccount:no"), True, False),  # authentication reports no such user
+        (user("bob"), user("system:serviceaccount:no"), True, False),  # authentication does not report such a user
         (user("bob"), service_account("N_", "*"), True, False),
         (user("bob"), group("system:serviceaccounts:N_"), True, False),
     ],
@@ -432,8 +432,8 @@ def test_shadowing_subjects(
     first: dict[str, Any], second: dict[str, Any], *, authenticated: bool, any_world: bool
 ) -> None:
     for path in (False, True):
-        one, other = schema_for(first, path=path), schema_for(second, path=path)
-        assert [is_taken(one, other, world) for world in WORLDS] == [authenticated, any_world]
+        first_schema, other = schema_for(first, path=path), schema_for(second, path=path)
+        assert [is_taken(first_schema, other, world) for world in WORLDS] == [authenticated, any_world]
 
 
 def test_authenticated_and_unauthenticated_are_everybody() -> None:
@@ -489,14 +489,14 @@ def test_shadowing_resource_rules(first: dict[str, Any], second: dict[str, Any],
     ],
 )
 def test_shadowing_paths(first: list[str], second: list[str], *, covers: bool) -> None:
-    one, other = (schema_for(group("dev"), path=True, nonResourceURLs=urls) for urls in (first, second))
-    assert is_taken(one, other, "any") == covers
+    first_schema, other = (schema_for(group("dev"), path=True, nonResourceURLs=urls) for urls in (first, second))
+    assert is_taken(first_schema, other, "any") == covers
 
 
 def test_shadowing_paths_with_other_verbs() -> None:
-    one, two = (schema_for(group("dev"), path=True, verbs=verbs) for verbs in (["get"], ["get", "post"]))
-    assert not is_taken(one, two, "any")
-    assert is_taken(two, one, "any")
+    first, two = (schema_for(group("dev"), path=True, verbs=verbs) for verbs in (["get"], ["get", "post"]))
+    assert not is_taken(first, two, "any")
+    assert is_taken(two, first, "any")
 
 
 def test_subject_that_captures_one_request_of_a_group_is_not_its_shadow() -> None:
@@ -504,7 +504,7 @@ def test_subject_that_captures_one_request_of_a_group_is_not_its_shadow() -> Non
     rules = [{"subjects": [EVERYBODY, user("system:node:node-1"), group("system:nodes")], "resourceRules": [rule]}]
     spec = {"priorityLevelConfiguration": {"name": "workload-low"}, "matchingPrecedence": 50, "rules": rules}
     config = build_configuration(objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]), BUILT_IN)
-    (mine,) = (each for each in config.order if each.name == "x")
+    (mine,) = (schema for schema in config.order if schema.name == "x")
     (found,) = Analysis(config, "any").find_shadows(FlowSchemaPart(mine, 0, "subjects", 2))
     assert found.entry == 0
 

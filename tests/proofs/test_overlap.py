@@ -31,11 +31,11 @@ WORLDS: tuple[World, ...] = ("any", "authenticated")
 
 @given(FLOW_SCHEMAS, FLOW_SCHEMAS, DIGESTS)
 def test_flow_schemas_that_match_one_request_may_overlap(
-    some: list[dict[str, Any]], others: list[dict[str, Any]], asked: RequestDigest
+    rules: list[dict[str, Any]], others: list[dict[str, Any]], asked: RequestDigest
 ) -> None:
     user, real = asked.user, has_authentic_groups(asked.user.name, asked.user.groups)
     everybody = schema(group("*"))
-    for a in (*objects(some).flow_schemas, everybody):
+    for a in (*objects(rules).flow_schemas, everybody):
         for b in objects(others).flow_schemas:
             if matches_flow_schema(asked, a.spec) and matches_flow_schema(asked, b.spec):
                 for world in WORLDS if real else WORLDS[:1]:
@@ -59,7 +59,7 @@ def test_large_rules_may_overlap_unless_their_users_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "meet"),
+    ("first", "other", "meet"),
     [
         (user("alice"), user("alice"), True),
         (user("alice"), user("bob"), False),
@@ -81,13 +81,13 @@ def test_large_rules_may_overlap_unless_their_users_differ() -> None:
         (user("alice"), service_account("alice", "*"), False),
     ],
 )
-def test_overlapping_subjects(one: dict[str, Any], other: dict[str, Any], meet: bool) -> None:
+def test_overlapping_subjects(first: dict[str, Any], other: dict[str, Any], meet: bool) -> None:
     for world in ("any", "authenticated"):
-        assert may_overlap(schema(one), schema(other), world) is meet
-        assert may_overlap(schema(other), schema(one), world) is meet
+        assert may_overlap(schema(first), schema(other), world) is meet
+        assert may_overlap(schema(other), schema(first), world) is meet
 
 
-@pytest.mark.parametrize("one", [service_account("ci", "*"), service_account("ci", "runner"), user(RUNNER)])
+@pytest.mark.parametrize("first", [service_account("ci", "*"), service_account("ci", "runner"), user(RUNNER)])
 @pytest.mark.parametrize(
     ("name", "meet"),
     [
@@ -101,16 +101,16 @@ def test_overlapping_subjects(one: dict[str, Any], other: dict[str, Any], meet: 
         ("*", True),
     ],
 )
-def test_service_accounts_are_in_their_own_groups_only(one: dict[str, Any], name: str, meet: bool) -> None:
-    for a, b in ((one, group(name)), (group(name), one)):
+def test_service_accounts_are_in_their_own_groups_only(first: dict[str, Any], name: str, meet: bool) -> None:
+    for a, b in ((first, group(name)), (group(name), first)):
         assert may_overlap(schema(a), schema(b), "authenticated") is meet
         assert may_overlap(schema(a), schema(b), "any")
 
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_overlapping_entries(world: World) -> None:
-    def meet(one: dict[str, Any], other: dict[str, Any], *, path: bool = False) -> bool:
-        a, b = (schema(user("alice"), path=path, **each) for each in (one, other))
+    def meet(first: dict[str, Any], other: dict[str, Any], *, path: bool = False) -> bool:
+        a, b = (schema(user("alice"), path=path, **fields) for fields in (first, other))
         assert may_overlap(a, b, world) is may_overlap(b, a, world)
         return may_overlap(a, b, world)
 

@@ -50,7 +50,8 @@ def test_ties_of_realistic_users_prefer_ordinary_ones(values: list[dict[str, Any
 
 
 def search(budget: Budget, *subjects: str, matters: Matters = lambda *_: True) -> tuple[str, str, int]:
-    """Search ties of FlowSchemas a, b, c ... that match requests of users. Return those with ties, the example, and the rest."""
+    """Search ties of FlowSchemas a, b, c ... that match requests of users. Return the tied FlowSchemas, the example,
+    and the number of pairs that were not compared."""
     rule = {"resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}]}
     values = [
         {

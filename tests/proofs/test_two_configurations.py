@@ -167,7 +167,7 @@ def test_moves_of_single_system_users(values: list[dict[str, Any]], names: list[
 
 def test_search_ends_after_maximum_number_of_proofs() -> None:
     forth, back = [*range(9)], [*reversed(range(9))]
-    expected = {(f"team-{one}", f"team-{other}") for one in forth for other in forth if one < other}
+    expected = {(f"team-{number}", f"team-{other}") for number in forth for other in forth if number < other}
     for max_proofs in (None, len(expected), len(expected) - 1, 5, 0):
         comparison = ConfigurationComparison(teams(forth), teams(back))
         found = names([*comparison.find_moves(max_proofs=max_proofs)])
@@ -180,27 +180,27 @@ def test_search_ends_after_maximum_number_of_proofs() -> None:
 def test_candidates_find_all_moves_if_only_the_order_of_verbs_differs(level: str, questions: list[object]) -> None:
     forth = [*range(MANY)]
     found = names([*ConfigurationComparison(teams(forth), teams(forth, level, ("list", "get"))).find_moves()])
-    assert found == ({(f"team-{one}", f"team-{one}") for one in forth} if level == "workload-high" else set())
+    assert found == ({(f"team-{number}", f"team-{number}") for number in forth} if level == "workload-high" else set())
     assert len(questions) == len(PREFERRED)
 
 
 def test_questions_about_two_configurations_share_a_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Encoding] = []
+    encodings: list[Encoding] = []
 
     def counted(*arguments: Any) -> Encoding:
-        made.append(Encoding(*arguments))
-        return made[-1]
+        encodings.append(Encoding(*arguments))
+        return encodings[-1]
 
     monkeypatch.setattr(two_configurations, "Encoding", counted)
     old, new = teams([*range(9)]), teams([*reversed(range(9))])
     at = [new.order[position(new, f"team-{name}")] for name in range(9)]
     there = [old.order[position(old, f"team-{name}")] for name in range(9)]
     comparison = ConfigurationComparison(new, old)
-    for one, other in product(range(9), repeat=2):
+    for first, other in product(range(9), repeat=2):
         # The FlowSchema with the lower precedence number was first. Now the other one is first.
-        found = comparison.find_passage([at[one]], [there[other]])
-        assert (found is not None) == (one >= other)
-    assert len(made) == 1
+        found = comparison.find_passage([at[first]], [there[other]])
+        assert (found is not None) == (first >= other)
+    assert len(encodings) == 1
 
 
 def known(*manifests: Any, kubernetes: str = "1.36") -> Configuration:

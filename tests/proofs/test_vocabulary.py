@@ -31,7 +31,7 @@ AUTHENTICATED, ACCOUNTS = "system:authenticated", "system:serviceaccounts"
 
 
 def rules(*schemas: FlowSchema) -> list[PolicyRulesWithSubjects]:
-    return [rule for each in schemas for rule in each.spec.rules]
+    return [rule for flow_schema in schemas for rule in flow_schema.spec.rules]
 
 
 def test_first_unmentioned_name_is_numbered_if_ordinary_ones_are_mentioned() -> None:
@@ -58,19 +58,19 @@ def test_users_that_stand_for_all() -> None:
         service_account("c{i}", "default"),
         service_account("ops", "default"),
     )
-    made = rules(*map(schema, subjects))
+    policy_rules = rules(*map(schema, subjects))
     prefix = "system:serviceaccount:"
     named = ("alice", f"{prefix}ci:", f"{prefix}c{{i}}:default", f"{prefix}ops:default")
     fresh = [
-        f"{prefix}{each}" for each in ("ci:default", "c{i}:builder", "ops:builder", "qa:default", "default:default")
+        f"{prefix}{name}" for name in ("ci:default", "c{i}:builder", "ops:builder", "qa:default", "default:default")
     ]
-    found = build_vocabulary(made, "any")
+    found = build_vocabulary(policy_rules, "any")
     assert found.users.values == ("bob", *fresh, *named)
     assert found.groups == ("dev", f"{ACCOUNTS}:qa")
     assert found.users.covers[f"{prefix}ci:"] == (1, 7)
     assert found.users.covers["system:"] == (1, 2, 3, 4, 5, 7, 8, 9)
-    real = build_vocabulary(made, "authenticated").users.values
-    assert real == tuple(each for each in (*found.users.values, *SYSTEM_USERS) if is_authentic_user(each))
+    real = build_vocabulary(policy_rules, "authenticated").users.values
+    assert real == tuple(name for name in (*found.users.values, *SYSTEM_USERS) if is_authentic_user(name))
     assert f"{prefix}ci:" not in real
 
 

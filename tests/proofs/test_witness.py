@@ -73,7 +73,7 @@ RUNNER = "system:serviceaccount:ci:runner"
 )
 def test_witnesses_are_ordinary_requests(name: str, words: str) -> None:
     config = build_configuration(Objects(), BUILT_IN)
-    schema = next(each for each in config.order if each.name == name)
+    schema = next(flow_schema for flow_schema in config.order if flow_schema.name == name)
     found = Analysis(config).find_request(schema)
     assert found is not None
     assert found.words is not None
@@ -174,7 +174,7 @@ def test_unneeded_groups_are_dropped() -> None:
     ("/logs/", "put", "", ("/logs/", "get")),
 ])  # fmt: skip
 def test_path_and_method_are_plain(path: str, verb: str, needed: str, expected: tuple[str, str]) -> None:
-    """The star of a pattern is only in the path, and another method than GET is only there, if the claim needs it."""
+    """A witness has a star in its path, or a method other than GET, only if the claim needs it."""
 
     def holds(point: Point) -> bool:
         return not point.is_resource and point.path.startswith(needed)
@@ -245,7 +245,7 @@ def test_request_that_the_classifier_does_not_confirm_is_an_error(
 
 def test_known_resources_are_tried_first() -> None:
     found = list(_other_resources(Point("alice", (AUTHENTICATED,), True, "get", "x.io", "deployments/scale", "dev")))
-    things = [(each.api_group, each.resource) for each in found]
+    things = [(point.api_group, point.resource) for point in found]
     assert things.index(("apps", "deployments/scale")) < things.index(("x.io", "deployments/scale"))
     assert things[-1] == ("x.io", "deployments/scale")
     assert [*dict.fromkeys(things)][: len(_COMMON_RESOURCES)] == [*_COMMON_RESOURCES]
@@ -256,17 +256,17 @@ def test_known_resources_are_tried_first() -> None:
     assert {("batch", "jobs"), ("batch", "cronjobs"), ("batch", "widgets"), ("example.com", "widgets")} <= kin
     assert ("autoscaling", "horizontalpodautoscalers") not in kin
     starred = list(_other_resources(Point("alice", (AUTHENTICATED,), True, "get", "*", "x*y", "dev")))
-    assert [each for each in starred if "*" in f"{each.api_group}{each.resource}"] == [
-        each for each in starred if (each.api_group, each.resource) == ("*", "x*y")
+    assert [point for point in starred if "*" in f"{point.api_group}{point.resource}"] == [
+        point for point in starred if (point.api_group, point.resource) == ("*", "x*y")
     ]
 
 
 def _bare(asked: RequestDigest) -> RequestDigest:
     """Return the request without attributes that FlowSchemas do not match."""
     info = asked.request_info
-    whole = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    qualified = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
     return digest_of(
-        Point(*asked.user, info.is_resource_request, info.verb, info.api_group, whole, info.namespace)
+        Point(*asked.user, info.is_resource_request, info.verb, info.api_group, qualified, info.namespace)
         if info.is_resource_request
         else Point(*asked.user, False, info.verb, path=info.path)
     )

@@ -1,4 +1,4 @@
-"""Logs with damaged parts between good ones: all engines read the good events, and count and show the rest."""
+"""Logs with damaged and valid parts: all engines read the valid events, and count and report the damaged parts."""
 
 from __future__ import annotations
 

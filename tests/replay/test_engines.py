@@ -89,7 +89,7 @@ def events(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def lines(draw: st.DrawFn) -> str:
-    """Draw a line of a log that is probably an event, but may be anything."""
+    """Draw a line of a log, which is an event in most cases."""
     value = draw(events())
     kind = draw(st.sampled_from(["event"] * 8 + ["field", "cut", "junk", "list", "envelope"]))
     if kind == "field":

@@ -1,4 +1,5 @@
-"""Many files, files with odd names, and long texts: all engines read them, in time that grows with the number of files."""
+"""Many files, files with odd names, and long strings: all engines read them, in time proportional to the number of
+files."""
 
 from __future__ import annotations
 

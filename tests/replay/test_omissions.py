@@ -75,8 +75,8 @@ def test_omissions(
 
 def test_filters_omit_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = write_log(tmp_path / "audit.log", EVERYTHING)
-    whole = replay_json(capsys, log)["omissions"]
-    assert replay_json(capsys, log, "--since", "2026-12-01T00:00:00Z")["omissions"] == whole
+    unfiltered = replay_json(capsys, log)["omissions"]
+    assert replay_json(capsys, log, "--since", "2026-12-01T00:00:00Z")["omissions"] == unfiltered
 
 
 def test_log_without_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,7 +60,8 @@ def test_unreadable_queue_waits_are_counted_once_for_each_request(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_unused_fields_may_have_any_type(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The order of events must not decide whether one is readable: equal attribute tuples are judged once."""
+    """Whether an event is readable must not depend on earlier events, although equal attribute tuples are checked only
+    once."""
     odd_name = event(auditID="a", verb="get", objectRef={"resource": "pods", "name": 5})
     odd_user = event(auditID="b", user={"username": 5, "groups": ["g", 5]}, impersonatedUser={"username": "bob"})
     odd_list = event(auditID="c", objectRef={"resource": "pods", "name": 5})

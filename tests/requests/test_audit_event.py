@@ -1,4 +1,4 @@
-"""Audit events are requests by their user, verb and URI."""
+"""Audit events are converted to requests by their user, verb and URI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON values and lines of JSON are requests, or errors with a line."""
+"""JSON values and lines of JSON are converted to requests, or to errors with a line number."""
 
 from __future__ import annotations
 
@@ -129,10 +129,10 @@ def test_invalid_records_are_rejected(record: object, message: str) -> None:
 
 
 def test_record_with_a_group_has_no_note() -> None:
-    one = {"user": "a", "groups": ["system:authenticated"], "verb": "get", "resource": "deployments"}
-    assert parse_record(one | {"group": "apps"}).notes == ()
-    assert parse_record(one | {"apiGroup": ""}).notes == ()
-    assert parse_record(one).notes == ('"deployments" is read as "deployments" in the API group "apps".',)
+    record = {"user": "a", "groups": ["system:authenticated"], "verb": "get", "resource": "deployments"}
+    assert parse_record(record | {"group": "apps"}).notes == ()
+    assert parse_record(record | {"apiGroup": ""}).notes == ()
+    assert parse_record(record).notes == ('"deployments" is read as "deployments" in the API group "apps".',)
 
 
 def test_inferred_group_is_noted() -> None:

@@ -1,4 +1,4 @@
-"""The list options that decide about seats: the same reduced form in Python and in SQL."""
+"""The list options that determine seats: Python and SQL reduce them to the same form."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_engines_read_the_same_options(
 
 
 def test_number_of_tuples_is_bounded(tmp_path: Path) -> None:
-    """Resource versions, continue tokens and names of objects do not make more tuples."""
+    """Resource versions, continue tokens and object names do not increase the number of attribute tuples."""
     from apflint.replay import python_engine
 
     path = write_log(

@@ -1,4 +1,4 @@
-"""The check of a built site finds what a reader would stumble over."""
+"""The check of a built site finds broken links, missing targets and other faults."""
 
 from __future__ import annotations
 

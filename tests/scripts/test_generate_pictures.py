@@ -46,14 +46,17 @@ def test_picture_is_small_and_has_a_title_and_a_description(name: str) -> None:
     assert description.text
     assert len(text.encode()) < MAX_BYTES
     assert "prefers-color-scheme:dark" in text
-    assert not re.search(r"(href|src|url\(|@import)", text)  # a picture loads nothing
+    assert not re.search(r"(href|src|url\(|@import)", text)  # pictures must not load other files
 
 
 def find_overlaps(canvas: Canvas) -> list[tuple[str, str]]:
     return [
-        (one.text, other.text)
-        for one, other in combinations(canvas.texts, 2)
-        if one.left < other.right and other.left < one.right and one.top < other.bottom and other.top < one.bottom
+        (first.text, other.text)
+        for first, other in combinations(canvas.texts, 2)
+        if first.left < other.right
+        and other.left < first.right
+        and first.top < other.bottom
+        and other.top < first.bottom
     ]
 
 

@@ -48,6 +48,6 @@ def test_action_has_the_dependencies_of_the_container_and_the_build_backend_of_r
 
 
 def test_another_hash_is_not_another_version() -> None:
-    one = "attrs==26.1.0 \\\n    --hash=sha256:aa\n    # via jsonschema\n"
+    locked = "attrs==26.1.0 \\\n    --hash=sha256:aa\n    # via jsonschema\n"
     two = "attrs==26.1.0 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n    # via jsonschema\n"
-    assert drop_hashes(one) == drop_hashes(two) == ["attrs==26.1.0", "    # via jsonschema"]
+    assert drop_hashes(locked) == drop_hashes(two) == ["attrs==26.1.0", "    # via jsonschema"]

@@ -1,4 +1,4 @@
-"""What the recorder writes equals `fixtures/`, byte for byte, if the server answers as the recorded ones did."""
+"""The recorder writes the same bytes as in `fixtures/`, if the server answers as the recorded servers did."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def files(directory: Path) -> set[str]:
 @pytest.mark.slow
 def test_recordings_of_all_releases_are_the_fixtures(tmp_path: Path) -> None:
     target = tmp_path / "fixtures"
-    # Only some of the built-in objects are recorded; the others come from sources.
+    # Only some of the built-in objects were recorded; the others are taken from the source code.
     rows = [json.loads(line) for line in (FIXTURES / record_apiserver.BUILTIN_OBJECTS).read_text("utf-8").splitlines()]
     from_sources = [
         row | {"in": [label for label in row["in"] if label.partition("-")[0] not in SERVED]} for row in rows

@@ -1,6 +1,5 @@
-"""Time grows with the number of requests, not with queues or levels, and memory with what is in flight.
-
-Executed lines stand for time: they are the same on every machine.
+"""Time grows with the number of requests, not of queues or levels. Memory grows with the number of requests in flight.
+The tests count executed lines instead of time, because the number is the same on every machine.
 """
 
 from __future__ import annotations
@@ -123,7 +122,7 @@ def test_time_for_a_request_does_not_depend_on_other_requests_queues_or_levels()
 
 def test_memory_does_not_depend_on_the_length_of_the_run() -> None:
     peaks = []
-    simulate(500)  # what is imported or cached once
+    simulate(500)  # modules that are imported, and caches that are filled, only once
     for count in (2_000, 16_000):
         tracemalloc.start()
         simulate(count)

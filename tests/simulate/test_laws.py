@@ -1,4 +1,4 @@
-"""What holds of every load: no recording is needed to see that it must."""
+"""Laws of the simulation that are true for every load, independent of recordings."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_first_queue_that_dispatches_is_the_second_one() -> None:
 
 
 def test_demand_without_a_request_that_timed_out() -> None:
-    """One request executes. Of two that wait, one leaves after half of the period."""
+    """One request executes, and two requests wait. One of these leaves after half of the period."""
     loop = EventLoop()
     queue_set = QueueSet(loop, Queuing(1, 5, 1), 1, lambda _: None)
     for number, wait in enumerate((None, None, 5 * MILLISECOND)):
@@ -230,7 +230,7 @@ def test_scaling_all_times_scales_the_result(random: Random, factor: int) -> Non
 @given(RANDOM)
 def test_flows_with_equal_demand_get_equal_service(random: Random) -> None:
     limit = random.choice([1, 2, 4, 8])
-    flows = random.sample(range(16), 2)  # with a hand of 1, the queue is the hash
+    flows = random.sample(range(16), 2)  # with a hand of 1, the hash determines the queue
     # The demand is equal, but not the requests: one flow has fewer and longer ones.
     parts = random.choice([1, 2, 5, 20])
     service = random.choice([3, 12, 40]) * MILLISECOND
@@ -245,7 +245,8 @@ def test_flows_with_equal_demand_get_equal_service(random: Random) -> None:
         left[request.flow_hash] -= 1
         if not all(left.values()):
             break
-        # doc.go of the queue set: the divergence is bounded by as many requests as can execute, and one more has begun.
+        # doc.go of the queue set bounds the divergence by the number of requests that can execute, plus the one that
+        # has begun.
         first, second = begun.values()
         assert abs(first - second) <= (limit + 1) * max(service, ESTIMATED_SERVICE_NANOSECONDS)
     assert left[flows[0]] < len(longs) // 2

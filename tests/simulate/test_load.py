@@ -1,4 +1,4 @@
-"""Clients of a load: which differ, and their requests."""
+"""Clients of a load: whether their users or requests differ, and their requests."""
 
 from __future__ import annotations
 

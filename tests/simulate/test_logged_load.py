@@ -79,7 +79,8 @@ def test_arrivals_of_a_log(log: LoggedLoad) -> None:
     assert log.load.duration == 8 * SECOND + 1000
     assert (log.source.differ, log.source.is_closed) == (True, False)
     instances = [arrival.instance for arrival in arrivals]
-    # The namespaces of a flow differ, and so do the servers. Of other flows, the namespace makes no difference.
+    # Requests with different namespaces or servers belong to different clients, but only if the flow depends on the
+    # namespace.
     assert instances == [0, 1, 2, 1, 3, 4, 5, 6]
     assert [log.routes.find_server(log.source.client, instance) for instance in instances] == [0] * 4 + [1] * 4
 

@@ -1,4 +1,4 @@
-"""Simulations of loads: what must hold of every load, and effects that can be computed by hand."""
+"""Simulations of loads: laws that are true for every load, and effects that can be computed by hand."""
 
 from __future__ import annotations
 
@@ -263,11 +263,11 @@ def test_clients_are_connected_to_the_servers_in_turn() -> None:
         assert found.peak == peak
         assert found.seats * 10 == pytest.approx(30)
     # Another client is connected to the next server.
-    two, one = (
+    two, single = (
         a._replace(instances=2, bursts=(Burst(0, 20),)),
         a._replace(name="b", instances=1, bursts=(Burst(0, 10),)),
     )
-    assert result_at(simulate(load(two, one, servers=3), Options(level("a"))), "a").peak == 10
+    assert result_at(simulate(load(two, single, servers=3), Options(level("a"))), "a").peak == 10
 
 
 def test_lists_and_changes_take_seats_of_the_objects_and_watchers() -> None:
@@ -335,7 +335,7 @@ def test_changed_field_has_the_effect_of_a_changed_manifest() -> None:
     )
     manifest = simulate(wanted, Options(level("a", 7).replace("queues: 64", "queues: 9"), seats=40))
     assert describe(changed, "a") == describe(manifest, "a")
-    # In between, a hand would be larger than the number of queues.
+    # Between the two changes, the hand is larger than the number of queues.
     in_steps = simulate(wanted, Options(level("a"), changes=("a.queues=2", "a.handSize=1", "a.queueLengthLimit=9")))
     limits = result_at(in_steps, "a").limits
     assert (limits.queues, limits.hand_size, limits.queue_length_limit) == (2, 1, 9)

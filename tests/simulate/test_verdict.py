@@ -23,7 +23,7 @@ WAIT = TimePercentiles(10, 0, 0, 0, 1500 * MILLISECOND)
 
 
 def result_of(name: str, rejected: dict[str, int], **values: Any) -> ClientResult:
-    """Return the result of a client with 100 attempts, whose rejections are between 0:00 and 0:00."""
+    """Return the result of a client with 100 attempts, whose rejections are all at 0:00."""
     times = (0, 0) if rejected else (None, None)
     empty = ClientResult(name, "low", ("low",), "list", 100, 100, 0, rejected, 0, 0, 0, 0, None, None, *times)
     return empty._replace(**values)

@@ -42,8 +42,8 @@ def put(directory: Path, *names: str, data: bytes = APF) -> None:
 
 def names(*paths: str, exclude: tuple[str, ...] = (), force_exclude: bool = False) -> list[str]:
     found = list(discover_files(paths, Patterns(exclude), force_exclude))
-    assert not [each for each in found if each.problem]
-    return [each.name for each in found]
+    assert not [file for file in found if file.problem]
+    return [file.name for file in found]
 
 
 def reason(path: str) -> str:
@@ -185,7 +185,7 @@ def test_file_that_vanishes_or_turns_into_something_else(tree: Path) -> None:
     (tree / "a.yaml").unlink()
     (tree / "b.yaml").unlink()
     (tree / "b.yaml").mkdir()
-    assert [read_file(each) for each in found] == [
+    assert [read_file(file) for file in found] == [
         UnreadableInput("No such file or directory."),
         UnreadableInput("This is a directory. To read the output of a command, pipe it to `-`."),
         APF,
@@ -311,9 +311,9 @@ def test_exclude(tree: Path) -> None:
 
 def test_named_paths_are_excluded_by_force_only(tree: Path) -> None:
     put(tree, "vendor/deep/x.yaml", "a.yaml")
-    given = ("vendor/deep/x.yaml", "vendor/deep", "a.yaml")
-    assert names(*given, exclude=("vendor",)) == ["vendor/deep/x.yaml", "a.yaml"]
-    assert names(*given, exclude=("vendor",), force_exclude=True) == ["a.yaml"]
+    paths = ("vendor/deep/x.yaml", "vendor/deep", "a.yaml")
+    assert names(*paths, exclude=("vendor",)) == ["vendor/deep/x.yaml", "a.yaml"]
+    assert names(*paths, exclude=("vendor",), force_exclude=True) == ["a.yaml"]
     assert names(str(tree / "vendor"), exclude=("vendor",), force_exclude=True) == []
 
 
@@ -358,5 +358,6 @@ def test_other_files_are_cheap(tree: Path) -> None:
         assert len(answers) == 1000
         return time.process_time() - begin
 
-    # About 15 µs each on a quiet machine; the bound leaves room for a busy one, not for a stray parse (1 ms).
+    # About 15 µs each on a quiet machine; the bound allows for a busy one, but would detect that a file is parsed (1
+    # ms).
     assert min(run() for _ in range(5)) < 1000 * 120e-6

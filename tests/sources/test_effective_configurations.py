@@ -1,4 +1,5 @@
-"""Where a configuration comes from: every kind of word, alone and combined, in every command that takes a configuration."""
+"""Sources of a configuration: every kind of source word, alone and combined, in every command that reads a
+configuration."""
 
 from __future__ import annotations
 

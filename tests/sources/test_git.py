@@ -304,7 +304,7 @@ def test_programs_of_the_repository_do_not_run(repository: Path, tmp_path: Path)
     assert read_revision("git:v1", (), Patterns()).files
     assert not ran.exists()
     subprocess.run(["git", "status"], cwd=repository, check=False, capture_output=True)
-    assert ran.exists()  # the settings do run programs
+    assert ran.exists()  # control: without protection, git runs the configured programs
 
 
 def test_partial_clone_fetches_nothing(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,4 +319,4 @@ def test_partial_clone_fetches_nothing(repository: Path, tmp_path: Path, monkeyp
         read_revision("git:main", (), Patterns())
     assert not ran.exists()
     git(tmp_path / "partial", "cat-file", "-p", "main:a.yaml")
-    assert ran.exists()  # git itself fetches, and runs the program
+    assert ran.exists()  # control: without protection, git fetches, and runs the program

@@ -1,4 +1,4 @@
-"""The one way in: what a request names becomes configurations, files, and reasons why something was not read."""
+"""`read_inputs` returns the configurations and files of a request, and the reasons why files were not read."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def test_files_belong_to_each_cluster_that_contains_them(project: Path, purpose:
 def test_words_select_clusters_and_files(project: Path) -> None:
     (project / "apflint.toml").write_text(CLUSTERS, encoding="utf-8")
     assert list_members(read("cluster:dev")) == {"dev": ("levels/batch.yaml",)}
-    one = read("levels/batch.yaml")
-    assert list_members(one) == {"prod": ("levels/batch.yaml", "prod/schema.yaml"), "dev": ("levels/batch.yaml",)}
-    assert one.reported == one.named == ("levels/batch.yaml",)
+    inputs = read("levels/batch.yaml")
+    assert list_members(inputs) == {"prod": ("levels/batch.yaml", "prod/schema.yaml"), "dev": ("levels/batch.yaml",)}
+    assert inputs.reported == inputs.named == ("levels/batch.yaml",)
     fixed = read("cluster:dev", purpose="fix")
     assert [configuration.name for configuration in fixed.left_out] == ["prod"]
     assert fixed.elsewhere == {"levels/batch.yaml"}

@@ -1,4 +1,4 @@
-"""What kustomizations refer to: other files of the project, or the network and programs."""
+"""References of kustomizations: to files of the project, the network, or programs."""
 
 from __future__ import annotations
 

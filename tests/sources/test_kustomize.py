@@ -1,4 +1,4 @@
-"""Builds of kustomizations and commands that a settings file names, and the places of findings about what they print."""
+"""Builds of kustomizations and commands that a settings file names, and the places of findings in their output."""
 
 from __future__ import annotations
 

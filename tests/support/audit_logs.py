@@ -28,7 +28,7 @@ RECORDINGS = [
     pytest.param(
         COMPLETE,
         id="complete",
-        # If somebody names a directory, its tests must not be skipped.
+        # If the environment names a directory, the tests must fail without it instead of being skipped.
         marks=pytest.mark.skipif(
             not os.environ.get("APFLINT_RECORDINGS") and not (COMPLETE / "live").is_dir(),
             reason=f"no complete recordings in {COMPLETE}",

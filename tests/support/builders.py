@@ -1,4 +1,4 @@
-"""Builders of manifests, and what apflint finds in them."""
+"""Builders of manifests, and functions that return their findings."""
 
 from __future__ import annotations
 
@@ -125,7 +125,8 @@ def effective(
     assumptions: Assumptions = OPEN,
     kubernetes: str = NEWEST.name,
 ) -> Effective:
-    """Return what a server would have with these manifests, in files `0.json`, ..., and context, in `context-0.json`, ..."""
+    """Return the effective configuration with these manifests (in files `0.json`, ...) and this context (in files
+    `context-0.json`, ...)."""
     inputs = [(f"{index}.json", json.dumps(manifest).encode()) for index, manifest in enumerate(manifests)]
     others = [(f"context-{index}.json", json.dumps(manifest).encode()) for index, manifest in enumerate(context)]
     return Effective(build_workspace(load_inputs(inputs), parse_release(kubernetes), load_inputs(others)), assumptions)
@@ -138,7 +139,7 @@ def findings(
     assumptions: Assumptions = OPEN,
     kubernetes: str = NEWEST.name,
 ) -> list[Finding]:
-    """Return what all rules find, or those whose ids start with `only`."""
+    """Return the findings of all rules, or of the rules whose ids start with `only`."""
     server = effective(*manifests, context=context, assumptions=assumptions, kubernetes=kubernetes)
     return [
         finding
@@ -150,13 +151,13 @@ def findings(
 def findings_in_text(
     text: str, *, only: str = "", name: str = "a.yaml", kubernetes: str = NEWEST.name
 ) -> list[Finding]:
-    """Return what all rules find in a file, or those whose ids start with `only`."""
+    """Return the findings of all rules in a file, or of the rules whose ids start with `only`."""
     answer = check([(name, text.encode())], Options(kubernetes=parse_release(kubernetes)))
     return [finding for finding in answer.findings if finding.rule.startswith(only)]
 
 
 def full_text(finding: Finding) -> str:
-    """Return everything that a finding says: message, notes, help and example."""
+    """Return all text of a finding: message, notes, help and example."""
     return "\n".join(filter(None, (finding.message, *finding.notes, finding.help, finding.example)))
 
 

@@ -58,16 +58,16 @@ def schema(subject: dict[str, Any], *, path: bool = False, **more: Any) -> FlowS
         {"nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]} | more]} if path else {"resourceRules": [rule]}
     )
     spec = {"priorityLevelConfiguration": {"name": "exempt"}, "rules": [{"subjects": [subject], **what}]}
-    (made,) = objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas
-    return made
+    (typed,) = objects([{"kind": "FlowSchema", "name": "x", "spec": spec}]).flow_schemas
+    return typed
 
 
 def merged(base: list[dict[str, Any]], row: dict[str, Any]) -> Objects:
     """Return a recorded configuration: the defaults without removed objects, plus added and replaced objects."""
     gone = {("FlowSchema", name) for name in row["removed_flow_schemas"]}
     gone |= {("PriorityLevelConfiguration", name) for name in row["removed_priority_levels"]}
-    stored = {(each["kind"], each["name"]): each for each in base if (each["kind"], each["name"]) not in gone}
-    stored |= {(each["kind"], each["name"]): each for each in row["objects"]}
+    stored = {(value["kind"], value["name"]): value for value in base if (value["kind"], value["name"]) not in gone}
+    stored |= {(value["kind"], value["name"]): value for value in row["objects"]}
     return objects(list(stored.values()))
 
 

@@ -1,4 +1,4 @@
-"""What `apflint explain` answers to the commands that findings show."""
+"""Runs the `apflint explain` commands that findings contain."""
 
 from __future__ import annotations
 

@@ -503,17 +503,17 @@ def text(random: Random, tag: str, *, anchors: bool = True) -> Generated:
         ours, theirs = ([pair[which] for pair in documents] for which in (0, 1))
         of = {"apiVersion": "v1", "kind": "List"}
         documents = [(of | {"items": ours}, of | {"items": theirs})]
-    whole = writer.between()
+    stream = writer.between()
     for number, (value, _) in enumerate(documents):
         if number or random.random() < 0.4:
-            whole += random.choice(["---\n", "---\n", "--- # marked\n", "...\n---\n" if number else "---\n"])
-        whole += writer.document(value)
-    whole += random.choice(["", "", "...\n", "---\n", "# c999 end\n"])
+            stream += random.choice(["---\n", "---\n", "--- # marked\n", "...\n---\n" if number else "---\n"])
+        stream += writer.document(value)
+    stream += random.choice(["", "", "...\n", "---\n", "# c999 end\n"])
     if random.random() < 0.2:
-        whole = whole.rstrip("\n")
+        stream = stream.rstrip("\n")
     if random.random() < 0.25:
-        whole = whole.replace("\n", "\r\n")
+        stream = stream.replace("\n", "\r\n")
     mark, codec = random.choice(
         [("", "utf-8")] * 5 + [("\ufeff", "utf-8"), ("\ufeff", "utf-16-le"), ("\ufeff", "utf-16-be")]
     )
-    return Generated((mark + whole).encode(codec), [wanted for _, wanted in documents])
+    return Generated((mark + stream).encode(codec), [wanted for _, wanted in documents])

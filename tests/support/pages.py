@@ -42,13 +42,13 @@ NOT_RUN = {"lisp", "lua", "markdown", "mermaid", "python", "text"}
 """
 
 PLACEHOLDERS = {"X.Y.Z": "9.9.9", " DIR": " ../documents", "> DIR": "> ../documents"}
-"""Text of commands that a reader replaces, and what the tests replace it with. Others are arguments that are only parsed."""
+"""Placeholders in commands, with the values that the tests insert. Commands with other placeholders are only parsed."""
 
 SETUPS = {
     "commands/index": f"cp {ROOT / 'Containerfile'} .",
     "../fixtures/openapi/README": "mkdir ../documents",
 }
-"""What a reader of the page has done before its `sh` blocks."""
+"""Commands that a reader of the page has run before its `sh` blocks."""
 
 _FENCE = re.compile(r'^( *)```(\w*)(?: title="([^"]+)")?\n(.*?)^\1```$', re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)")
@@ -99,7 +99,7 @@ def list_commands(block: Block) -> list[tuple[str, str]]:
 
 
 def run_page(name: str, directory: Path) -> None:
-    """Do what a reader of the page does: save the linked examples, write the files that have a title, and run the commands.
+    """Act as a reader of the page: save the linked examples, write the files that have a title, and run the commands.
 
     The text below a command is its output: standard output, then standard error. A line `...` stands for any lines. The blocks
     in `sh` and `bash` run last, because a guide may begin with a summary of its commands. Their output is not compared.

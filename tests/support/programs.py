@@ -1,7 +1,8 @@
-"""Stand-ins for programs of the documentation that need a cluster, a network, an editor or minutes.
+"""Stand-ins for programs in the documentation that need a cluster, a network or an editor, or that take minutes.
 
-`python programs.py PROGRAM ARGUMENT...` stands for `PROGRAM ARGUMENT...`. Arguments that `USAGES` does not list are errors, so that
-a wrong option on a page fails its test. Python runs for real, apart from what `run_python` lists.
+`python programs.py PROGRAM ARGUMENT...` stands for `PROGRAM ARGUMENT...`. Arguments that `USAGES` does not list are
+errors, so that a wrong option on a page fails its test. Python is the real one, except for the scripts that
+`run_python` lists.
 """
 # ruff: noqa: T201  # stand-ins print what programs print
 
@@ -64,7 +65,7 @@ def succeed(*_: str) -> None:
 
 def read_objects(file: str) -> list[dict[str, Any]]:
     """Return the objects of a YAML file."""
-    import yaml  # few stand-ins need it
+    import yaml  # only a few stand-ins need it
 
     return [value for value in yaml.safe_load_all(Path(file).read_text(encoding="utf-8")) if value]
 
@@ -271,7 +272,7 @@ def run_stand_in(words: list[str]) -> None:
 
 
 def run_python(arguments: list[str]) -> None:
-    """Run Python, but without what needs a network or minutes."""
+    """Run Python, except for scripts that need a network or take minutes."""
     match arguments:
         case ["-m", "venv", directory]:
             create_environment(directory)
@@ -289,7 +290,7 @@ def run_python(arguments: list[str]) -> None:
 
 
 def create_environment(directory: str) -> None:
-    """Create a virtual environment for real. Its programs are the stand-ins, because nothing can be installed."""
+    """Create a real virtual environment. Its programs are the stand-ins, because nothing can be installed."""
     call(sys.executable, "-m", "venv", "--without-pip", directory)
     for name in ("python", "python3", "pip", "apflint"):
         link = Path(directory, "bin", name)
@@ -337,7 +338,7 @@ class NotInstalled(MetaPathFinder, Loader):
         return MagicMock(name=spec.name)
 
     def exec_module(self, module: object) -> None:
-        """Leave the module as it is."""
+        """Execute nothing."""
 
 
 def parse_arguments(script: str, arguments: list[str]) -> None:

@@ -14,7 +14,7 @@ from support.programs import USAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {usage.split()[0] for usage in USAGES} | {"python", "python3"}
-"""Programs that do not run as they are installed, if they are installed at all."""
+"""Programs that are replaced by stand-ins, even if they are installed."""
 
 LEVEL = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1
@@ -82,7 +82,7 @@ FILES = {
     "apf-test.yaml": SUITE.format(manifests="manifests"),
     "policy/apf-test.yaml": SUITE.format(manifests="../manifests"),
     "ci/apflint.toml": 'kubernetes = "1.36"\n',
-    # A server whose level `slow` has full queues, and its metrics 24 seconds before.
+    # Recordings of a server whose level `slow` has full queues, and of its metrics 24 seconds earlier.
     "metrics-1.txt": gzip.decompress((ROOT / "fixtures/live/1-varied.metrics.txt.gz").read_bytes()).decode(),
     "metrics.txt": gzip.decompress((ROOT / "fixtures/live/2-slow-a.metrics.txt.gz").read_bytes()).decode(),
     "dump_requests.txt": (ROOT / "fixtures/live/2-slow-a.requests.txt").read_text(encoding="utf-8"),

@@ -1,7 +1,7 @@
 """HTTP server that answers as a recorded kube-apiserver did.
 
-It finds its answer by the request: method, path, query, headers and body. It answers in the server's own form, such as a `Status`
-with `details.causes`, and knows the recordings only in the form of `fixtures/`.
+The answer depends on the request: method, path, query, headers and body. It answers in the server's own format, such as
+a `Status` with `details.causes`, which it derives from the files in `fixtures/`.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def serve(recorded: Recorded) -> Iterator[str]:
         disable_nagle_algorithm = True
 
         def __getattr__(self, name: str) -> Any:
-            if name.startswith("do_"):  # any method: the server knows more than those of HTTP
+            if name.startswith("do_"):  # any method, because servers accept methods that HTTP does not define
                 return self.answer
             raise AttributeError(name)
 

@@ -1,4 +1,4 @@
-"""Suppressions: what each form suppresses, and what is reported about unused and invalid ones."""
+"""Suppressions: the effect of each form, and findings about unused and invalid suppressions."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def check(
     if statistics and output.format not in ("text", "concise"):
         raise UserError(f"--statistics requires --format text or concise, and the format is {output.format}")
     _reject_conflicts({"--write-baseline": write_baseline, "--fix": fix, "--diff": diff, "--report": bool(report)})
-    # Entries of findings that only other clusters have would be lost.
+    # A baseline of some clusters would lose the entries of all other clusters.
     _reject_conflicts({"--write-baseline": write_baseline, "--cluster": bool(words.clusters)})
     options.reject_combinations(
         {"--live": words.is_live, "git:REVISION": words.revisions, "--kustomize": words.kustomizations},

@@ -226,7 +226,7 @@ def explain(
 def _print_answer(
     explanation: Explanation, description: str, observed: ObservedServers | None, how: Style, *, is_json: bool
 ) -> int:
-    """Print the answer for one request, with what the files or the running server show about its level."""
+    """Print the answer for one request, with the state of its level according to files or the running server."""
     observations, now = (None, "") if observed is None else observed.describe(explanation)
     if is_json:
         more = {} if observations is None else {"observed": observations}
@@ -242,7 +242,7 @@ def _explain_in_clusters(request: Request, selected: InputRequest, how: Style, *
             (configuration, Explainer(configuration.effective).explain(request, reasons=is_json))
             for configuration in configurations
         ]
-    # Once, although clusters share files.
+    # Print equal notes once, because clusters share files.
     notes = tuple(dict.fromkeys(note for configuration in configurations for note in configuration.notes))
     text = to_json(clusters_json(explanations), 2) if is_json else render_text(report_clusters(explanations), how)
     return show(Answer(text, notes))

@@ -1,4 +1,4 @@
-r"""Hashes of lines. By its hash, GitHub recognizes an alert after lines above the alert were added or removed.
+r"""Hashes of lines. GitHub uses them to recognize an alert after lines above the alert were added or removed.
 
 The hashes are the `primaryLocationLineHash` of github/codeql-action (`src/fingerprints.ts`). Alerts stay the same whether
 apflint computes the hashes, or the action that uploads the report:

@@ -70,7 +70,10 @@ def describe_unreported(finding: Finding) -> str | None:
 
 
 def describe_in_one_line(finding: Finding) -> str:
-    """Return the message and the help without lines to copy after a colon, for formats with a single text for each finding."""
+    """Return the message and the help, for formats with a single string for each finding.
+
+    Lines to copy after a colon are left out.
+    """
     help_ = (finding.help or "").partition(":\n")[0]
     text = f"{finding.message} (help: {help_})" if help_ else finding.message
     more = [_describe_clusters(finding)] if finding.clusters else []

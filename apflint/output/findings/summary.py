@@ -50,7 +50,7 @@ _FILES = {
 }
 """Descriptions of skipped files and directories, by reason: singular and plural."""
 _UNREPORTED = {"context", "outside the selected clusters"}
-"""Reasons for skipping a file that belongs to something else than the checked manifests."""
+"""Reasons for skipping a file that is not one of the checked manifests."""
 _VERBOSE_ONLY = ("hidden directory", "directory of installed packages")
 """Reasons that are only printed with `-v`, because users do not expect apflint to read these directories."""
 

@@ -1,4 +1,4 @@
-"""The report of `apflint replay`: what went wrong, tables and drawings of the priority levels, and what the numbers mean."""
+"""The report of `apflint replay`: a summary, tables and drawings of the priority levels, and explanations."""
 
 from __future__ import annotations
 

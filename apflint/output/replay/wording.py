@@ -105,7 +105,10 @@ def _summarize_level(level: LevelTraffic) -> LevelSummary:
 
 
 def describe_contradictions(report: ReplayReport) -> Iterator[str]:
-    """Yield sentences about what the log shows and the configuration excludes. They may refute all other figures."""
+    """Yield sentences about rejections in the log that are impossible in this configuration.
+
+    They put all other figures in doubt.
+    """
     for found in islice(find_contradictions(report), _MAX_NAMED_LEVELS):
         yield (
             f"The log contradicts this configuration: priority level {quote(found.level)} rejected"
@@ -116,7 +119,10 @@ def describe_contradictions(report: ReplayReport) -> Iterator[str]:
 
 
 def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -> Iterator[str]:
-    """Yield sentences about the period, the configuration unless omitted, and what was skipped or not classified."""
+    """Yield sentences about the period, the configuration, and requests that were skipped or not classified.
+
+    If `has_configuration` is false, leave out the configuration.
+    """
     coverage = report.coverage
     requests, events = sum(report.outcomes.values()), sum(coverage.stages.values())
     selected = list(_describe_filter(report.filter))

@@ -31,7 +31,7 @@ def test_fix_all_is_resolved_after_it_is_chosen(folder: Path) -> None:
         editor.open(flow, FLOW)
         action = offered(editor, flow, span(0, 0, 0), only=["source.fixAll"])[ALL]
         assert "edit" not in action
-        # The text at the time of resolving is fixed.
+        # Resolving the action fixes the current text.
         editor.change(flow, 2, edit("# more\n", 0, 0, 0))
         [change] = editor.request("codeAction/resolve", **action)["edit"]["documentChanges"]
         assert change["textDocument"] == {"uri": flow, "version": 2}
@@ -86,8 +86,8 @@ def test_number_of_findings_with_actions_is_limited(folder: Path, range_: dict[s
     with Editor(folder) as editor:
         editor.open(flow, text)
         found = offered(editor, flow, {**range_, "end": {"line": range_["end"]["line"] + 1, "character": 0}})
-        whole = apply(text, found[ALL]["edit"]["changes"][flow])
-        assert whole == text.replace("byUser", "ByUser")
+        fixed = apply(text, found[ALL]["edit"]["changes"][flow])
+        assert fixed == text.replace("byUser", "ByUser")
         assert 0 < len(found) <= 2 * MAX_FINDINGS_WITH_ACTIONS + 1
         assert editor.exit() == 0
 

@@ -1,9 +1,9 @@
 """Requirements of published formats for the parts that apflint uses, written from their documentation.
 
-Not the published schemas, which are not shipped here: these are stricter, since they admit nothing that we do not mean to write.
-SARIF: OASIS Standard 2.1.0, sections 3.13 to 3.49, and GitHub, "SARIF support for code scanning".
-GitLab: "Code Quality", section "Implement a custom tool".
-JUnit: the elements and attributes of `junit-10.xsd` of Jenkins' xUnit plugin.
+These forms are stricter than the published schemas: they reject everything that apflint does not intend to write.
+SARIF: OASIS Standard 2.1.0, sections 3.13 to 3.49, and GitHub, "SARIF support for code scanning". GitLab: "Code
+Quality", section "Implement a custom tool". JUnit: the elements and attributes of `junit-10.xsd` of Jenkins' xUnit
+plugin.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def record(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the schema of an object with these members and no others."""
+    """Return the schema of an object that has only these members."""
     return {
         "type": "object",
         "required": list(required),
@@ -147,4 +147,4 @@ JUNIT = {
     "failure": (set(), {"type", "message"}, set()),
     "system-out": (set(), set(), set()),
 }
-"""Element -> the attributes that it must have, those that it may have, and the elements that may be in it."""
+"""Element -> its required attributes, its optional attributes, and the elements that it may contain."""

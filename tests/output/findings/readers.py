@@ -1,6 +1,5 @@
-"""Independent readers of all reports for machines, written from published documentation, and their comparison.
-
-None asks apflint how it wrote a report:
+"""Independent readers of all reports for machines, and the comparison of reports. The readers follow published
+documentation, and share no code with apflint:
 
 - JSON: Python's. SARIF: the form in `report_forms`, addresses by RFC 3986. JUnit: expat, by ElementTree.
 - GitHub: how its runner reads a line (actions/runner, `ActionCommand.TryParseV2`).
@@ -90,10 +89,10 @@ def read_json(text: str) -> Iterator[Shown]:
 def read_sarif(text: str) -> Iterator[Shown]:
     log = json.loads(text)
     Draft202012Validator(SARIF).validate(log)
-    (one,) = log["runs"]
-    rules = one["tool"]["driver"]["rules"]
+    (sarif_run,) = log["runs"]
+    rules = sarif_run["tool"]["driver"]["rules"]
     assert len({rule["id"] for rule in rules}) == len(rules)
-    for result in one["results"]:
+    for result in sarif_run["results"]:
         rule = rules[result["ruleIndex"]]
         assert rule["id"] == result["ruleId"]
         (location,) = result["locations"]
@@ -144,7 +143,8 @@ def read_junit(text: str) -> Iterator[Shown]:
 
 
 def read_command(line: str) -> tuple[str, dict[str, str], str] | None:
-    """A line of a log as GitHub's runner reads it: the command, its properties, its data. None for no command."""
+    """Parse a line of a log as GitHub's runner does. Return the command, its properties and its data, or None if the
+    line has no command."""
     line = line.lstrip()
     if not line.startswith("::"):
         return None
@@ -153,8 +153,8 @@ def read_command(line: str) -> tuple[str, dict[str, str], str] | None:
         return None
     command, _, properties = info.partition(" ")
     values = {}
-    for one in filter(None, properties.strip().split(",")):
-        key, _, value = one.partition("=")
+    for pair in filter(None, properties.strip().split(",")):
+        key, _, value = pair.partition("=")
         if key and value:
             values[key] = decoded(value, (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")))
     return command, values, decoded(data, (("%0D", "\r"), ("%0A", "\n"), ("%25", "%")))
@@ -245,7 +245,7 @@ READERS = {
 
 
 def expected(found: Shown, name: str) -> Shown:
-    """Return what a format should show of a finding of the JSON report."""
+    """Return the fields that a format should show for a finding of the JSON report."""
     exact = found._replace(file=os.path.normpath(found.file))
     readable = exact._replace(file=shown(exact.file), message=shown(found.message))
     if name == "sarif":
@@ -281,9 +281,21 @@ def compared(reports: dict[str, str], encoding: str = "utf-8") -> int:
         if name in ("github", "markdown"):
             want = list(map(encoded, want))
         if name == "github":  # GitHub has columns within one line only
-            columns = {(one.file, one.line) for one in read if one.column is None}
-            want = [one._replace(column=None) if (one.file, one.line) in columns else one for one in want]
-            read = [one._replace(column=None) if (one.file, one.line) in columns else one for one in read]
+            columns = {
+                (shown_finding.file, shown_finding.line) for shown_finding in read if shown_finding.column is None
+            }
+            want = [
+                shown_finding._replace(column=None)
+                if (shown_finding.file, shown_finding.line) in columns
+                else shown_finding
+                for shown_finding in want
+            ]
+            read = [
+                shown_finding._replace(column=None)
+                if (shown_finding.file, shown_finding.line) in columns
+                else shown_finding
+                for shown_finding in read
+            ]
         assert Counter(read) == Counter(want), name
     for name, report in reports.items():
         # The runner accepts such a command anywhere in a line (`ActionCommand.TryParse`).

@@ -57,13 +57,13 @@ def test_golden_clean_report(name: str, snapshot: SnapshotAssertion) -> None:
 @pytest.mark.parametrize("severity", ["info", "warning", "error"])
 @pytest.mark.parametrize(("rule", "rejected"), [("APF003", False), ("APF203", True)])
 def test_template_is_not_called_rejected(rule: str, rejected: bool, severity: Severity) -> None:
-    one = finding(rule, "n", "m", "a.yaml", (1, 1, 1, 2))._replace(
+    template = finding(rule, "n", "m", "a.yaml", (1, 1, 1, 2))._replace(
         severity=severity, apiserver=Cause("BadRequest", ""), is_template=not rejected
     )
-    report = CLEAN._replace(findings=(one,), sources={"a.yaml": Source("a.yaml", "a: b\n")})
+    report = CLEAN._replace(findings=(template,), sources={"a.yaml": Source("a.yaml", "a: b\n")})
     levels = {"info": "info", "warning": "major", "error": "blocker" if rejected else "critical"}
     assert [entry["severity"] for entry in gitlab_entries(report)] == [levels[severity]]
-    shown = create_diagnostic(one, report.sources, {"a.yaml": "file:///a.yaml"}, "utf-16")
+    shown = create_diagnostic(template, report.sources, {"a.yaml": "file:///a.yaml"}, "utf-16")
     for text in (render(report, "junit"), render(report, "text"), shown.message):
         assert ("kube-apiserver rejects" in text) == rejected
 
@@ -81,7 +81,7 @@ def test_absolute_names_become_relative(directory: Path, name: str) -> None:
 
 @pytest.mark.parametrize("variable", ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"])
 @pytest.mark.parametrize(
-    ("where", "given", "expected"),
+    ("where", "path", "expected"),
     [
         ("repo", "sub/a.yaml", "sub/a.yaml"),
         ("repo/sub", "a.yaml", "sub/a.yaml"),
@@ -97,7 +97,7 @@ def test_absolute_names_become_relative(directory: Path, name: str) -> None:
     ],
 )
 def test_names_are_relative_to_the_root_of_the_checkout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, where: str, given: str, expected: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, where: str, path: str, expected: str
 ) -> None:
     for name in code_host._ROOT_VARIABLES:
         monkeypatch.delenv(name, raising=False)
@@ -106,10 +106,10 @@ def test_names_are_relative_to_the_root_of_the_checkout(
     (tmp_path / "link").symlink_to("repo")
     monkeypatch.setenv(variable, str(tmp_path / "link"))
     monkeypatch.chdir(tmp_path / where)
-    assert relative_to_checkout(given) == expected
+    assert relative_to_checkout(path) == expected
     if expected == "sub/a.yaml":
         assert relative_to_checkout(str(tmp_path / "repo" / "sub" / "a.yaml")) == expected
-        report = CLEAN._replace(findings=(finding("APF305", "x", "m", given, (1, 1, 1, 2)),))
+        report = CLEAN._replace(findings=(finding("APF305", "x", "m", path, (1, 1, 1, 2)),))
         (entry,) = gitlab_entries(report)
         assert entry["location"]["path"] == expected
         assert "file=sub/a.yaml," in render(report, "github")

@@ -1,4 +1,5 @@
-"""SARIF and JUnit reports, validated with published schemas, which are fetched because they cannot be kept here.
+"""SARIF and JUnit reports, validated with published schemas, which are fetched because this repository must not contain
+copies.
 
 The SARIF schema comes with Microsoft's multitool for it, the XSD of Jenkins' xunit plugin with the source of pytest.
 """
@@ -71,7 +72,7 @@ def reports(root: Path) -> dict[str, Report]:
         "hostile": [(f"<a> & ]]>|{chr(27)}.yaml", hostile.encode())],
         "nothing": [],
     }
-    found = {name: check(given, Options()) for name, given in inputs.items()}
+    found = {name: check(content, Options()) for name, content in inputs.items()}
     assert len(found["findings"].findings) > 200
     assert not found["clean"].findings
     assert (found["suppressed"].findings, found["suppressed"].suppressed) == ((), 1)

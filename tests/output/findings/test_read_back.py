@@ -126,11 +126,16 @@ def test_output_of_a_process_reads_back(environment: dict[str, str], encoding: s
 def test_name_of_standard_input_is_printed(name: str, data: bytes) -> None:
     output = io.StringIO()
     with directory({"input": data}) as path, contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-        reports = [f"--report={one}={path.parent / one}" for one in (*FORMATS, *PEOPLE)]
+        reports = [f"--report={output_format}={path.parent / output_format}" for output_format in (*FORMATS, *PEOPLE)]
         with pytest.MonkeyPatch.context() as patch, (path / "input").open(encoding="latin-1") as stream:
             patch.setattr(sys, "stdin", stream)
             assert run(["check", "-", "--isolated", f"--stdin-filename={name}", *reports]) in (0, 1), output.getvalue()
-        compared({one: (path.parent / one).read_bytes().decode() for one in (*FORMATS, *PEOPLE)})
+        compared(
+            {
+                output_format: (path.parent / output_format).read_bytes().decode()
+                for output_format in (*FORMATS, *PEOPLE)
+            }
+        )
 
 
 COMMANDS = """\

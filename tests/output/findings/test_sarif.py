@@ -133,8 +133,8 @@ def test_fingerprint_is_independent_of_the_line(above: int) -> None:
         span=found.span._replace(line=found.span.line + above, end_line=found.span.end_line + above), related=()
     )
     before, after = (
-        Report("1.36", (one,), 1, 1, (), 0, {found.file: Source(found.file, content)})
-        for one, content in ((found, text), (moved, "# more\n" * above + text))
+        Report("1.36", (report,), 1, 1, (), 0, {found.file: Source(found.file, content)})
+        for report, content in ((found, text), (moved, "# more\n" * above + text))
     )
     assert (
         sarif_run(before)["results"][0]["partialFingerprints"] == sarif_run(after)["results"][0]["partialFingerprints"]

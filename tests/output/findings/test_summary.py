@@ -72,7 +72,7 @@ def test_manifest_instead_of_baseline_is_an_error(directory: Path, capsys: pytes
         output = capsys.readouterr().err
         assert "a.yaml: this" in output
         assert "baseline" in output
-        assert "--baseline a.yaml" not in output  # it must not be overwritten
+        assert "--baseline a.yaml" not in output  # must not be overwritten
     assert (directory / "a.yaml").read_text(encoding="utf-8") == BAD
 
 

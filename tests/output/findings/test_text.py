@@ -104,7 +104,7 @@ def test_prose_stays_within_the_width(report: Report, width: int) -> None:
         if re.match(r" *\d* \|", line):
             assert count_cells(line) <= width
         elif count_cells(line) > min(width, PROSE_WIDTH) and not re.match(r" += example: ", line):
-            # Only what must not be broken is longer: a word, or a place with its file name.
+            # Only lines that must not be broken are longer: a single word, or a place with its file name.
             assert max(map(count_cells, line.split(" "))) > 20
 
 
