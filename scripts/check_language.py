@@ -3,8 +3,8 @@
     python scripts/check_language.py            all candidates, many of which are right where they are
     python scripts/check_language.py --check    those that are always wrong; the exit status is 1 if there are any
 
-In Python, comments, strings and names are searched, in Markdown the text outside of code blocks. Text in backticks is not
-searched, so that a page can quote a word.
+In Python, comments, strings and names are searched, and only names in tests and scripts. In Markdown, the text outside of
+code blocks is searched. Text in backticks is not searched, so that a page can quote a word.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = ("apflint", "rules", "docs", "README.md")
+NAME_PLACES = ("scripts", "tests")
+"""Directories in which only names are searched, because their strings quote other programs and invalid input."""
 
 CERTAIN = {
     r"told|said": "report, print, show",
@@ -117,7 +119,13 @@ def find_in_python(path: Path, text: str) -> Iterator[Match]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT or token.type in strings:
             yield from find_in_prose(path, token.string, token.start[0], token.start[1] + 1)
-        elif token.type == tokenize.NAME and NAME_PARTS.intersection(token.string.lower().split("_")):
+    yield from find_in_names(path, text)
+
+
+def find_in_names(path: Path, text: str) -> Iterator[Match]:
+    """Yield matches in the names of Python code."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME and NAME_PARTS.intersection(token.string.lower().split("_")):
             yield Match(path, token.start[0], token.start[1] + 1, token.string, "another name", is_certain=True)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name.strip("_") in NAMES:
@@ -146,6 +154,9 @@ def find_matches() -> list[Match]:
         for path in paths:
             text = path.read_text(encoding="utf-8")
             matches += (find_in_python if path.suffix == ".py" else find_in_markdown)(path, text)
+    for place in NAME_PLACES:
+        for path in sorted((ROOT / place).rglob("*.py")):
+            matches += find_in_names(path, path.read_text(encoding="utf-8"))
     return sorted(set(matches), key=lambda match: (match.path, match.line, match.column))
 
 

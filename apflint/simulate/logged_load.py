@@ -139,7 +139,7 @@ def _list_notes(rejected: int, open_: int, *, has_counts: bool) -> Iterator[str]
     if open_:
         yield f"Left out: {pluralize(open_, 'request')} whose service time the log does not show, such as watches."
     yield (
-        "The log does not tell what clients would have done: if responses are slower, many clients send fewer requests, and"
+        "The log does not show how clients would react: if responses are slower, many clients send fewer requests, and"
         " others try again."
     )
     yield "The log shows waits in queues only of requests over 500 ms. Other service times may contain a wait."

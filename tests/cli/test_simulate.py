@@ -304,7 +304,7 @@ def test_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> N
         "Left out: 1 request",
         "Left out: 1 request",
     ]
-    assert "does not tell what clients would have done" in found["notes"][2]
+    assert "does not show how clients would react" in found["notes"][2]
 
 
 def test_scale_repeats_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> None:

@@ -107,7 +107,7 @@ def test_routes_of_a_log(log: LoggedLoad) -> None:
 def test_notes_about_what_a_log_does_not_show(log: LoggedLoad) -> None:
     assert [note.split(":")[0] for note in log.notes] == [
         "Left out",
-        "The log does not tell what clients would have done",
+        "The log does not show how clients would react",
         "The log shows waits in queues only of requests over 500 ms. Other service times may contain a wait.",
         "Each request takes 1 seat",
     ]
