@@ -32,7 +32,7 @@ def manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_each_part_of_an_answer_has_its_stream(capsys: pytest.CaptureFixture[str]) -> None:
     answer = Answer("text\n", ("a note",), summary="summary\n", status=ExitCode.FINDINGS)
-    assert run.run(create_request(("a.yaml",), purpose="check"), lambda _: answer) == ExitCode.FINDINGS
+    assert run.run(create_request(("a.yaml",))._replace(purpose="check"), lambda _: answer) == ExitCode.FINDINGS
     assert capsys.readouterr() == ("text\n", "apflint: a note\nsummary\n")
 
 
@@ -40,7 +40,7 @@ def test_unreadable_input_is_an_error_and_the_run_continues(capsys: pytest.Captu
     def list_files(inputs: Inputs) -> Answer:
         return Answer(f"{' '.join(inputs.reported)}\n")
 
-    assert run.run(create_request(purpose="check"), list_files) == ExitCode.ERROR
+    assert run.run(create_request()._replace(purpose="check"), list_files) == ExitCode.ERROR
     error = "apflint: gone.yaml: Symbolic link to something that does not exist.\n"
     assert capsys.readouterr() == ("a.yaml\n", error)
 

@@ -288,6 +288,7 @@ class SourceOptions(NamedTuple):
             self.server_concurrency,
             config=self.config,
             isolated=self.isolated,
+        )._replace(
             defaults=not self.no_defaults,
             kubectl=parse_kubectl(
                 LIVE in (*words, compared), self.kubeconfig, self.kube_context, no_defaults=self.no_defaults

@@ -56,7 +56,7 @@ class Case(NamedTuple):
 
 def build_tests(
     effective: Effective, thresholds: Thresholds, source: Queries, matchers: Sequence[Matcher], rule_file: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a file of tests for `promtool test rules`. Raises UserError if no labels of a target match the selector."""
     levels = {level.name: level for level in effective.limits.levels}
     own = tuple(level.name for level in effective.own_priority_levels if level.name in levels and level.spec.limited)

@@ -150,14 +150,13 @@ def create_request(
     *,
     config: str | None = None,
     isolated: bool = False,
-    **more: Any,
 ) -> InputRequest:
-    """Return a request with the settings of the current directory, or of the file `config`. `more` are fields of `InputRequest`.
+    """Return a request with the settings of the current directory, or of the file `config`.
 
     Raises UserError and OSError as `resolve_settings` does.
     """
     command_line = {"kubernetes": kubernetes, "server_concurrency": server_concurrency}
-    return InputRequest(words, resolve_settings(command_line, config, isolated=isolated), **more)
+    return InputRequest(words, resolve_settings(command_line, config, isolated=isolated))
 
 
 class InputConfiguration(NamedTuple):

@@ -25,7 +25,7 @@ SERVICE_ACCOUNT = "system:serviceaccount:ci:"
 
 
 def _read(*words: str) -> Effective:
-    request = create_request(words, parse_release(RELEASE), isolated=True, uses_project=False)
+    request = create_request(words, parse_release(RELEASE), isolated=True)._replace(uses_project=False)
     configuration = read_configuration(request)
     if configuration.notes:
         raise ValueError(configuration.notes)

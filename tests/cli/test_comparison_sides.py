@@ -67,7 +67,7 @@ def test_names_of_sides(word: str, more: tuple[str, ...], name: str, description
 
 
 def test_no_defaults_leaves_out_the_built_in_objects_of_manifests_only() -> None:
-    options = create_request(defaults=False)
+    options = create_request()._replace(defaults=False)
     assert read_side("prod", options).description == "prod (2 objects), without the other built-in objects of 1.37"
     assert read_side("defaults:1.36", options).description == "built-in objects of 1.36"
 
@@ -93,4 +93,4 @@ def test_other_side_is_the_named_cluster_without_the_named_files(project: Path) 
 
 def test_running_cluster_has_its_own_built_in_objects() -> None:
     with pytest.raises(UserError, match="live and --no-defaults cannot be combined"):
-        read_live(create_request(defaults=False))
+        read_live(create_request()._replace(defaults=False))

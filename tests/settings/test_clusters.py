@@ -138,7 +138,7 @@ def test_clusters_that_programs_render(project: Path, monkeypatch: pytest.Monkey
     )
     assert edge == ClusterSettings("edge", context=(), render=("helm", "template", "charts/apf", "--set", "note="))
     assert (prod.is_rendered, edge.is_rendered) == (True, True)
-    assert create_request(("cluster:prod", "cluster:edge"), purpose="check").paths == (".",)
+    assert create_request(("cluster:prod", "cluster:edge"))._replace(purpose="check").paths == (".",)
     assert not ClusterSettings("a", ("a",)).is_rendered
     jsonschema.validate(tomllib.loads(RENDERED), json.loads((root / "schemas/apflint-config.json").read_text("utf-8")))
     (project / "overlays").mkdir()

@@ -51,7 +51,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def read(*words: str, **more: Any) -> Inputs:
-    return read_inputs(create_request(words, **{"purpose": "check", **more}))
+    return read_inputs(create_request(words)._replace(**{"purpose": "check", **more}))
 
 
 def list_members(inputs: Inputs) -> dict[str, tuple[str, ...]]:
@@ -115,7 +115,7 @@ def test_missing_path_of_a_cluster_ends_the_run_but_not_the_editor(project: Path
 
 
 def test_context_is_read_and_not_reported() -> None:
-    request = create_request((".",), purpose="check")
+    request = create_request((".",))._replace(purpose="check")
     inputs = read_inputs(request._replace(settings=request.settings._replace(context=("context.yaml",))))
     (configuration,) = inputs.configurations
     assert configuration.context == ("context.yaml",)

@@ -23,7 +23,5 @@ def read_effective(
     **more: Any,
 ) -> Effective:
     """Return the objects of a cluster with the manifests that `words` name. Without words, these are the built-in objects."""
-    request = create_request(
-        tuple(words), kubernetes, server_concurrency, isolated=isolated, uses_project=False, **more
-    )
-    return read_configuration(request).effective
+    request = create_request(tuple(words), kubernetes, server_concurrency, isolated=isolated)
+    return read_configuration(request._replace(uses_project=False, **more)).effective

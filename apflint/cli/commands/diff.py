@@ -106,6 +106,7 @@ def diff(
         server_concurrency,
         config=config,
         isolated=isolated,
+    )._replace(
         defaults=not no_defaults,
         kubectl=options.parse_kubectl(LIVE in names, kubeconfig, kube_context, no_defaults=no_defaults),
         may_render=options.may_render(render),

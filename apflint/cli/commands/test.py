@@ -79,6 +79,7 @@ def test(
         server_concurrency,
         config=config,
         isolated=isolated,
+    )._replace(
         kubectl=options.parse_kubectl(LIVE in words, kubeconfig, kube_context),
         may_render=options.may_render(render),
     )
