@@ -283,7 +283,7 @@ def test_memory_for_large_file_is_bounded(tree: Path, root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], env=UNMEASURED, capture_output=True, timeout=60, check=False, cwd=root
     )
-    assert done.stdout.decode().startswith("[b'', Unreadable(reason='The file has 1099512 MB, "), done.stderr
+    assert done.stdout.decode().startswith("[b'', UnreadableInput(reason='The file has 1099512 MB, "), done.stderr
 
 
 def test_file_that_claims_size_zero() -> None:
