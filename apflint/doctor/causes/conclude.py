@@ -43,8 +43,8 @@ def conclude(states: Sequence[ServerState]) -> Conclusion:
     """Return the verdict about all servers, and the causes, worst first."""
     servers = [measure(state) for state in states]
     causes: list[OverloadCause] = []
-    replaced = {id(found) for server in servers if (found := find_predecessor(server, servers)) is not None}
-    current = [server for server in servers if id(server) not in replaced]
+    replaced = [found for server in servers if (found := find_predecessor(server, servers)) is not None]
+    current = [server for server in servers if all(server is not found for found in replaced)]
     for server in current:
         causes += _merge_webhooks(list(_find_causes(server, current, find_predecessor(server, servers))))
     causes.sort(key=lambda cause: cause.severity != "warning")
@@ -78,8 +78,8 @@ def _merge_webhooks(causes: list[OverloadCause]) -> list[OverloadCause]:
             *(text for cause in others for text in cause.evidence if text not in first.evidence),
         ),
     )
-    left_out = {id(cause) for cause in others}
-    return [merged if cause is first else cause for cause in causes if id(cause) not in left_out]
+    kept = (cause for cause in causes if cause is first or cause.cause != first.cause)
+    return [merged if cause is first else cause for cause in kept]
 
 
 def _named(causes: Sequence[OverloadCause], server: ServerLoad) -> frozenset[str]:
