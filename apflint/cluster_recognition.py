@@ -237,7 +237,7 @@ def _cover(files: Collection[str], layout: RepositoryLayout, below: Collection[s
 
 
 def _is_divided(part: _ClusterDirectory, parts: Iterable[_ClusterDirectory], layout: RepositoryLayout) -> bool:
-    """Return whether a directory contains or references several clusters, because they define the same object."""
+    """Return whether a directory consists of several clusters: it contains or references several, and defines an object twice."""
     inner = [other for other in parts if other is not part and _includes(part, other)]
     return len(inner) > 1 and _has_duplicates(part.files, layout)
 

@@ -180,7 +180,7 @@ def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
     if level not in effective.configuration.levels or name in builtin.list_names(effective.release, "FlowSchema"):
         return False
     if builtin.is_retired(effective.release, "FlowSchema", name):
-        return False  # APF705 suggests to remove it
+        return False  # APF705 already suggests removing retired FlowSchemas
     # With another method, requests would share a flow with those that the other FlowSchema matches now.
     if _separates_flows(effective, level) and schema.spec.distinguisher_method != "ByUser":
         return False

@@ -61,6 +61,6 @@ def read_side(word: str, request: InputRequest, cluster: str | None = None) -> E
 
 
 def read_other_side(word: str, request: InputRequest) -> EffectiveConfiguration:
-    """Read the configuration of --compare. If this is the project, use the cluster that the words of `request` name."""
+    """Read the configuration that --compare names. If `word` is the project, read the cluster that `request` names."""
     clusters = parse_words(request.words).clusters
     return read_side(word, request._replace(words=()), next(iter(clusters), None))

@@ -80,7 +80,7 @@ def exit_code_of(report: Report, output: Output) -> int:
 
 
 def _render_summary(report: Report, output: Output) -> str:
-    """Return the summary. For machine-readable formats, it is only a note if no objects were found."""
+    """Return the summary for `text` and `concise`. For other formats, return a note if there are no objects, otherwise ""."""
     if output.format in ("text", "concise"):
         how = style(output.color, sys.stderr, verbose=output.verbose)
         gap = "\n" if report.findings and output.format == "text" and not output.statistics else ""

@@ -248,7 +248,7 @@ class _Comparison:
         This part is the object of the finding, or all inputs.
         """
         _, of_file, of_object = _scopes(finding)
-        if finding.rule in _VALIDATION:  # about one object: other files do not matter
+        if finding.rule in _VALIDATION:  # findings of validation depend on one object only
             fields = ((*of_object, field) for field in _and_above(finding.field))
             key: Hashable = next((key for key in (*fields, of_object, of_file) if key in self._fixes), ())
             return tuple(self._fixes[key]), of_object if key != () else ()

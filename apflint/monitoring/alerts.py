@@ -345,10 +345,10 @@ def _has_queued(source: Queries, levels: str = "", by: str | None = None) -> str
 
 
 def _saturation(source: Queries, levels: Levels, texts: _Texts) -> Iterator[Alert]:
-    """Yield alerts about levels that use or want all seats that they can get now.
+    """Yield alerts about levels that use or demand all seats that they can get now.
 
-    The demand is that of the last period, because the smoothed demand stays high after a burst. A server keeps the last demand of
-    a deleted level, whose counters stand still.
+    The demand is that of the last adjustment period, because the smoothed demand stays high after a burst. The counters of the
+    level must move, because a server keeps the last demand of a deleted level.
     """
     if levels.vital:
         vital = source.of_levels("=~", levels.vital)

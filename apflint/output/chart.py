@@ -193,7 +193,7 @@ def _draw_bar(bar: Bar, top: float, scale: float) -> str:
 
 
 class Queues(NamedTuple):
-    """The requests in the queues of a level: number of the queue, waiting and executing requests."""
+    """The queues of a priority level. An item of `queues` is the index of a queue, its waiting and its executing requests."""
 
     label: str
     queues: Sequence[tuple[int, int, int]]

@@ -361,7 +361,7 @@ def _describe_own_seats(explanation: Explanation) -> Iterator[str]:
     info = request.info
     if explanation.level.is_exempt or not info.is_resource_request:
         return
-    # Without a URL, the parameters are unknown. This URL gives a watch the most seats.
+    # Without a URL, the query parameters are unknown. Assume those with which a watch takes the most seats.
     options = ListOptions(send_initial_events=info.verb == "watch")
     if request.url:
         options = parse_list_options(reduce_list_options(request.url, info.name or None))

@@ -27,7 +27,7 @@ class Wanted(NamedTuple):
 
     @property
     def texts(self) -> tuple[bool, ...]:
-        """Whether the namespace, the user agent or the audit ID of each request is needed."""
+        """Flags of the optional texts of each request that are needed: namespace, user agent, audit ID."""
         return self.namespace, self.agent, self.audit_id
 
 

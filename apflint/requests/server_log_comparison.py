@@ -122,5 +122,8 @@ class LoggedComparer:
 
 
 def _note(schema: str) -> str:
-    """Return an explanation of a FlowSchema that cannot match. Recorded: a server assigns its first requests to catch-all."""
+    """Return a clause that explains a request at catch-all, or "".
+
+    Recordings show that a server uses catch-all until it has read its configuration.
+    """
     return ", unless the server had just started and not read its configuration" if schema == CATCH_ALL else ""

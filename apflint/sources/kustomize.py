@@ -187,7 +187,7 @@ class _OriginFinder:
             name = os.path.normpath(os.path.join(directory, origin.path))
             documents = self._read(name) if is_below(os.path.realpath(name), projects) else ()
             candidates = [other for other in documents if other.kind == document.kind]
-            if len(candidates) > 1:  # with one candidate, the kustomization may have changed its name
+            if len(candidates) > 1:  # a kustomization may rename an object, so a single candidate needs no equal name
                 candidates = [other for other in candidates if other.name == document.name]
             return name, candidates[0] if len(candidates) == 1 else None
         found = {

@@ -72,8 +72,10 @@ def _subject(schema: Manifest, field: str) -> Manifest:
 
 
 def _is_proven(config: Configuration, true: Claims, schema: Manifest, finding: Finding) -> bool:
-    """Return whether the example of the finding is one request of an outsider that matches the finding's subject and
-    FlowSchema."""
+    """Return whether a finding has one example, a request of an outsider that matches the FlowSchema and the reported subject.
+
+    An outsider is a client whose requests the level is not reserved for.
+    """
     shown = list(examples(finding.message))
     subjects = [subject for rule in server.rules_of(schema) for subject in rule["subjects"]]
     return len(shown) == 1 and all(

@@ -232,7 +232,7 @@ def test_metrics_without_limits(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_dumps_without_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    """The number of rejected requests is that of the dump. Its reasons are unknown, and there is no table of seats."""
+    """The dump has the number of rejected requests, but not the reasons. There is no table of seats."""
     dump = str(LIVE / "2-slow-a.priority_levels.txt")
     (server,) = answer(capsys, "--dump", dump)["servers"]
     assert {level["name"]: level["rejected"] for level in server["levels"]}["slow"] == 168

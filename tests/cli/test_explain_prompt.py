@@ -208,7 +208,7 @@ class Terminal:
             try:
                 os.chdir(directory)
                 environment = os.environ | {
-                    "PROMPT_TOOLKIT_NO_CPR": "1",  # the test does not report the position of the cursor
+                    "PROMPT_TOOLKIT_NO_CPR": "1",  # the test does not answer requests for the cursor position
                     "TERM": "xterm",
                     "COLUMNS": "100",
                     "NO_COLOR": "1",

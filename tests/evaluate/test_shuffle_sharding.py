@@ -218,7 +218,7 @@ def test_table_for_other_numbers_of_elephants() -> None:
 
 def test_recommendations_have_at_most_1024_queues_by_default() -> None:
     assert shuffle_sharding.recommend_pairs(1e-9, 4)[-1].queues <= 1024
-    # Hands of 2 and 3 need 4 queues, too.
+    # Larger hands need 4 queues, too, and so are not recommended.
     assert [(row.hand_size, row.queues) for row in shuffle_sharding.recommend_pairs(0.3, 1)] == [(1, 4)]
     assert (
         shuffle_sharding.find_safest_pair(1000)

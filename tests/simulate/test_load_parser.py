@@ -138,7 +138,7 @@ def test_mistake_is_reported_at_its_place(text: str, words: str, by_schema: bool
     text, line, start, end = marked(text)
     found = parse(text)
     assert found.load is None
-    (mistake,) = found.mistakes  # and no mistake that follows from another one
+    (mistake,) = found.mistakes  # mistakes that follow from this mistake are not reported
     assert words in mistake.message
     assert not mistake.message.endswith(".")
     assert (mistake.span.line, mistake.span.column, mistake.span.end_column) == (line, start, end)

@@ -169,7 +169,7 @@ def _prepare_programs(directory: Path) -> dict[str, str]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment without variables that change the output or the Python."""
+    """Return the environment without variables that change the output or select another Python interpreter."""
     removed = ("PYTHON", "XDG_", "VIRTUAL_ENV", "GITHUB_", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "_APFLINT", "GIT_")
     return {key: value for key, value in os.environ.items() if not key.startswith(removed)}
 

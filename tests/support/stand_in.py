@@ -121,7 +121,9 @@ class Recorded:
             return status(409, "AlreadyExists", f"{target} already exists")
         if method == "PUT" and name not in existing:
             return status(404, "NotFound", f"{name} not found")
-        assert value["metadata"]["annotations"] == {AUTOUPDATE: "false"}  # the server would restore it otherwise
+        assert value["metadata"]["annotations"] == {
+            AUTOUPDATE: "false"
+        }  # without the annotation, the server would restore the built-in spec
         existing[target] = value["spec"]
         return Reply(201 if method == "POST" else 200, value)
 

@@ -19,7 +19,7 @@ _MAX_CLUSTERS = 5
 def render(report: Report, style: Style) -> str:
     """Render lines `file:line:column: error[APF305]: message`. Without findings, the result is empty."""
     if style.statistics:
-        from apflint.output.findings.summary import render_statistics  # few runs print it
+        from apflint.output.findings.summary import render_statistics  # imported here because few runs use --statistics
 
         return render_statistics(report, style)
     return "".join(_line(finding, style) for finding in report.findings)

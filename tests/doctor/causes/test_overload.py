@@ -63,14 +63,14 @@ def overloaded(*texts: str) -> list[str]:
     [
         ({"waiting": 40, "average": 50}, True),
         ({"waiting": 40, "average": 9}, False),  # a burst since the last adjustment: 40 x 50 ms on 40 seats
-        ({"waiting": 4000, "average": 9}, True),  # no adjustment serves it in time
+        ({"waiting": 4000, "average": 9}, True),  # no adjustment gives enough seats to serve the queue in time
         ({"waiting": 4, "average": 50}, False),  # 4 x 50 ms on 10 seats are 20 ms
         ({"waiting": 40, "average": 9, "deviation": 8}, False),
         (
             {"waiting": 120, "average": 9, "deviation": 8},
             True,
-        ),  # 0.6 s, and the last adjustment gave fewer seats than asked
-        ({"waiting": 0, "rejected": 900, "average": 50, "used": 3}, False),  # long ago
+        ),  # the queue takes 0.6 s, and the level got fewer seats than it demanded
+        ({"waiting": 0, "rejected": 900, "average": 50, "used": 3}, False),  # the rejections were long ago
         ({"waiting": 0, "rejected": 900, "average": 50}, True),  # its queue is empty for a moment only
     ],
 )

@@ -57,7 +57,7 @@ def test_fix_all_of_a_changed_document_has_no_stale_edit(folder: Path) -> None:
             while (answer := editor._next()).get("id") != editor.number or "method" in answer:
                 pass
             change = answer["result"].get("edit")
-            if change is not None:  # the fix was fast enough
+            if change is not None:  # None if the document changed before the fix was computed
                 [change] = change["documentChanges"]
                 text = "# \n" * (change["textDocument"]["version"] - 1) + FLOW
                 assert apply(text, change["edits"]) == text.replace("byUser", "ByUser")
