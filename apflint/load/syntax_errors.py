@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from apflint.budgets import MAX_DEPTH
 from apflint.load.scalars import shorten
 from apflint.load.tree import ParseError
 from apflint.wording import quote
@@ -75,6 +76,8 @@ def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> Pa
         message = f"{quote(line)} is a code fence of Markdown, not YAML"
         return ParseError(message, located.start, located.end, help="remove it")
     original = "found a tab" if text.startswith("\t", located.start) else str(located)
+    if original.startswith("exceeded maximum nesting depth"):  # from libyaml 0.2.6 on: 1,000 brackets, read ahead
+        return ParseError(f"nested more than {MAX_DEPTH} levels deep", located.start, limit="apflint")
     for start, (message, help_) in _EXPLANATIONS.items():
         if original.startswith(start):
             return ParseError(message, located.start, located.end, help=help_)
