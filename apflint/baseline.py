@@ -10,8 +10,8 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Collection

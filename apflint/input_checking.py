@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from apflint.cluster_checking import Cluster
     from apflint.engine import Options
     from apflint.load import Loaded
-    from apflint.sources.input_request import InputConfiguration, Inputs
+    from apflint.sources.input_types import InputConfiguration, Inputs
 
 _MAX_SHOWN_NAMES = 3
 _NO_EDITS: Mapping[str, bytes] = {}
@@ -38,7 +38,7 @@ def check_inputs(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
 
         report = confirm_findings(report, inputs, lambda others: checker.check({}, others))
     if inputs.kustomizations:
-        from apflint.sources.kustomize import name_origins
+        from apflint.sources.build_commands import name_origins
 
         report = name_origins(report, inputs.kustomizations)
     is_without_files = words.revisions or (words.is_live and not words.has_manifests)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
 from apflint.spelling import suggest
+from apflint.user_error import UserError
 from apflint.wording import join_words, quote
 
 # `1.36`, `v1.36`, `1.36.2`, and versions of vendors: `v1.36.2-gke.100`, `v1.36.2+k3s1`.

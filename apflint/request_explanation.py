@@ -6,12 +6,12 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.errors import UserError
 from apflint.evaluate.classify import MAX_REMEMBERED, Classifier
 from apflint.evaluate.flows import find_distinguisher, find_flow
 from apflint.evaluate.match_reasons import explain_resolution, explain_skipped
 from apflint.evaluate.request_outcomes import find_deadline, find_unclassified
 from apflint.named_tuple import NamedTuple
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.effective_configuration import Effective

@@ -7,11 +7,11 @@ import re
 from functools import cache
 from typing import Literal, cast
 
-from apflint.errors import UserError
 from apflint.location import clipped
 from apflint.named_tuple import NamedTuple
 from apflint.package_data import find_data_directory
 from apflint.spelling import suggest
+from apflint.user_error import UserError
 
 PAGE_URL = "https://github.com/apflint/apflint/blob/main/rules/{id}.md"
 """Address of the page of a rule. The address never changes, because ids never change."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apflint.sources.effective_configurations import EffectiveConfiguration
-    from apflint.sources.input_request import InputRequest, Inputs
+    from apflint.sources.input_types import InputRequest, Inputs
 
 
 class Answer(NamedTuple):

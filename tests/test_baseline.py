@@ -13,7 +13,7 @@ from support.builders import FLAWED_FLOW_SCHEMA
 from apflint import baseline
 from apflint.cli.app import run
 from apflint.engine import Options, check
-from apflint.errors import UserError
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -77,7 +77,7 @@ from apflint.cli.terminal import style
 from apflint.output.count import report_counts
 from apflint.output.report import render_report
 from apflint.sources.effective_configurations import read_configuration
-from apflint.sources.input_request import create_request
+from apflint.sources.input_types import create_request
 
 limits = read_configuration(create_request(("defaults:1.36",), isolated=True)).effective.limits
 output_format, color = {output_format!r}, "never"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apflint.errors import UserError
 from apflint.releases import API_VERSIONS, NEWEST, RELEASES, Release, _make_release, api_version, parse_release
+from apflint.user_error import UserError
 
 SERVED: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent.parent / "fixtures/oracle/releases/served.json").read_text(encoding="utf-8")

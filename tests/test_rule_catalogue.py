@@ -13,10 +13,10 @@ from support.rule_examples import Example, parse_examples
 
 from apflint import rule_catalogue
 from apflint.cli.app import run
-from apflint.errors import UserError
 from apflint.output.console import PROSE_WIDTH, Style
 from apflint.output.rule_page import render_rule, report_rules
 from apflint.output.text import render
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

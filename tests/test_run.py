@@ -13,10 +13,10 @@ import apflint
 from apflint import run
 from apflint.cli.exit_codes import ExitCode
 from apflint.run import Answer
-from apflint.sources.input_request import create_request
+from apflint.sources.input_types import create_request
 
 if TYPE_CHECKING:
-    from apflint.sources.input_request import Inputs
+    from apflint.sources.input_types import Inputs
 
 PACKAGE = Path(apflint.__file__).parent
 MAX_LINES = 60
@@ -68,7 +68,7 @@ def test_a_newcomer_reads_one_short_function() -> None:
 
 def test_manifests_are_read_through_one_function() -> None:
     """Other modules import its helper functions only to read files that are not manifests to check or to analyze."""
-    doors = {"read_files": "sources.files", "read_revision": "sources.git", "build_kustomization": "sources.kustomize"}
+    doors = {"read_files": "sources.files", "read_revision": "sources.git", "build_kustomization": "sources.build_commands"}
     importers = {name: set[str]() for name in doors}
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -78,10 +78,10 @@ def test_manifests_are_read_through_one_function() -> None:
                     if node.module == f"apflint.{doors[name]}":
                         importers[name].add(path.relative_to(PACKAGE).with_suffix("").as_posix())
     assert importers == {
-        # `repository_layout` and `rest_of_project` read the whole project, whatever the words name.
+        # `cluster_hints` and `rest_of_project` read the whole project, whatever the words name.
         "read_files": {
-            f"sources/{name}" for name in ("cluster_files", "inputs", "repository_layout", "rest_of_project")
+            f"sources/{name}" for name in ("files_by_cluster", "inputs", "cluster_hints", "rest_of_project")
         },
-        "read_revision": {"sources/inputs", "sources/rendered_clusters"},
-        "build_kustomization": {"sources/rendered_clusters"},
+        "read_revision": {"sources/inputs", "sources/built_clusters"},
+        "build_kustomization": {"sources/built_clusters"},
     }

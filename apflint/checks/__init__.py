@@ -25,7 +25,7 @@ from apflint.checks import (
     references,
     subjects,
     system_traffic,
-    versions,
+    version_differences,
 )
 from apflint.named_tuple import NamedTuple
 
@@ -86,7 +86,7 @@ def analysis(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Chec
 
 
 def runtime() -> Check:
-    """Return the entry for a rule of the phase `runtime`. Manifests have no such findings; see `apflint.doctor.diagnoses`."""
+    """Return the entry for a rule of the phase `runtime`. Manifests have no such findings; see `apflint.doctor.rules`."""
     return Check(lambda _: (), "runtime", frozenset())
 
 
@@ -169,11 +169,11 @@ CHECKS: dict[str, Check] = {
     "APF607": analysis(capacity.oversized_queues, SINGLE_VALUE, ABOUT_CAPTURED_REQUESTS),
     "APF608": analysis(capacity.queues_lowered),
     "APF609": analysis(capacity.unlimited_borrowing, ABOUT_CAPTURED_REQUESTS),
-    "APF701": consistency(versions.removed_api_version, DEPRECATED),
-    "APF702": consistency(versions.deprecated_api_version, DEPRECATED),
+    "APF701": consistency(version_differences.removed_api_version, DEPRECATED),
+    "APF702": consistency(version_differences.deprecated_api_version, DEPRECATED),
     "APF703": validation(decoding.renamed_field, DECODING, DEPRECATED),
-    "APF704": consistency(versions.share_default_differs),
-    "APF705": consistency(versions.default_object_gone, ABOUT_CAPTURED_REQUESTS),
+    "APF704": consistency(version_differences.share_default_differs),
+    "APF705": consistency(version_differences.default_object_gone, ABOUT_CAPTURED_REQUESTS),
     "APF801": runtime(),
     "APF802": runtime(),
     "APF803": runtime(),

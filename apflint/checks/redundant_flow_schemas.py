@@ -265,7 +265,7 @@ def _configurations(
 
     FlowSchemas that match no request of the subjects of `schema` are omitted, which makes proofs fast.
     """
-    from apflint.proofs.overlap import may_overlap
+    from apflint.proofs.quick_disjointness import may_overlap
 
     wide = _widen(schema)
 

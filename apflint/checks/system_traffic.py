@@ -200,7 +200,7 @@ def _find_protected(effective: Effective) -> list[FlowSchema]:
 
 def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
     """Yield every pair of a protected FlowSchema and a candidate that captures its requests, with a request as proof."""
-    from apflint.proofs.overlap import may_overlap
+    from apflint.proofs.quick_disjointness import may_overlap
 
     passages, protected = effective.passages, _find_protected(effective)
     # The released FlowSchemas, because a redefinition may name users that do not belong to the system.

@@ -26,8 +26,8 @@ from apflint.cli.error_reporting import print_error, report_interrupt, run_and_r
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.fast_path import print_version
 from apflint.cli.terminal import is_kubectl_plugin
-from apflint.errors import UserError
 from apflint.spelling import suggest
+from apflint.user_error import UserError
 from apflint.wording import quote
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from apflint.budgets import MAX_CLUSTERS
 from apflint.cli.error_reporting import print_note
 from apflint.cluster_recognition import SuggestedCluster, Suggestion, is_unicode, render_cluster, suggest_clusters
-from apflint.errors import UserError
 from apflint.output.json_text import SCHEMA, to_json
 from apflint.output.sanitize import sanitize, sanitize_json
 from apflint.settings.discovery import find_git_root
-from apflint.sources.repository_layout import read_layout
+from apflint.sources.cluster_hints import read_layout
+from apflint.user_error import UserError
 from apflint.wording import join_some, pluralize, quote
 
 if TYPE_CHECKING:

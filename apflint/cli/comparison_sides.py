@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.cli.progress import show_progress
-from apflint.errors import UserError
 from apflint.run import read
 from apflint.sources.inputs import select_one_cluster
 from apflint.sources.source_words import BUILT_IN_PREFIX, CLUSTER_PREFIX, LIVE, parse_words
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.sources.effective_configurations import EffectiveConfiguration
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
 
 
 def has_own_objects(word: str) -> bool:

@@ -41,8 +41,8 @@ def complete_configuration(ctx: ParsedWords, incomplete: str) -> list[str]:
 
 def complete_clusters(ctx: ParsedWords, incomplete: str) -> list[str]:
     """Complete the name of a cluster in the settings. Invalid settings have no clusters."""
-    from apflint.errors import UserError
     from apflint.settings.resolution import resolve_settings
+    from apflint.user_error import UserError
 
     try:
         settings = resolve_settings(config=ctx.params.get("config"))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from apflint.cli.command_definitions import COMPLETION_VARIABLE, REQUIRED, call, list_parameters, load_command
 from apflint.cli.help_page import find_help_page
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.errors import UserError
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
     from apflint.request_explanation import Explanation
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
     from apflint.sources.kubectl import KubectlOptions
 
 
@@ -46,11 +46,11 @@ def read_observed_servers(files: tuple[str, ...], kubectl: KubectlOptions | None
     from apflint.doctor.snapshot import group_servers
 
     if kubectl is None:
-        from apflint.sources.metrics_files import read_parts
+        from apflint.sources.server_state_files import read_parts
 
         parts = read_parts(files)
     else:
-        from apflint.sources.live_server import read_live_parts
+        from apflint.sources.live_server_state import read_live_parts
 
         try:
             parts = read_live_parts(kubectl, [])

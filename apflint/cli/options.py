@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 from apflint.cli import completers
 from apflint.cli.command_definitions import Definition
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
 from apflint.releases import NEWEST, RELEASES, Release, parse_release
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.cli.command_definitions import ParameterSettings
     from apflint.rule_selection import RuleSelector
     from apflint.settings.model import Settings
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
     from apflint.sources.kubectl import KubectlOptions
 
 CLUSTER = "Cluster"
@@ -276,7 +276,7 @@ class SourceOptions(NamedTuple):
 
         `compared` is the other side of a comparison. --kubeconfig and --kube-context also describe its running cluster.
         """
-        from apflint.sources.input_request import create_request
+        from apflint.sources.input_types import create_request
         from apflint.sources.source_words import LIVE
 
         reject_combinations({"--live": self.live, "--kustomize": self.kustomize}, {"--cluster": self.cluster})

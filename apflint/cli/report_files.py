@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.atomic_write import write_atomically
 from apflint.cli.error_reporting import print_note
-from apflint.errors import UserError
 from apflint.output.findings import FORMATS, render
 from apflint.settings.patterns import PathMatcher
 from apflint.sources.discovery import SUFFIXES, FoundFile
 from apflint.sources.file_reading import read_file
+from apflint.user_error import UserError
 from apflint.wording import join_words
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from apflint.finding import Report
     from apflint.output.console import Style
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
 
 JOB_SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 _MAX_JOB_SUMMARY_BYTES = 1 << 20

@@ -20,7 +20,7 @@ from apflint.wording import pluralize
 if TYPE_CHECKING:
     from apflint.cli.report_files import ReportFile
     from apflint.finding import Report
-    from apflint.sources.input_request import Inputs
+    from apflint.sources.input_types import Inputs
 
 
 class Output(NamedTuple):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.budgets import MAX_SERVER_LEVELS
 from apflint.doctor import metric_names
 from apflint.doctor.snapshot import NANOSECONDS, level_of, schema_of
-from apflint.errors import UserError
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.errors import UserError
 from apflint.evaluate.authentication import NODE_PREFIX
 from apflint.evaluate.classify import classify, matched_by
 from apflint.evaluate.configuration import CATCH_ALL, build_configuration, matching_order
 from apflint.evaluate.match import SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.requestinfo import is_seen_by_apf
 from apflint.requests.request import METHOD_OF_VERB, parse_http
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.doctor.dumps import RequestRow

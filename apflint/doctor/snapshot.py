@@ -17,10 +17,10 @@ from apflint.doctor.dumps import (
     parse_request_rows,
 )
 from apflint.doctor.prometheus_text import Sample, Samples, looks_like_metrics, parse_samples
-from apflint.errors import UserError
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
 from apflint.load.source_text import Source
 from apflint.releases import parse_release
+from apflint.user_error import UserError
 from apflint.wording import join_some
 
 if TYPE_CHECKING:

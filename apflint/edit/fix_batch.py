@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from apflint.edit.entry_locations import find_alias
 from apflint.edit.file_content import decode
-from apflint.edit.mapping_entries import find_alias
 from apflint.edit.object_edits import locate, prove, text_edits
 from apflint.edit.text_edits import CannotEditError, apply_edits, map_lines
 from apflint.edit_operations import Set, Wrap

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.edit.mapping_entries import (
+from apflint.edit.entry_locations import (
     comments_start,
     entry_end,
     entry_lines_end,

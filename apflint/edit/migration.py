@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from apflint.edit.mapping_entries import find_alias
+from apflint.edit.entry_locations import find_alias
 from apflint.edit.migration_target import MigrationTarget, serves
 from apflint.edit.object_edits import locate, prove, text_edits
 from apflint.edit.replacement import replace_part

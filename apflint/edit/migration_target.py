@@ -6,8 +6,8 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.errors import UserError
 from apflint.releases import API_VERSIONS, GROUP, RELEASES, Release, parse_release
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from apflint.edit.mapping_entries import (
+from apflint.edit.entry_locations import (
     comments_start,
     entry_end,
     entry_lines_end,

@@ -13,8 +13,8 @@ from apflint.edit.replacement import rename_key, replace_scalar, wrap_scalar
 from apflint.edit.text_edits import CannotEditError
 from apflint.edit_operations import Insert, Nest, Remove, Rename, Set, Wrap
 from apflint.load import load_text
+from apflint.load.kubernetes_decoding import decode
 from apflint.load.source_text import Source
-from apflint.load.tree_decoding import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

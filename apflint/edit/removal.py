@@ -6,7 +6,7 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.edit.mapping_entries import entry_end, find_alias, find_entry, line_end, line_start, next_line_start
+from apflint.edit.entry_locations import entry_end, find_alias, find_entry, line_end, line_start, next_line_start
 from apflint.edit.text_edits import CannotEditError
 from apflint.edit_operations import Edit
 from apflint.load.comments import list_comments

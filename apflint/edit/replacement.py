@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.edit.mapping_entries import find_entry, key_quote
+from apflint.edit.entry_locations import find_entry, key_quote
 from apflint.edit.text_edits import CannotEditError
 from apflint.edit_operations import Edit
 from apflint.fixes.yaml_values import value_start, write_literal, write_string

@@ -5,7 +5,7 @@ A request waits for at most a quarter of its deadline. The query parameter `time
 `server/filters/priority-and-fairness.go` (getRequestWaitContext), `endpoints/filters/request_deadline.go`
 (WithRequestDeadline, parseTimeout), Go's `time.ParseDuration`, and recordings of kube-apiserver 1.36.2: 15 seconds without a
 timeout, 2 seconds with `?timeout=8s`, and status 400 for `?timeout=bogus`. The differences between releases are in
-`apflint.releases`. `apflint.output.request_outcomes` writes sentences.
+`apflint.releases`. `apflint.output.outcome_sentences` writes sentences.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
+from apflint.user_error import UserError
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")

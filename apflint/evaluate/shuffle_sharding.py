@@ -13,8 +13,8 @@ from bisect import bisect_left, bisect_right
 from math import ceil, comb, log2
 
 from apflint.budgets import MAX_ELEPHANTS, MAX_SHARDS_WORK
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
+from apflint.user_error import UserError
 
 MAX_ENTROPY_BITS = 60
 """Maximum number of hash bits that a hand may require (`MaxHashBits`)."""

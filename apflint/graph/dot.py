@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.graph.picture import format_facts
+from apflint.graph.content import format_facts
 from apflint.output.console import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.graph.picture import LevelNode, Look, Picture, SchemaNode
+    from apflint.graph.content import LevelNode, Look, Picture, SchemaNode
 
 _COLORS: dict[Look, str] = {
     "own": "#3b6fd4",

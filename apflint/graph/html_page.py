@@ -11,7 +11,7 @@ from apflint.output.blocks import Bullets, Column, Details, Figure, Heading, Tab
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from apflint.graph.picture import LevelNode, Picture, SchemaNode
+    from apflint.graph.content import LevelNode, Picture, SchemaNode
     from apflint.output.blocks import Block
 
 

@@ -16,7 +16,7 @@ from apflint.output.console import shorten
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.graph.picture import Picture
+    from apflint.graph.content import Picture
 
 MAX_CHARACTERS, MAX_EDGES = 50_000, 500
 """Defaults of Mermaid's `maxTextSize` and `maxEdges`. Most sites do not draw larger flowcharts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from apflint.graph.picture import ORIGINS, format_facts
+from apflint.graph.content import ORIGINS, format_facts
 from apflint.named_tuple import NamedTuple
 from apflint.output.chart import draw_text
 from apflint.output.console import shorten
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.evaluate.limits import LevelLimits
-    from apflint.graph.picture import LevelNode, Picture, SchemaNode
+    from apflint.graph.content import LevelNode, Picture, SchemaNode
 
 # Lengths in CSS pixels. FlowSchemas are in a column at the left, levels at the right.
 TOP, MARGIN = 122, 20

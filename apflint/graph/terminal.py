@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.graph.picture import ORIGINS, SHORT_ORIGINS
+from apflint.graph.content import ORIGINS, SHORT_ORIGINS
 from apflint.output.blocks import Bullets, Column, Prose, Table, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apflint.graph.picture import LevelNode, Look, Picture, SchemaNode
+    from apflint.graph.content import LevelNode, Look, Picture, SchemaNode
     from apflint.output.blocks import Block, Tone
 
 _TONES: dict[Look, Tone] = {"built-in": "", "own": "bold", "unreachable": "bad", "dangling": "caution"}

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from apflint.budgets import MAX_FILE_CONTENT, MAX_KEPT_TREES
 from apflint.load.document import GROUP, KINDS, LISTS, Document
+from apflint.load.kubernetes_decoding import decode_document
 from apflint.load.prefilter import Prefilter, find_kind, find_other_kind, has_content, mentions_apf
 from apflint.load.scalars import shorten
 from apflint.load.templates import find_placeholder, is_patch, recognize_template
 from apflint.load.tree import ParseError
-from apflint.load.tree_decoding import decode_document
 from apflint.location import TextRange
 from apflint.named_tuple import NamedTuple
 from apflint.spelling import find_similar, measure_similarity
@@ -22,10 +22,10 @@ from apflint.spelling import find_similar, measure_similarity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from apflint.load.kubernetes_decoding import Decoded, Duplicate
     from apflint.load.source_text import Source
     from apflint.load.templates import Template
     from apflint.load.tree import Node, ParsedDocument
-    from apflint.load.tree_decoding import Decoded, Duplicate
     from apflint.location import Path
 
     ParseTree = Callable[[str, int, int], Node | None]

@@ -9,9 +9,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from apflint.load.document import Document
+from apflint.load.kubernetes_decoding import decode
 from apflint.load.source_text import Source
 from apflint.load.tree import ParseError
-from apflint.load.tree_decoding import decode
 from apflint.named_tuple import NamedTuple
 from apflint.spelling import suggest
 from apflint.wording import join_words

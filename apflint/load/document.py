@@ -10,8 +10,8 @@ from apflint.load.tree import Mapping, Node, Scalar, Sequence, walk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from apflint.load.kubernetes_decoding import Duplicate
     from apflint.load.source_text import Source
-    from apflint.load.tree_decoding import Duplicate
     from apflint.location import Path, Span
 
 GROUP = "flowcontrol.apiserver.k8s.io"

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_DEPTH, MAX_DOCUMENT_CHARACTERS, MAX_DOCUMENTS, MAX_VALUES
-from apflint.load.fast_yaml import fast_value
+from apflint.load.block_yaml_parser import fast_value
 from apflint.load.scalars import ScalarError, resolve_key, resolve_plain, resolve_tagged, shorten
 from apflint.load.tree import Alias, Mapping, Node, ParsedDocument, ParseError, Scalar, Sequence
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.edit.mapping_entries import line_start
+from apflint.edit.entry_locations import line_start
 from apflint.load.document import GROUP, KINDS, LISTS
 from apflint.lsp.partial_yaml import CURSOR, document_at, match_text, read_entries, scalars_by_path
 

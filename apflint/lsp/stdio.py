@@ -9,10 +9,10 @@ import sys
 from typing import TYPE_CHECKING, cast
 
 from apflint.budgets import MAX_MESSAGE_BYTES
-from apflint.errors import UserError
 from apflint.lsp.features import code_actions, completion, hover, navigation  # noqa: F401  # they register with the server
 from apflint.lsp.server import server
 from apflint.output.sanitize import sanitize
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from typing import BinaryIO

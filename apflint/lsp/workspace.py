@@ -15,7 +15,6 @@ from apflint.budgets import MAX_DIAGNOSTICS_PER_FILE, MAX_WORKSPACE_FILES
 from apflint.cluster_checking import Cluster, check_clusters
 from apflint.effective_configuration import Effective
 from apflint.engine import Options
-from apflint.errors import UserError
 from apflint.load import Loaded, load, load_text
 from apflint.load.source_text import Source
 from apflint.lsp.diagnostics import create_diagnostic
@@ -25,10 +24,11 @@ from apflint.settings.model import Settings
 from apflint.settings.patterns import PathMatcher
 from apflint.settings.resolution import resolve_settings
 from apflint.settings.values import is_below
-from apflint.sources.input_request import InputConfiguration, InputRequest, Inputs
+from apflint.sources.input_types import InputConfiguration, InputRequest, Inputs
 from apflint.sources.inputs import read_inputs
 from apflint.sources.kustomize_patches import Patches
 from apflint.sources.kustomize_renamings import find_renamings
+from apflint.user_error import UserError
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint.doctor import metric_names
-from apflint.errors import UserError
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
 from apflint.monitoring import queries
 from apflint.monitoring.alerts import EVALUATION_SECONDS, MAX_WAIT_BOUND_SECONDS, SCRAPE_SECONDS, group_levels
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

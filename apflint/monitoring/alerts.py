@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.doctor import metric_names
 from apflint.doctor.request_places import LEASE_LEVELS
-from apflint.errors import UserError
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
 from apflint.monitoring import queries
 from apflint.requests.request import parse_http
 from apflint.rule_catalogue import PAGE_URL
+from apflint.user_error import UserError
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.monitoring.queries import parse_label_name
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.doctor import metric_names
 from apflint.doctor.metric_names import PREFIX, Metric, Quantity
-from apflint.errors import UserError
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -30,7 +30,7 @@ from apflint.output.explain import matched_by_json, outcomes_json, place_json
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
 from apflint.output.match_reasons import describe_match
-from apflint.output.request_outcomes import describe_starvation
+from apflint.output.outcome_sentences import describe_starvation
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:

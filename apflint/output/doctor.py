@@ -6,7 +6,7 @@ from collections import Counter
 from math import isinf
 from typing import TYPE_CHECKING
 
-from apflint.doctor.diagnosis import list_unexplained
+from apflint.doctor.rule_runner import list_unexplained
 from apflint.finding import SEVERITIES
 from apflint.output.blocks import (
     DOCUMENTS,

@@ -10,7 +10,7 @@ from apflint.wording import count_noun, format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from apflint.doctor.causes.model import Conclusion, OverloadCause
+    from apflint.doctor.causes.conclusion import Conclusion, OverloadCause
     from apflint.doctor.level_state import ServerState
     from apflint.finding import Report
     from apflint.output.blocks import Block, Inline, Tone

@@ -26,7 +26,7 @@ from apflint.output.match_reasons import (
     describe_skipped,
     describe_verdict,
 )
-from apflint.output.request_outcomes import describe_outcome, describe_starvation, describe_unclassified
+from apflint.output.outcome_sentences import describe_outcome, describe_starvation, describe_unclassified
 from apflint.output.sanitize import sanitize
 from apflint.requests.list_options import parse_list_options, reduce_list_options
 from apflint.requests.request import COLLECTION_VERBS

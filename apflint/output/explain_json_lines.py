@@ -13,13 +13,13 @@ from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, TypeVar
 
 from apflint.budgets import MAX_LINES_WITHOUT_EVENTS
-from apflint.errors import UserError
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.output.explain import REPEATED_FIELDS, reasons_json, request_json
 from apflint.output.json_text import SCHEMA
 from apflint.output.sanitize import sanitize_json
 from apflint.requests.cloud_log_records import strip_timestamp, unwrap_list
 from apflint.requests.json_lines import NO_EVENTS, describe_json_error, join_first_value, read_json_values
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,14 +6,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_LINES_WITHOUT_EVENTS
-from apflint.errors import UserError
 from apflint.output.explain import report_explanation
-from apflint.output.logged_request import report_logged
+from apflint.output.server_log_comparison import report_logged
 from apflint.output.text import render
 from apflint.requests.audit_event import parse_event
 from apflint.requests.json_lines import NO_EVENTS, NOT_JSON, join_first_value, read_json_values
 from apflint.requests.server_log import is_server_log_line, parse_logged_request
 from apflint.requests.server_log_comparison import LoggedComparer
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

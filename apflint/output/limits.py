@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apflint.output.blocks import Column, Prose, Table, Text, get_plain
 from apflint.output.console import count_cells
 from apflint.output.json_text import SCHEMA
-from apflint.output.request_outcomes import describe_starvation
+from apflint.output.outcome_sentences import describe_starvation
 from apflint.output.sanitize import sanitize_line
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast, get_args
 
-from apflint.errors import UserError
 from apflint.load.apflint_files import Fields, read_fields
 from apflint.named_tuple import NamedTuple
 from apflint.policy.expectation import (
@@ -24,6 +23,7 @@ from apflint.policy.request_sets import HINTS, KEYS, parse_requests
 from apflint.proofs.request_space import World
 from apflint.releases import Release, parse_release
 from apflint.requests.request_words import parse_command_line
+from apflint.user_error import UserError
 from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:

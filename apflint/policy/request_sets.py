@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.evaluate.match import ALL
 from apflint.evaluate.resources import find_resources
 from apflint.model import (
@@ -23,6 +22,7 @@ from apflint.requests.request import VERBS
 from apflint.requests.request_words import infer_resource
 from apflint.spelling import suggest
 from apflint.string_formats import check_dns_label, check_dns_subdomain
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

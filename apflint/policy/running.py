@@ -12,7 +12,6 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.flows import find_flow
 from apflint.evaluate.request_outcomes import find_deadline, find_unclassified
@@ -20,7 +19,7 @@ from apflint.load.apflint_files import Mistake
 from apflint.load.source_text import STDIN
 from apflint.location import Span
 from apflint.named_tuple import NamedTuple
-from apflint.output.request_outcomes import describe_unclassified
+from apflint.output.outcome_sentences import describe_unclassified
 from apflint.policy.expectation import Destination, Property, RequestExpectation, Requirement, describe_target
 from apflint.policy.failure_reasons import explain_destination, explain_unreachable
 from apflint.policy.parser import parse_suite
@@ -33,6 +32,7 @@ from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.file_reading import UnreadableInput, read_file
 from apflint.sources.source_words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
 from apflint.spelling import suggest
+from apflint.user_error import UserError
 from apflint.wording import join_some, quote
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from apflint.policy.expectation import Expectation, Reachability, Suite
     from apflint.settings.patterns import Patterns
     from apflint.sources.effective_configurations import EffectiveConfiguration
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
     from apflint.sources.kubectl import KubectlOptions
 
 _MIN_BATCH_VALUES = 128

@@ -20,7 +20,7 @@ from apflint.evaluate.authentication import (
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.model import NonResourcePolicyRule, PolicyRulesWithSubjects, ResourcePolicyRule
 from apflint.named_tuple import NamedTuple
-from apflint.proofs.overlap import common_values, intersect
+from apflint.proofs.quick_disjointness import common_values, intersect
 from apflint.proofs.request_space import (
     HTTP_VERBS,
     NODE,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from apflint.evaluate.match import matches_flow_schema
 from apflint.named_tuple import NamedTuple
 from apflint.proofs.candidates import make_common_candidates
-from apflint.proofs.overlap import SharedUsers, may_overlap
+from apflint.proofs.quick_disjointness import SharedUsers, may_overlap
 from apflint.proofs.request_space import REALISTIC, make_digest, rank
 from apflint.proofs.witness import NotReplayedError, find_earliest, find_witness
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.evaluate.authentication import (
     ANONYMOUS,
     AUTHENTICATED,
@@ -38,6 +37,7 @@ from apflint.proofs.request_space import (
 from apflint.proofs.vocabulary import NAMESPACES, USERS
 from apflint.requests.request import COLLECTION_VERBS, METHOD_OF_VERB, parse_http
 from apflint.requests.request_words import parse_words
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from apflint.errors import UserError
 from apflint.evaluate.authentication import complete_groups, has_fixed_groups
 from apflint.evaluate.classify import Classifier
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
@@ -14,6 +13,7 @@ from apflint.evaluate.seats import MINIMUM_SEATS, estimate_seats
 from apflint.named_tuple import NamedTuple
 from apflint.replay.object_counts import ObjectTotals
 from apflint.requests.list_options import parse_list_options
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.effective_configuration import Effective

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from apflint.errors import UserError
 from apflint.interrupts import defer_interrupt
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.loaded_log import Log
 from apflint.replay.python_engine import EventReader, is_mostly_plain
-from apflint.replay.reduction import (
+from apflint.replay.reduction_sql import (
     IS_REQUEST,
     ODD,
     REQUEST_NAMES,
@@ -35,6 +34,7 @@ from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.requests.list_options import LIST_VERBS
 from apflint.sources.audit_logs import find_compression, is_complete_zstandard, locate
 from apflint.sources.file_reading import open_without_waiting
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 from math import floor
 from typing import TYPE_CHECKING, Any
 
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
 from apflint.replay.uri_namespace import find_namespace
 from apflint.requests.json_lines import get_string, get_strings, require_object
 from apflint.requests.list_options import LIST_VERBS, reduce_list_options
+from apflint.user_error import UserError
 from apflint.wording import quote
 
 if TYPE_CHECKING:

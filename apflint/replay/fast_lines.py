@@ -13,7 +13,6 @@ import re
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from apflint.errors import UserError
 from apflint.replay.events import (
     COMPLETE,
     DECISION,
@@ -29,6 +28,7 @@ from apflint.replay.events import (
 )
 from apflint.replay.uri_namespace import find_namespace, find_version
 from apflint.requests.list_options import LIST_VERBS, reduce_list_options
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.doctor.prometheus_text import parse_samples
-from apflint.errors import UserError
 from apflint.evaluate.resources import find_resources
 from apflint.named_tuple import NamedTuple
+from apflint.user_error import UserError
 from apflint.wording import quote
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_AUDIT_VALUE_BYTES, MAX_AUDIT_VALUE_PARTS, MAX_LINES_WITHOUT_EVENTS
-from apflint.errors import UserError
 from apflint.interrupts import defer_interrupt
 from apflint.replay.events import (
     DECISION,
@@ -33,6 +32,7 @@ from apflint.requests.cloud_log_records import find_server, is_other_log, strip_
 from apflint.requests.json_lines import NO_EVENTS, describe_json_error
 from apflint.requests.server_log import require_not_logged_request
 from apflint.sources.audit_logs import Block, read_blocks
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping

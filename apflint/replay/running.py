@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Literal
 
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
 from apflint.replay.classification import TupleClassifier
 from apflint.replay.comparison import ReplayComparison, find_moves
@@ -21,6 +20,7 @@ from apflint.replay.tables import (
     forget_unreadable_waits,
     store_assignments,
 )
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Sequence

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 
-from apflint.errors import UserError
 from apflint.evaluate.requestinfo import parse_request_info
+from apflint.user_error import UserError
 
 _START = "^/+(api|apis/[^/?%]+)/[^/?%]+/(watch/|proxy/)?"
 _NAMESPACE = f"{_START}namespaces/([^/?%]+)([/?]|$)"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apflint.errors import UserError
 from apflint.evaluate.authentication import complete_groups, has_fixed_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.cloud_log_records import unwrap_event
 from apflint.requests.json_lines import NOT_EVENT, get_string, get_strings, require_object
 from apflint.requests.request import METHOD_OF_VERB, Request, make_resource_info
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.evaluate.requestinfo import RequestInfo

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from apflint.errors import UserError
+from apflint.user_error import UserError
 
 _LIST_KEYS = ("items", "records", "events", "results")
 """Keys of the lists in Kubernetes lists, Azure event hubs, `aws logs filter-log-events` and `aws logs get-query-results`."""

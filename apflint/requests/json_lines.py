@@ -7,7 +7,6 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_AUDIT_VALUE_BYTES, MAX_LINES_WITHOUT_EVENTS
-from apflint.errors import UserError
 from apflint.evaluate.authentication import AUTHENTICATED, EXACT_GROUPS, UNAUTHENTICATED, complete_groups
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
@@ -15,6 +14,7 @@ from apflint.evaluate.resources import find_resources
 from apflint.named_tuple import NamedTuple
 from apflint.requests.cloud_log_records import is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.request import Request, describe_group, make_resource_info
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.evaluate.authentication import complete_groups
 from apflint.evaluate.match import UserInfo, rs_join
 from apflint.evaluate.requestinfo import parse_request_info
@@ -32,6 +31,7 @@ from apflint.requests.request import (
     requires_name,
 )
 from apflint.spelling import suggest
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

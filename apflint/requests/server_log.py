@@ -14,10 +14,10 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.evaluate.request_outcomes import parse_duration
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.named_tuple import NamedTuple
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

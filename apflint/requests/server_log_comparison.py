@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.evaluate.possible_flow_schemas import list_possible_flow_schemas
 from apflint.evaluate.requestinfo import is_seen_by_apf
 from apflint.evaluate.seats import bound_seats, request_bound
 from apflint.named_tuple import NamedTuple
 from apflint.requests.list_options import LIST_VERBS, parse_list_options, reduce_list_options
+from apflint.user_error import UserError
 from apflint.wording import join_some, pluralize, quote
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_CLUSTERS, MAX_PATTERNS
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
 from apflint.settings.patterns import PathMatcher
 from apflint.settings.values import (
@@ -22,6 +21,7 @@ from apflint.settings.values import (
     resolve_path,
 )
 from apflint.spelling import suggest
+from apflint.user_error import UserError
 from apflint.wording import join_some, join_words, quote
 
 if TYPE_CHECKING:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from apflint.errors import UserError
 from apflint.finding import SEVERITIES
 from apflint.output.findings import FORMATS
 from apflint.settings.clusters import parse_clusters
-from apflint.settings.discovery import parse_toml, read_toml
 from apflint.settings.model import KEYS
+from apflint.settings.toml_files import parse_toml, read_toml
 from apflint.settings.values import (
     choose,
     parse_boolean,
@@ -23,6 +22,7 @@ from apflint.settings.values import (
     parse_severities,
 )
 from apflint.spelling import suggest
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.settings.values import Parser

@@ -7,11 +7,11 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
 from apflint.releases import NEWEST, SERVER_CONCURRENCY
 from apflint.rule_selection import RuleSelector, select_rules
 from apflint.settings.patterns import PathMatcher, Patterns
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

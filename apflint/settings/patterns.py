@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_PATTERN_WORK
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
+from apflint.user_error import UserError
 from apflint.wording import count_noun
 
 if TYPE_CHECKING:

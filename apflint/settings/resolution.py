@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from apflint.errors import UserError
 from apflint.settings.discovery import find_settings_file
 from apflint.settings.model import Settings
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

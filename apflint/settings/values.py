@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from apflint import releases
 from apflint.budgets import MAX_PATTERN_LENGTH, MAX_PATTERNS
-from apflint.errors import UserError
 from apflint.finding import SEVERITIES
 from apflint.rule_selection import RuleSelector, parse_selector
 from apflint.settings.discovery import find_git_root
 from apflint.settings.patterns import Patterns
 from apflint.spelling import suggest
+from apflint.user_error import UserError
 from apflint.wording import join_words
 
 if TYPE_CHECKING:

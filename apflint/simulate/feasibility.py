@@ -12,11 +12,11 @@ from apflint.budgets import (
     MAX_SIMULATED_QUEUES,
     MAX_SIMULATED_REQUESTS,
 )
-from apflint.errors import UserError
 from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
 from apflint.simulate.load import SECOND
-from apflint.simulate.retry_after import MAX_RETRY_AFTER
+from apflint.simulate.retry_after_seconds import MAX_RETRY_AFTER
 from apflint.simulate.server import get_wait_limit
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.evaluate.request_outcomes import parse_duration
 from apflint.load.apflint_files import Fields, read_fields
 from apflint.named_tuple import NamedTuple
@@ -27,6 +26,7 @@ from apflint.simulate.load import (
     log_normal,
 )
 from apflint.simulate.simulation import MAX_RETRIES
+from apflint.user_error import UserError
 from apflint.wording import quote
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.evaluate.seats import MINIMUM_SEATS, Seats, estimate_mutating_seats, estimate_seats, is_mutating
 from apflint.named_tuple import NamedTuple
-from apflint.output.request_outcomes import describe_unclassified
+from apflint.output.outcome_sentences import describe_unclassified
 from apflint.requests.list_options import LIST_VERBS, parse_list_options, reduce_list_options
 from apflint.simulate.load import SECOND
 from apflint.simulate.request import WorkEstimate, complete_work_estimate
 from apflint.simulate.server import get_wait_limit
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,15 +10,15 @@ from heapq import merge
 from typing import TYPE_CHECKING, Protocol
 
 from apflint.budgets import MAX_FURTHER_REQUESTS
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
 from apflint.simulate.arrivals import Arrival
 from apflint.simulate.event_loop import CONFIGURATION, EventLoop
 from apflint.simulate.load import REQUEST_TIMEOUT, SECOND
 from apflint.simulate.request import SimulatedRequest
-from apflint.simulate.retry_after import RejectionTracker
+from apflint.simulate.retry_after_seconds import RejectionTracker
 from apflint.simulate.server import MAX_QUEUE_WAIT, SimulatedServer
 from apflint.simulate.statistics import SLOTS, Statistics
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,10 +15,10 @@ import zlib
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_EXPANDED_BYTES, MAX_EXPANSION, MAX_FILE_BYTES
-from apflint.errors import UserError
 from apflint.load.source_text import STDIN
 from apflint.named_tuple import NamedTuple
 from apflint.sources.file_reading import describe_failure, is_stream, read_pieces
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

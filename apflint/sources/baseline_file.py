@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from apflint import baseline
 from apflint.atomic_write import write_atomically
 from apflint.budgets import MAX_BASELINE_BYTES
-from apflint.errors import UserError
 from apflint.location import clipped
 from apflint.sources.file_reading import open_without_waiting
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.baseline import BaselineComparison, BaselineEntry

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from apflint.checks import rules_of
 from apflint.effective_configuration import Effective
 from apflint.engine import Options, load_inputs, report
-from apflint.errors import UserError
 from apflint.sources.files import describe_files_without_objects
 from apflint.sources.inputs import read_inputs
 from apflint.sources.source_words import BUILT_IN_PREFIX, CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
+from apflint.user_error import UserError
 from apflint.wording import join_some, join_words, pluralize, quote
 from apflint.workspace import build_workspace
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apflint.finding import Finding
     from apflint.load import Loaded
     from apflint.releases import Release
-    from apflint.sources.input_request import InputConfiguration, InputRequest, Inputs
+    from apflint.sources.input_types import InputConfiguration, InputRequest, Inputs
     from apflint.sources.kubectl import LiveConfiguration
     from apflint.workspace import Workspace
 

@@ -10,8 +10,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FILE_BYTES, MAX_SEARCHED_BYTES
-from apflint.errors import UserError
 from apflint.named_tuple import NamedTuple
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,7 +11,6 @@ import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.budgets import MAX_FILE_BYTES, MAX_GIT_SECONDS, MAX_KUSTOMIZATION_DEPTH, MAX_REVISION_FILES
-from apflint.errors import UserError
 from apflint.finding import SkippedDocuments
 from apflint.load.source_text import GIT_PREFIX
 from apflint.settings.patterns import PathMatcher
@@ -20,6 +19,7 @@ from apflint.sources.file_reading import may_hold_apf
 from apflint.sources.files import PATCH_REASON, SourceFiles
 from apflint.sources.kustomize_patches import KUSTOMIZATIONS, list_patch_files
 from apflint.sources.programs import run_program
+from apflint.user_error import UserError
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:

@@ -11,19 +11,19 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.finding import SkippedDocuments
 from apflint.load.source_text import GIT_PREFIX, STDIN
 from apflint.sources.discovery import FoundFile, InputFile, discover_entries, discover_files, is_dangling
 from apflint.sources.files import CONTEXT_REASON, ReadError, SourceFiles, is_same_file, join_sources, read_files
-from apflint.sources.input_request import InputConfiguration, Inputs
+from apflint.sources.input_types import InputConfiguration, Inputs
 from apflint.sources.source_words import BUILDERS, BUILT_IN_PREFIX, CLUSTER_PREFIX, suggest_word
+from apflint.user_error import UserError
 from apflint.wording import join_some, join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
     from apflint.sources.kubectl import LiveConfiguration
     from apflint.sources.source_words import Words
 
@@ -41,7 +41,7 @@ def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:
         return _read_configurations(request)
     if not request.clusters:
         return _read_manifests(request, track)
-    from apflint.sources.cluster_files import read_clusters
+    from apflint.sources.files_by_cluster import read_clusters
 
     # The context is left out later, because a context file of one cluster may be a manifest of another one.
     return read_clusters(request, _read_sources(request, request.parsed, _read_paths(request, (), track)))
@@ -129,7 +129,7 @@ def _read_manifests(request: InputRequest, track: Track) -> Inputs:
 
 def _split_by_built(whole: InputConfiguration) -> Iterator[InputConfiguration]:
     """Yield a configuration for each source that a program builds. Each has the other files, too."""
-    from apflint.sources.kustomize import name_rendered
+    from apflint.sources.build_commands import name_rendered
 
     names = {word: name_rendered(word.partition(":")[2]) for word in whole.words.built}
     for word, name in names.items():
@@ -191,7 +191,7 @@ def _read_configuration(request: InputRequest, words: Words) -> tuple[InputConfi
     if cluster is None:
         read = _read_sources(request, words, files)
     elif words.revisions or cluster.is_rendered:
-        from apflint.sources.rendered_clusters import read_cluster_of_revision, read_rendered_cluster
+        from apflint.sources.built_clusters import read_cluster_of_revision, read_rendered_cluster
 
         copies = (read_cluster_of_revision(request, settings, cluster, word, own) for word in words.revisions)
         read = join_sources(

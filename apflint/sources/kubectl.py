@@ -13,11 +13,11 @@ import yaml
 
 from apflint.budgets import MAX_KUBECTL_SECONDS, MAX_LIVE_PAGES
 from apflint.diff.kubectl_apply import FieldManager
-from apflint.errors import UserError
 from apflint.load.scalars import resolve_plain
 from apflint.load.source_text import LIVE_PREFIX
 from apflint.releases import API_VERSIONS, GROUP, parse_release
 from apflint.sources.programs import run_program
+from apflint.user_error import UserError
 from apflint.wording import join_words
 
 if TYPE_CHECKING:

@@ -114,8 +114,8 @@ def _read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
 
 def _parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
     """Return the mappings in YAML, and why they may differ from what kustomize reads, or ""."""
+    from apflint.load.kubernetes_decoding import decode_document
     from apflint.load.tree import ParseError
-    from apflint.load.tree_decoding import decode_document
     from apflint.load.yaml import parse_documents
 
     mappings: list[dict[str, object]] = []

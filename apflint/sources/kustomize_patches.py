@@ -60,8 +60,8 @@ class Patches:
 
 def list_patch_files(text: str) -> Iterator[str]:
     """Yield the relative paths of the inputs that the text of a kustomization lists. Invalid YAML is ignored."""
+    from apflint.load.kubernetes_decoding import decode_document
     from apflint.load.tree import ParseError
-    from apflint.load.tree_decoding import decode_document
     from apflint.load.yaml import parse_documents
 
     for document in parse_documents(text, values=True):

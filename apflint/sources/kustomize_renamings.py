@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apflint.effective_configuration import Renaming
-    from apflint.sources.input_request import Inputs
+    from apflint.sources.input_types import Inputs
 
 _AFFIXES = (b"namePrefix", b"nameSuffix")
 

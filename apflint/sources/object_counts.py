@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_FILE_BYTES
-from apflint.errors import UserError
 from apflint.replay.object_counts import parse_metrics, parse_object_count
 from apflint.sources.audit_logs import find_audit_logs, read_text
 from apflint.sources.file_reading import describe_failure
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.budgets import MAX_FILE_BYTES
-from apflint.errors import UserError
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

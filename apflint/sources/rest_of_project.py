@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from apflint.finding import Finding, Report
-    from apflint.sources.input_request import Inputs
+    from apflint.sources.input_types import Inputs
 
 
 def confirm_findings(

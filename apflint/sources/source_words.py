@@ -16,10 +16,10 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.load.source_text import GIT_PREFIX
 from apflint.named_tuple import NamedTuple
 from apflint.releases import parse_release
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +31,7 @@ CLUSTER_PREFIX = "cluster:"
 KUSTOMIZE_PREFIX = "kustomize:"
 LIVE = "live"
 BUILDERS = {
-    KUSTOMIZE_PREFIX: "apflint.sources.kustomize",
+    KUSTOMIZE_PREFIX: "apflint.sources.build_commands",
 }
 """Sources whose objects a program builds: for each prefix of words, the module whose function `read_source` reads
 them."""

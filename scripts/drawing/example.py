@@ -10,7 +10,7 @@ from apflint.evaluate.flows import find_flow
 from apflint.releases import parse_release
 from apflint.requests.request_words import parse_words
 from apflint.sources.effective_configurations import read_configuration
-from apflint.sources.input_request import create_request
+from apflint.sources.input_types import create_request
 
 if TYPE_CHECKING:
     from apflint.effective_configuration import Effective

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from apflint.sources.effective_configurations import read_configuration
-from apflint.sources.input_request import create_request
+from apflint.sources.input_types import create_request
 
 from . import server
 from .configurations import built_in

@@ -142,7 +142,7 @@ def test_the_reference_shares_no_code_with_apflint() -> None:
         "apflint.effective_configuration",
         "apflint.releases",
     }
-    assert imported.pop("clusters") == {"apflint.sources.effective_configurations", "apflint.sources.input_request"}
+    assert imported.pop("clusters") == {"apflint.sources.effective_configurations", "apflint.sources.input_types"}
     assert set().union(*imported.values()) <= {"apflint.finding"}
 
 

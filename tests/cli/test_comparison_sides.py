@@ -8,8 +8,8 @@ import pytest
 from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.comparison_sides import has_own_objects, is_project, read_live, read_other_side, read_side
-from apflint.errors import UserError
-from apflint.sources.input_request import create_request
+from apflint.sources.input_types import create_request
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

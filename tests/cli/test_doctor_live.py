@@ -13,7 +13,7 @@ from support.api_server import GROUP, recorded_answers, serve, status
 from support.recordings import ROOT, read_text
 
 from apflint.cli.app import run
-from apflint.sources import live_server
+from apflint.sources import live_server_state
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,7 @@ OTHERS = "these are the numbers of one API server"
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Do not wait between two snapshots, and return the times that the command would have waited."""
     seconds: list[float] = []
-    monkeypatch.setattr(live_server, "time", SimpleNamespace(sleep=seconds.append))
+    monkeypatch.setattr(live_server_state, "time", SimpleNamespace(sleep=seconds.append))
     return seconds
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from apflint.cli.error_reporting import run_and_report_errors
 from apflint.cli.exit_codes import ExitCode
-from apflint.errors import UserError
+from apflint.user_error import UserError
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from support.reading import read_effective
 
 from apflint.cli.app import run
-from apflint.errors import UserError
 from apflint.output import explain_json_lines as lines
 from apflint.output.configuration_line import name_configuration
 from apflint.output.console import Style, count_cells
@@ -30,6 +29,7 @@ from apflint.requests.request import parse_http
 from apflint.requests.request_words import parse_command_line, parse_words
 from apflint.sources import file_reading
 from apflint.sources.file_reading import split_lines
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

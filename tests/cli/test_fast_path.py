@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from apflint.engine import Options
     from apflint.finding import Report
-    from apflint.sources.input_request import Inputs
+    from apflint.sources.input_types import Inputs
 
 USAGE_ERROR: Any = typer.BadParameter.__base__
 """The base class of the errors of a command line. typer does not export it."""

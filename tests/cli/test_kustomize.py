@@ -246,7 +246,7 @@ def test_failures_are_one_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("apflint.sources.kustomize.MAX_KUSTOMIZE_SECONDS", 1)
+    monkeypatch.setattr("apflint.sources.build_commands.MAX_KUSTOMIZE_SECONDS", 1)
     use_program(tmp_path, name, script, monkeypatch)
     assert run([command, "-k", "overlay"]) == 2
     notes = capsys.readouterr().err

@@ -16,10 +16,10 @@ from support.reading import read_effective
 
 from apflint.cli.app import run
 from apflint.output.console import Style, count_cells
-from apflint.output.logged_request import report_logged
-from apflint.output.replay.server_log import report_server_log
+from apflint.output.replay.server_decisions import report_server_log
+from apflint.output.server_log_comparison import report_logged
 from apflint.output.text import render
-from apflint.replay.server_log import read_server_logs
+from apflint.replay.server_decisions import read_server_logs
 from apflint.requests.server_log import parse_logged_request
 from apflint.requests.server_log_comparison import LoggedComparer
 from apflint.sources.audit_logs import find_audit_logs

@@ -10,7 +10,7 @@ from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
 from apflint.cli.options import parse_number
-from apflint.errors import UserError
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 from support.server_examples import diagnose_files
 
-from .test_diagnoses import MOMENT, TITLES, level, lines
+from .test_rules import MOMENT, TITLES, level, lines
 
 Change = tuple[str, str]
 BOTH = 'flow_schema="a",priority_level="low"'

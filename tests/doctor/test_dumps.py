@@ -9,7 +9,7 @@ import pytest
 from support.recordings import LIVE, read_text
 
 from apflint.doctor.dumps import RequestRow, looks_like_dump, parse_level_rows, parse_queue_rows, parse_request_rows
-from apflint.errors import UserError
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from support.recordings import LIVE, read_text
 
 from apflint.doctor.metric_names import MEASURES, NAMES, QUANTITIES
 from apflint.doctor.prometheus_text import looks_like_metrics, parse_samples
-from apflint.errors import UserError
+from apflint.user_error import UserError
 
 SECONDS_PER_60000_LINES = 0.58
 """A fifth of the time that the parser of prometheus_client takes for 60,000 lines (2.9 s)."""

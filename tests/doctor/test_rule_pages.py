@@ -11,7 +11,7 @@ from support.recordings import MOMENTS, read_moment, recorded_objects
 from support.server_examples import RULES, diagnose_files, example_files
 
 from apflint import rule_catalogue
-from apflint.doctor.diagnoses import DIAGNOSES
+from apflint.doctor.rules import DIAGNOSES
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

@@ -8,16 +8,16 @@ import pytest
 from support.recordings import LIVE, read_moment, read_text
 
 from apflint.doctor.causes import conclude
-from apflint.doctor.diagnosis import diagnose
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.metric_names import NOMINAL, SEATS_IN_USE
+from apflint.doctor.rule_runner import diagnose
 from apflint.doctor.snapshot import Metrics, Part, group_servers, parse_part
-from apflint.errors import UserError
 from apflint.output.console import Style
 from apflint.output.doctor import report_doctor
 from apflint.output.text import render
 from apflint.releases import parse_release
+from apflint.user_error import UserError
 
 METRICS = read_text(LIVE / "4-mixed.metrics.txt.gz")
 QUEUES = read_text(LIVE / "4-mixed.queues.txt.gz")

@@ -16,11 +16,11 @@ from apflint.edit.migration import migrate as migrated
 from apflint.edit.migration_target import MigrationTarget, choose_target, parse_release_range, serves
 from apflint.edit.version_semantics import source_release, stored_spec
 from apflint.engine import Options, check
-from apflint.errors import UserError
 from apflint.load import load
 from apflint.load.source_text import Source
 from apflint.model import PRESERVE_ZERO, shares_field
 from apflint.releases import RELEASES, parse_api_version, parse_release
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

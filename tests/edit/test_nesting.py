@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.edit import mapping_entries, nesting
+from apflint.edit import entry_locations, nesting
 from apflint.edit.text_edits import CannotEditError, apply_edits
 
 from .trees import parse
@@ -51,4 +51,4 @@ def test_nesting_requires_a_mapping() -> None:
     for path in (("a", "x"), ("a", 0, "x"), ("z", "x")):
         with pytest.raises(CannotEditError, match="there is no such mapping"):
             nesting.nest_entries(text, root, path, ("b",))
-    assert mapping_entries.find_alias(root, ("z", "x")) is None
+    assert entry_locations.find_alias(root, ("z", "x")) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.edit import mapping_entries, removal
+from apflint.edit import entry_locations, removal
 from apflint.edit.text_edits import CannotEditError, apply_edits
 
 from .trees import parse
@@ -34,8 +34,8 @@ def test_shared_entry_is_not_removed(text: str) -> None:
     root = parse(text)
     with pytest.raises(CannotEditError):
         removal.remove_entries(text, root, [("a", "b")])
-    assert mapping_entries.find_alias(root, ("a", "b")) is not None
-    assert mapping_entries.find_alias(root, ("x", "b")) is None
+    assert entry_locations.find_alias(root, ("a", "b")) is not None
+    assert entry_locations.find_alias(root, ("x", "b")) is None
 
 
 @pytest.mark.parametrize(

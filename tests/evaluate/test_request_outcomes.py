@@ -17,7 +17,7 @@ from apflint.evaluate.request_outcomes import (
 )
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.model import build_priority_level
-from apflint.output.request_outcomes import describe_outcome, describe_starvation, describe_unclassified
+from apflint.output.outcome_sentences import describe_outcome, describe_starvation, describe_unclassified
 from apflint.releases import parse_release
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.configurations import FIXTURES, lines
 
-from apflint.errors import UserError
 from apflint.evaluate.requestinfo import (
     RequestInfo,
     exact_field_match,
@@ -20,6 +19,7 @@ from apflint.evaluate.requestinfo import (
     parse_query,
     parse_request_info,
 )
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.errors import UserError
 from apflint.evaluate import shuffle_sharding
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

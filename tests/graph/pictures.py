@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from support import builders
 from support.builders import PATHS, effective, user
 
-from apflint.graph.picture import Unreachable, build_picture
+from apflint.graph.content import Unreachable, build_picture
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
-    from apflint.graph.picture import Picture
+    from apflint.graph.content import Picture
 
 
 def flow_schema(name: str, level: str, precedence: int = 1000, subject: str = "alice") -> dict[str, Any]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from apflint.graph.picture import Picture
+    from apflint.graph.content import Picture
 
 WRITERS: dict[str, Callable[[Picture], str]] = {
     "mermaid": mermaid.render,

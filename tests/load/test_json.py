@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from apflint.budgets import MAX_DEPTH
 from apflint.load.json import parse_documents, parse_tree
+from apflint.load.kubernetes_decoding import decode
 from apflint.load.tree import Mapping, ParseError, Sequence
-from apflint.load.tree_decoding import decode
 
 
 def values(text: str) -> list[Any]:

@@ -16,10 +16,10 @@ from ruamel.yaml import YAML
 
 from apflint.load import load, load_text
 from apflint.load import yaml as load_yaml
+from apflint.load.kubernetes_decoding import decode
 from apflint.load.scalars import resolve_key
 from apflint.load.source_text import Source
 from apflint.load.tree import Alias, Mapping, Node, ParsedDocument, ParseError, Sequence
-from apflint.load.tree_decoding import decode
 
 if TYPE_CHECKING:
     from apflint.location import Path

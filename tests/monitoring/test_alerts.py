@@ -13,7 +13,6 @@ from support.recordings import TOTAL, read_moment, recorded_objects, state_of
 
 from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
-from apflint.errors import UserError
 from apflint.monitoring.alerts import (
     MUST_NOT_REJECT,
     Thresholds,
@@ -27,6 +26,7 @@ from apflint.monitoring.queries import Queries, match_any, parse_label_name, par
 from apflint.output.alerts import render_alerts
 from apflint.releases import RELEASES, parse_release
 from apflint.rule_catalogue import list_ids
+from apflint.user_error import UserError
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from support.recordings import ROOT
 
 from apflint.cli.app import run
 from apflint.doctor.causes import conclude
-from apflint.doctor.diagnosis import diagnose
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
+from apflint.doctor.rule_runner import diagnose
 from apflint.doctor.snapshot import group_servers, parse_part
 from apflint.output import html as html_page
 from apflint.output import markdown as markdown_page

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from apflint.errors import UserError
 from apflint.evaluate import shuffle_sharding
 from apflint.output.console import Style, count_cells
 from apflint.output.shards import (
@@ -19,6 +18,7 @@ from apflint.output.shards import (
     rows_json,
 )
 from apflint.output.text import render
+from apflint.user_error import UserError
 
 PIPE = Style()
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.errors import UserError
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo, parse_request_info
 from apflint.evaluate.rule_index import matched_values
@@ -38,6 +37,7 @@ from apflint.proofs.request_space import (
     usual_groups,
 )
 from apflint.proofs.request_space import make_digest as digest_of
+from apflint.user_error import UserError
 
 from .enumeration import NODES
 

@@ -11,11 +11,11 @@ import pytest
 from support.audit_logs import event, needs_duckdb
 from support.reading import read_effective
 
-from apflint.errors import UserError
 from apflint.replay import running
 from apflint.replay.python_engine import SqliteDatabase
 from apflint.replay.running import ReplayOptions, compare, replay, replay_sides
 from apflint.sources.audit_logs import find_audit_logs
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

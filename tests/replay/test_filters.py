@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support.audit_logs import ENGINES, event, replay_each, replay_json, write_log
 
 from apflint.cli.app import run
-from apflint.errors import UserError
 from apflint.replay.filters import Moment, parse_condition, parse_dimensions, parse_moment
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

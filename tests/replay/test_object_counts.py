@@ -10,8 +10,8 @@ import pytest
 from support.audit_logs import ENGINES, FIXTURES, RECORDINGS, event, read_lines, replay_each, replay_json, write_log
 
 from apflint.cli.app import run
-from apflint.errors import UserError
 from apflint.replay.object_counts import ObjectTotals, parse_metrics, parse_object_count
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,11 +14,11 @@ from support.audit_logs import FIXTURES, event
 from support.reading import read_effective
 
 from apflint.cli.app import run
-from apflint.errors import UserError
 from apflint.replay.running import ReplayOptions, replay
 from apflint.replay.spark_engine import check_server
 from apflint.replay.statistics import compute_report, stream_requests
 from apflint.sources.audit_logs import find_audit_logs
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

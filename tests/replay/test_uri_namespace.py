@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.audit_logs import ENGINES, event, needs_duckdb, replay_each, write_log
 
-from apflint.errors import UserError
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.replay.events import find_problem, read_attributes
 from apflint.replay.uri_namespace import UNCERTAIN, find_namespace, find_version, make_sql
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from apflint.errors import UserError
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.audit_event import parse_event
 from apflint.requests.request import VERBS
+from apflint.user_error import UserError
 
 
 def event(**changes: Any) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apflint.cli.app import run
-from apflint.errors import UserError
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.audit_event import parse_event
 from apflint.requests.json_lines import parse_record, read_json_values
 from apflint.requests.request import Request
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

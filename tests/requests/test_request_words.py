@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from apflint.errors import UserError
 from apflint.evaluate.match import UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.requests.request import parse_http
 from apflint.requests.request_words import infer_resource, parse_words
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.requests.request import Request

@@ -12,11 +12,11 @@ import pytest
 
 from apflint.budgets import MAX_CLUSTERS, MAX_PATTERNS
 from apflint.cli.app import run
-from apflint.errors import UserError
 from apflint.releases import parse_release
 from apflint.settings.clusters import ClusterSettings, apply_cluster, find_cluster
 from apflint.settings.resolution import resolve_settings
-from apflint.sources.input_request import create_request
+from apflint.sources.input_types import create_request
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

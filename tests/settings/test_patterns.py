@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apflint.errors import UserError
 from apflint.settings import patterns
 from apflint.settings.patterns import PathMatcher, Patterns
+from apflint.user_error import UserError
 
 
 @given(st.text("ab*?[]!-/\n", min_size=1, max_size=8), st.text("ab[]-/\n", min_size=1, max_size=8))

@@ -9,7 +9,7 @@ import pytest
 
 from apflint.evaluate.limits import AllocationItem, allocate
 from apflint.simulate.borrowing import Borrower, adjust_limits, concurrency_denominator
-from apflint.simulate.retry_after import RejectionTracker
+from apflint.simulate.retry_after_seconds import RejectionTracker
 from apflint.simulate.seat_demand import Integrator, IntegratorResults, SeatDemandStats
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import pytest
 from support.simulations import Options, client, load, simulate
 
 from apflint.effective_configuration import Assumptions, Effective
-from apflint.errors import UserError
 from apflint.releases import NEWEST
 from apflint.request_explanation import Explainer
 from apflint.simulate import feasibility
@@ -14,6 +13,7 @@ from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
 from apflint.simulate.feasibility import check_servers, count_in_flight, count_requests, find_excess, find_problems
 from apflint.simulate.load import SECOND, Burst, Load, Retries, ServiceTime, SimulatedClient
 from apflint.simulate.routes import Routes
+from apflint.user_error import UserError
 from apflint.workspace import build_workspace
 
 

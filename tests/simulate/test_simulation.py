@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from support.simulations import Options, client, load, simulate
 
 from apflint.effective_configuration import Assumptions, Effective
-from apflint.errors import UserError
 from apflint.output.json_text import to_json
 from apflint.output.simulation import describe_likeness, simulation_json
 from apflint.releases import NEWEST
@@ -23,12 +22,13 @@ from apflint.simulate.arrivals import list_sources
 from apflint.simulate.comparison import compare
 from apflint.simulate.fairness import max_min_shares, measure_fairness
 from apflint.simulate.feasibility import check_servers, count_in_flight, count_requests, find_excess, find_problems
+from apflint.simulate.field_overrides import apply_changes, parse_change
 from apflint.simulate.histogram import Histogram
-from apflint.simulate.level_changes import apply_changes, parse_change
 from apflint.simulate.load import SECOND, Burst, Load, ObjectCount, Retries, ServiceTime, log_normal
 from apflint.simulate.random_draws import Draws
 from apflint.simulate.routes import Routes, SimulatedFlow
 from apflint.simulate.statistics import FlowTally, _summarize_flows
+from apflint.user_error import UserError
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from apflint.errors import UserError
 from apflint.settings.patterns import Patterns
 from apflint.sources.discovery import discover_files
 from apflint.sources.git import read_revision
+from apflint.user_error import UserError
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.shell import LEVEL, SCHEMA
 
-from apflint.errors import UserError
 from apflint.finding import SkippedDocuments
 from apflint.sources.effective_configurations import read_configuration
-from apflint.sources.input_request import create_request
+from apflint.sources.input_types import create_request
 from apflint.sources.inputs import read_inputs
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apflint.sources.input_request import Inputs
+    from apflint.sources.input_types import Inputs
 
 CLUSTERS = """
 [[cluster]]

@@ -12,10 +12,10 @@ from support.api_server import GROUP, OBJECTS, recorded_answers, serve, status
 
 from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
-from apflint.errors import UserError
 from apflint.releases import NEWEST, parse_release
 from apflint.sources import kubectl
 from apflint.sources.kubectl import KubectlOptions, read_live_configuration
+from apflint.user_error import UserError
 from apflint.workspace import build_workspace
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from apflint.errors import UserError
 from apflint.releases import parse_release
 from apflint.sources.source_words import PREFIXES, Words, parse_words, suggest_word
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

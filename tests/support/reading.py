@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apflint.sources.effective_configurations import read_configuration
-from apflint.sources.input_request import create_request
+from apflint.sources.input_types import create_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from apflint.checks import rules_of
-from apflint.doctor.diagnosis import diagnose
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
+from apflint.doctor.rule_runner import diagnose
 from apflint.doctor.snapshot import group_servers, parse_part
 from apflint.effective_configuration import Effective
 from apflint.engine import load_inputs

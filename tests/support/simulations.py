@@ -10,7 +10,7 @@ from apflint.releases import NEWEST, Release
 from apflint.request_explanation import Explainer
 from apflint.requests.request_words import parse_command_line
 from apflint.simulate.arrivals import list_sources
-from apflint.simulate.level_changes import apply_changes, parse_change
+from apflint.simulate.field_overrides import apply_changes, parse_change
 from apflint.simulate.load import SECOND, Load, ServiceTime, SimulatedClient
 from apflint.simulate.routes import Routes
 from apflint.simulate.simulation import simulate as run

@@ -13,12 +13,12 @@ from apflint.cli.progress import show_progress
 from apflint.cli.report_files import check_report_files, parse_format, parse_report_file
 from apflint.cli.reporting import Output, answer_with_report, note_files_without_objects
 from apflint.cli.terminal import is_kubectl_plugin
-from apflint.errors import UserError
 from apflint.input_checking import check_inputs
 from apflint.output.findings import FORMATS
 from apflint.run import Answer, run
-from apflint.sources.input_request import InputRequest
+from apflint.sources.input_types import InputRequest
 from apflint.sources.source_words import Words, parse_words
+from apflint.user_error import UserError
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from apflint.engine import Options
     from apflint.finding import Report
-    from apflint.sources.input_request import Inputs
+    from apflint.sources.input_types import Inputs
 
 _MAX_STALE_ENTRIES = 5
 """Maximum number of stale entries that a message names. The finding of a stale baseline entry no longer exists."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from apflint.cli import options
 from apflint.cli.command_definitions import command, examples
 from apflint.cli.options import option
-from apflint.errors import UserError
 from apflint.run import Answer, analyze
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.sources.effective_configurations import EffectiveConfiguration

@@ -9,9 +9,9 @@ from apflint.cli import options
 from apflint.cli.command_definitions import command, examples
 from apflint.cli.completers import complete_api_versions
 from apflint.cli.options import CLUSTER, OUTPUT, option
-from apflint.errors import UserError
 from apflint.output.defaults import render_defaults_json, render_defaults_yaml
 from apflint.releases import API_VERSIONS, GROUP, NEWEST, parse_api_version
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.releases import Release

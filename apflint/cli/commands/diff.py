@@ -14,18 +14,18 @@ from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.diff.kubectl_apply import find_drift
 from apflint.diff.requests import Side, compare_configurations
-from apflint.errors import UserError
 from apflint.output.configuration_line import name_sides
 from apflint.output.diff import diff_json, report_difference
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
 from apflint.run import Answer, show
-from apflint.sources.input_request import create_request
+from apflint.sources.input_types import create_request
 from apflint.sources.source_words import LIVE
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.sources.effective_configurations import EffectiveConfiguration
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
 
 
 @command(

@@ -15,12 +15,11 @@ from apflint.cli.report_files import parse_format
 from apflint.cli.reporting import Output, exit_code_of
 from apflint.cli.terminal import style
 from apflint.doctor.causes import conclude
-from apflint.doctor.diagnoses import DIAGNOSES
-from apflint.doctor.diagnosis import diagnose
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
+from apflint.doctor.rule_runner import diagnose
+from apflint.doctor.rules import DIAGNOSES
 from apflint.doctor.snapshot import group_servers
-from apflint.errors import UserError
 from apflint.evaluate.request_outcomes import parse_duration
 from apflint.output.configuration_line import name_configuration
 from apflint.output.doctor import describe_gaps, report_doctor, state_json
@@ -30,8 +29,9 @@ from apflint.output.json_text import to_json
 from apflint.output.report import render_report
 from apflint.run import Answer, read, show
 from apflint.settings.clusters import apply_cluster, find_cluster
-from apflint.sources.input_request import InputRequest
-from apflint.sources.metrics_files import read_parts
+from apflint.sources.input_types import InputRequest
+from apflint.sources.server_state_files import read_parts
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.doctor.causes import Conclusion
@@ -187,7 +187,7 @@ def _read_live(
     kubectl: KubectlOptions, request: InputRequest, watch: float | None
 ) -> tuple[tuple[Part, ...], Effective | None]:
     """Return the metrics and dumps of the API server that answers, and the objects of the cluster, or None if unknown."""
-    from apflint.sources.live_server import read_live_server
+    from apflint.sources.live_server_state import read_live_server
 
     with show_progress("Reading the cluster"):
         answer = read_live_server(kubectl, request, watch)

@@ -17,7 +17,6 @@ from apflint.cli.observed_server import read_observed_servers, use_seats_of_serv
 from apflint.cli.options import OUTPUT, argument, option
 from apflint.cli.progress import Progress, show_progress
 from apflint.cli.terminal import style
-from apflint.errors import UserError
 from apflint.output.configuration_line import name_configuration, render_configuration
 from apflint.output.explain import clusters_json, explanation_json, report_clusters, report_explanation
 from apflint.output.json_text import SCHEMA, to_json
@@ -33,6 +32,7 @@ from apflint.sources.effective_configurations import build_configurations
 from apflint.sources.file_reading import split_lines
 from apflint.sources.inputs import read_inputs
 from apflint.string_formats import check_dns_label
+from apflint.user_error import UserError
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from apflint.output.explain_json_lines import ExplainLogged
     from apflint.request_explanation import Explanation
     from apflint.sources.effective_configurations import EffectiveConfiguration
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
 
 REQUEST = "Request"
 HttpMethod = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
@@ -217,7 +217,7 @@ def explain(
             configuration=configuration.description,
         )
         return _print_answers(file, answers, is_log=event is not None)
-    from apflint.cli.explain_prompt import Draft, converse
+    from apflint.cli.interactive_explain import Draft, converse
 
     sys.stdout.write(render_configuration(configuration.description))
     return converse(explainer, Draft(user or "", ", ".join(groups or ()), namespace=namespace or ""), how)
@@ -304,7 +304,7 @@ def _with_first_line(
 
 def _explain_logged_json(explainer: Explainer, description: str) -> ExplainLogged:
     """Return the function that explains lines of kube-apiserver's own log as JSON."""
-    from apflint.output.logged_request import logged_json
+    from apflint.output.server_log_comparison import logged_json
     from apflint.requests.server_log import is_server_log_line, parse_logged_request
     from apflint.requests.server_log_comparison import LoggedComparer
 

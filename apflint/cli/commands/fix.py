@@ -16,12 +16,12 @@ from apflint.cli.progress import show_progress
 from apflint.cli.reporting import Output, answer_with_report, exit_code_of, note_files_without_objects
 from apflint.edit.fix_batch import identity
 from apflint.edit.fixing import apply_fixes
-from apflint.errors import UserError
 from apflint.input_checking import Checker, describe_inputs
 from apflint.output.sanitize import sanitize_path
 from apflint.run import Answer, run
-from apflint.sources.input_request import InputRequest
+from apflint.sources.input_types import InputRequest
 from apflint.sources.rest_of_project import depends_on_others
+from apflint.user_error import UserError
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from apflint.edit.fixing import Check, Refusal
     from apflint.engine import Options
     from apflint.finding import Finding, Report
-    from apflint.sources.input_request import Inputs
+    from apflint.sources.input_types import Inputs
 
 
 @command(

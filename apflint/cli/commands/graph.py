@@ -9,11 +9,11 @@ from apflint.cli import options
 from apflint.cli.command_definitions import command, examples
 from apflint.cli.options import OUTPUT, option
 from apflint.cli.terminal import style
-from apflint.graph.picture import build_picture, find_unreachable
+from apflint.graph.content import build_picture, find_unreachable
 from apflint.run import Answer, analyze
 
 if TYPE_CHECKING:
-    from apflint.graph.picture import Picture
+    from apflint.graph.content import Picture
     from apflint.sources.effective_configurations import EffectiveConfiguration
 
 

@@ -15,16 +15,16 @@ from apflint.cli.options import CLUSTER, FIXES, option
 from apflint.edit.file_content import decode
 from apflint.edit.migration import migrate as migrate_source
 from apflint.edit.migration_target import choose_target, describe_releases, parse_release_range
-from apflint.errors import UserError
 from apflint.finding import SkippedDocuments
 from apflint.load.source_text import Source
 from apflint.releases import parse_api_version
 from apflint.run import Answer, run
 from apflint.settings.clusters import apply_cluster
 from apflint.settings.values import is_below
+from apflint.sources.built_clusters import list_rendered_files
 from apflint.sources.files import PATCH_REASON, describe_files_without_objects
-from apflint.sources.input_request import InputRequest
-from apflint.sources.rendered_clusters import list_rendered_files
+from apflint.sources.input_types import InputRequest
+from apflint.user_error import UserError
 from apflint.wording import pluralize
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from apflint.releases import Release
     from apflint.settings.model import Settings
     from apflint.sources.discovery import InputFile
-    from apflint.sources.input_request import Inputs
+    from apflint.sources.input_types import Inputs
 
     _Cluster = tuple[Release, list[str]]
     """A release, and the files and directories of a cluster with this release."""

@@ -17,10 +17,9 @@ from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
-from apflint.errors import UserError
 from apflint.output.configuration_line import name_sides
 from apflint.output.json_text import to_json
-from apflint.output.replay import server_log
+from apflint.output.replay import server_decisions
 from apflint.output.replay.comparison import TITLE as COMPARISON_TITLE
 from apflint.output.replay.comparison import comparison_json, report_comparison
 from apflint.output.replay.json import replay_json, request_json
@@ -30,13 +29,14 @@ from apflint.releases import parse_release
 from apflint.replay.filters import Filter, check_period, parse_condition, parse_dimensions, parse_moment
 from apflint.replay.running import ReplayOptions, compare
 from apflint.replay.running import replay as run_replay
-from apflint.replay.server_log import is_server_log, read_server_logs
+from apflint.replay.server_decisions import is_server_log, read_server_logs
 from apflint.replay.statistics import compute_report, stream_requests
 from apflint.run import read
 from apflint.sources.audit_logs import find_audit_logs, read_beginning
 from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.object_counts import read_object_counts
 from apflint.sources.source_words import BUILT_IN_PREFIX, LIVE
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from apflint.replay.statistics import ReplayReport
     from apflint.sources.audit_logs import AuditLogFile
     from apflint.sources.effective_configurations import EffectiveConfiguration
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
 
 _ENGINE = "Engine"
 _LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; also .gz and .zst."
@@ -220,9 +220,9 @@ def _report_server_log(
     with _show_reading(files) as (_, show):
         report = read_server_logs(files, configuration.effective, configuration.description, show)
     if output_format == "json":
-        text = to_json(server_log.report_json(report), 2)
+        text = to_json(server_decisions.report_json(report), 2)
     else:
-        text = render_report(server_log.TITLE, server_log.report_server_log(report), output_format, how)
+        text = render_report(server_decisions.TITLE, server_decisions.report_server_log(report), output_format, how)
     sys.stdout.write(text)
     return ExitCode.ERROR if report.damaged else ExitCode.OK
 

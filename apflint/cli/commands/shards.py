@@ -10,13 +10,13 @@ from apflint.cli.command_definitions import command, examples
 from apflint.cli.error_reporting import print_note
 from apflint.cli.options import option
 from apflint.cli.terminal import style
-from apflint.errors import UserError
 from apflint.evaluate.shuffle_sharding import DOCUMENTED_ELEPHANTS, compute_documented_table, compute_sharding
 from apflint.output import shards as output
 from apflint.output.configuration_line import name_configuration, render_configuration
 from apflint.output.json_text import to_json
 from apflint.output.text import render
 from apflint.run import read
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.effective_configuration import Effective

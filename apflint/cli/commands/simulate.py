@@ -19,7 +19,6 @@ from apflint.cli.options import CLUSTER, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.engine import Options, find_problems
-from apflint.errors import UserError
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
@@ -29,15 +28,16 @@ from apflint.run import Answer, read, show
 from apflint.simulate import feasibility
 from apflint.simulate.arrivals import list_sources
 from apflint.simulate.comparison import compare as compare_results
-from apflint.simulate.level_changes import apply_changes, parse_change
+from apflint.simulate.field_overrides import apply_changes, parse_change
+from apflint.simulate.level_summaries import format_clock
 from apflint.simulate.load_parser import parse_load
 from apflint.simulate.routes import Routes
 from apflint.simulate.simulation import simulate as run_simulation
-from apflint.simulate.verdict import format_clock
 from apflint.sources.discovery import discover_files
 from apflint.sources.file_reading import UnreadableInput, read_file
 from apflint.sources.object_counts import read_object_counts
 from apflint.sources.source_words import LIVE
+from apflint.user_error import UserError
 from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from apflint.simulate.load_parser import ParsedLoad
     from apflint.simulate.simulation import SimulationResult
     from apflint.sources.effective_configurations import EffectiveConfiguration
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
 
 LOAD = "Load"
 MIN_SCALE, MAX_SCALE = 0.001, 1_000_000

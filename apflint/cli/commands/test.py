@@ -12,14 +12,14 @@ from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
-from apflint.errors import UserError
 from apflint.output import policy
 from apflint.policy.running import Run, find_suites, run_suite_file
 from apflint.run import Answer, show
 from apflint.settings.clusters import find_cluster
 from apflint.settings.resolution import resolve_settings
-from apflint.sources.input_request import create_request
+from apflint.sources.input_types import create_request
 from apflint.sources.source_words import LIVE
+from apflint.user_error import UserError
 
 
 @command(

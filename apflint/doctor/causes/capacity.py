@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.doctor.causes.clients import find_client
-from apflint.doctor.causes.commands import show_flow_schema, simulate_manifests
+from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.contention import MIN_SHORT_WAITS, find_wait_limit, short_wait_share
 from apflint.doctor.causes.evidence_text import (
     describe_clients,
@@ -15,12 +15,12 @@ from apflint.doctor.causes.evidence_text import (
     describe_service,
     is_as_fast_as_before,
 )
-from apflint.doctor.causes.model import Action, OverloadCause
 from apflint.doctor.causes.placement import enlarge
+from apflint.doctor.causes.suggested_commands import show_flow_schema, simulate_manifests
 
 if TYPE_CHECKING:
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
-    from apflint.doctor.causes.overload import Overload
+    from apflint.doctor.causes.overloaded_levels import Overload
 
 MIN_IDLE_SHARE = 0.3
 """Minimum proportion of idle seats of a server that could serve a level that is too small."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.doctor.causes.clients import Client, describe_rejected, name_frequent, rank_clients, user_of
-from apflint.doctor.causes.commands import compare_manifests, explain_request, simulate_manifests
+from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
     describe_clients,
     describe_harm,
@@ -16,8 +16,8 @@ from apflint.doctor.causes.evidence_text import (
     seconds_text,
 )
 from apflint.doctor.causes.measurements import count_seats, waits_between
-from apflint.doctor.causes.model import Action, OverloadCause
-from apflint.doctor.causes.overload import MAX_SAME_WIDTH, has_rejections, longest_wait
+from apflint.doctor.causes.overloaded_levels import MAX_SAME_WIDTH, has_rejections, longest_wait
+from apflint.doctor.causes.suggested_commands import compare_manifests, explain_request, simulate_manifests
 from apflint.location import clipped
 from apflint.wording import count_noun, join_some
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.doctor.causes.measurements import FlowLoad, LevelLoad, ServerLoad
-    from apflint.doctor.causes.overload import Overload
+    from apflint.doctor.causes.overloaded_levels import Overload
 
 MIN_USER_SHARE = 0.5
 """Minimum proportion of the seats of a shared flow that one user has, if the user delays the others."""

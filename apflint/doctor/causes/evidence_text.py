@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad, Sum
-    from apflint.doctor.causes.overload import Overload
+    from apflint.doctor.causes.overloaded_levels import Overload
     from apflint.doctor.dumps import RequestRow
 
 _MIN_ROWS = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.doctor.causes.clients import describe_rejected, find_client, rank_clients
-from apflint.doctor.causes.commands import compare_defaults, compare_manifests, explain_request, simulate_change
+from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
     describe_clients,
     describe_harm,
@@ -15,7 +15,12 @@ from apflint.doctor.causes.evidence_text import (
     offered_seats,
 )
 from apflint.doctor.causes.measurements import LEASES
-from apflint.doctor.causes.model import Action, OverloadCause
+from apflint.doctor.causes.suggested_commands import (
+    compare_defaults,
+    compare_manifests,
+    explain_request,
+    simulate_change,
+)
 from apflint.doctor.request_places import GLOBAL_DEFAULT, LEADER_ELECTION, LEASE_LEVELS, find_built_in_level
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.releases import NEWEST
@@ -23,7 +28,7 @@ from apflint.wording import count_noun
 
 if TYPE_CHECKING:
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
-    from apflint.doctor.causes.overload import Overload
+    from apflint.doctor.causes.overloaded_levels import Overload
     from apflint.doctor.dumps import RequestRow
     from apflint.releases import Release
 

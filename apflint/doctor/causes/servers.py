@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.doctor.causes.clients import find_client
-from apflint.doctor.causes.commands import verify_doctor
+from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import describe_clients, describe_harm, describe_span, seconds_text
 from apflint.doctor.causes.measurements import Sum
-from apflint.doctor.causes.model import Action, OverloadCause
-from apflint.doctor.causes.overload import MIN_DELAY_SECONDS, has_rejections
+from apflint.doctor.causes.overloaded_levels import MIN_DELAY_SECONDS, has_rejections
+from apflint.doctor.causes.suggested_commands import verify_doctor
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.wording import count_noun, format_duration
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
-    from apflint.doctor.causes.overload import Overload
+    from apflint.doctor.causes.overloaded_levels import Overload
 
 RESTART_SECONDS = 60.0
 """Time after the start of a server in which its clients list and watch everything again."""

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.doctor.causes.clients import WRITES, Client, find_client, rank_clients
-from apflint.doctor.causes.commands import explain_request, verify_doctor
+from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
     compare,
     describe_clients,
@@ -18,15 +18,15 @@ from apflint.doctor.causes.evidence_text import (
     seconds_text,
 )
 from apflint.doctor.causes.measurements import MIN_EXECUTIONS, Sum, list_means
-from apflint.doctor.causes.model import Action, OverloadCause
-from apflint.doctor.causes.overload import MIN_WIDTH
+from apflint.doctor.causes.overloaded_levels import MIN_WIDTH
+from apflint.doctor.causes.suggested_commands import explain_request, verify_doctor
 from apflint.wording import count_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad, Webhook
-    from apflint.doctor.causes.overload import Overload
+    from apflint.doctor.causes.overloaded_levels import Overload
     from apflint.doctor.dumps import RequestRow
 
 SLOW_WEBHOOK_SECONDS = 0.1

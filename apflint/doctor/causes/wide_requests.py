@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.doctor.causes.clients import Client, find_client, rank_clients
-from apflint.doctor.causes.commands import compare_manifests, explain_request, simulate_manifests
+from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
     describe_clients,
     describe_harm,
@@ -15,15 +15,15 @@ from apflint.doctor.causes.evidence_text import (
     seconds_text,
 )
 from apflint.doctor.causes.measurements import count_seats
-from apflint.doctor.causes.model import Action, OverloadCause
-from apflint.doctor.causes.overload import MAX_SAME_WIDTH, MIN_WIDTH
+from apflint.doctor.causes.overloaded_levels import MAX_SAME_WIDTH, MIN_WIDTH
+from apflint.doctor.causes.suggested_commands import compare_manifests, explain_request, simulate_manifests
 from apflint.wording import count_noun, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
-    from apflint.doctor.causes.overload import Overload
+    from apflint.doctor.causes.overloaded_levels import Overload
     from apflint.doctor.dumps import RequestRow
 
 MIN_SEAT_SHARE = 0.5

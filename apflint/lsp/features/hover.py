@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from lsprotocol import types
 
 from apflint import rule_catalogue
-from apflint.errors import UserError
 from apflint.location import field_path
 from apflint.lsp.cursor import field_at, suppression_at
 from apflint.lsp.diagnostics import findings_between
@@ -16,6 +15,7 @@ from apflint.lsp.protocol_conversion import ANY_FORMAT, escape_markdown, markup,
 from apflint.lsp.schema_fields import effective_version, find_field
 from apflint.lsp.server import EditorServer, server
 from apflint.output.markdown import format_code
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
 from apflint.output.replay.wording import format_time
-from apflint.replay.contradictions import find_contradictions
+from apflint.replay.unexplained_rejections import find_contradictions
 
 if TYPE_CHECKING:
     from apflint.replay.loaded_log import UnreadableLine

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
-from apflint.replay.contradictions import find_contradictions
 from apflint.replay.omissions import describe_omissions
+from apflint.replay.unexplained_rejections import find_contradictions
 from apflint.wording import count_noun, format_duration, join_words, pluralize, quote
 
 if TYPE_CHECKING:

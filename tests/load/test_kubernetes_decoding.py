@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from apflint.load import load
+from apflint.load.kubernetes_decoding import Decoded, _allowed_ratio, decode
 from apflint.load.tree import ParseError
-from apflint.load.tree_decoding import Decoded, _allowed_ratio, decode
 from apflint.load.yaml import parse_tree
 
 

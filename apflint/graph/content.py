@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from apflint import builtin
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT, matching_order
 from apflint.named_tuple import NamedTuple
-from apflint.output.request_outcomes import describe_starvation
+from apflint.output.outcome_sentences import describe_starvation
 from apflint.output.sanitize import sanitize
 from apflint.wording import join_some, join_words, pluralize
 

@@ -11,7 +11,7 @@ from support.recordings import ROOT
 
 from apflint.cli.app import _load_command, run
 from apflint.doctor.causes.clients import Client
-from apflint.doctor.causes.commands import explain_request, show_flow_schema, simulate_change
+from apflint.doctor.causes.suggested_commands import explain_request, show_flow_schema, simulate_change
 
 
 @cache

@@ -11,7 +11,7 @@ from support.recordings import read_text
 
 from apflint.doctor.causes import conclude
 from apflint.doctor.causes.measurements import Sum, measure, waits_between
-from apflint.doctor.causes.overload import blocking_probability, find_overloads
+from apflint.doctor.causes.overloaded_levels import blocking_probability, find_overloads
 from apflint.doctor.level_state import Waits, compute_state
 from apflint.doctor.snapshot import Server, group_servers, parse_part
 

@@ -7,11 +7,11 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from apflint.effective_configuration import Effective
-from apflint.errors import UserError
 from apflint.model import PriorityLevelConfiguration, build_priority_level
 from apflint.named_tuple import NamedTuple
 from apflint.schema_violations import find_violations
 from apflint.spelling import suggest
+from apflint.user_error import UserError
 from apflint.wording import join_words, quote
 from apflint.workspace import Manifest
 

@@ -10,7 +10,7 @@ from support.builders import group, service_account, user
 from support.configurations import DIGESTS, FLOW_SCHEMAS, objects, schema
 
 from apflint.evaluate.match import RequestDigest, matches_flow_schema
-from apflint.proofs.overlap import SharedUsers, may_overlap
+from apflint.proofs.quick_disjointness import SharedUsers, may_overlap
 from apflint.proofs.request_space import has_authentic_groups
 
 if TYPE_CHECKING:

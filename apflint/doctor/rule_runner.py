@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from apflint.doctor.diagnoses import DIAGNOSES
+from apflint.doctor.rules import DIAGNOSES
 from apflint.engine import make_finding
 from apflint.finding import ObjectRef, Report
 from apflint.releases import GROUP

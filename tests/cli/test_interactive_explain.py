@@ -15,8 +15,8 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from support.reading import read_effective
 
-from apflint.cli import explain_prompt
-from apflint.cli.explain_prompt import Draft, Prompt, PromptSuggestions
+from apflint.cli import interactive_explain
+from apflint.cli.interactive_explain import Draft, Prompt, PromptSuggestions
 from apflint.output.console import Style
 from apflint.releases import parse_release
 from apflint.request_explanation import Explainer
@@ -55,7 +55,7 @@ def explainer(directory: Path) -> Explainer:
 
 
 def test_suggestions_are_names_of_the_manifests_and_of_every_cluster(tmp_path: Path) -> None:
-    found = explain_prompt.collect_vocabulary(explainer(tmp_path).known.configuration)
+    found = interactive_explain.collect_vocabulary(explainer(tmp_path).known.configuration)
     assert {"zoe", "system:serviceaccount:plant:", "system:serviceaccount:plant:robot", "system:anonymous"} <= set(
         found.users
     )
@@ -81,7 +81,7 @@ def test_suggestions_are_names_of_the_manifests_and_of_every_cluster(tmp_path: P
     ],
 )
 def test_best_suggestions_come_first(typed: str, size: int, suggestions: list[str]) -> None:
-    completer = explain_prompt.complete_last_word(("dev", "ops-dev", "other"))
+    completer = interactive_explain.complete_last_word(("dev", "ops-dev", "other"))
     found = list(completer.get_completions(Document(typed), CompleteEvent()))
     assert [completion.text for completion in found] == suggestions
     assert {completion.start_position for completion in found} <= {-size}
@@ -100,13 +100,15 @@ class Script:
             answer = next(self.typed)
         except StopIteration:
             raise EOFError from None
-        return "" if answer == explain_prompt.CLEAR else answer or default
+        return "" if answer == interactive_explain.CLEAR else answer or default
 
 
 def test_values_of_the_last_request_are_defaults() -> None:
     last = Draft("alice", "dev", "get", "pods", "team-a", "web-0")
     script = Script("", "", "list", "", "")
-    assert explain_prompt.ask_for_request(script, last, NOTHING) == Draft("alice", "dev", "list", "pods", "team-a", "")
+    assert interactive_explain.ask_for_request(script, last, NOTHING) == Draft(
+        "alice", "dev", "list", "pods", "team-a", ""
+    )
     assert script.asked == [
         ("User", "alice"),
         ("Groups", "dev"),
@@ -119,16 +121,18 @@ def test_values_of_the_last_request_are_defaults() -> None:
 def test_values_that_no_longer_fit_are_not_defaults() -> None:
     last = Draft("alice", "dev", "get", "pods", "team-a", "web-0")
     script = Script("bob", "", "", "services", "", "")
-    assert explain_prompt.ask_for_request(script, last, NOTHING) == Draft("bob", "", "get", "services", "team-a", "")
-    path = explain_prompt.ask_for_request(Script("", "-", "", "/healthz"), last, NOTHING)
+    assert interactive_explain.ask_for_request(script, last, NOTHING) == Draft(
+        "bob", "", "get", "services", "team-a", ""
+    )
+    path = interactive_explain.ask_for_request(Script("", "-", "", "/healthz"), last, NOTHING)
     assert path == Draft("alice", "", "get", "/healthz", "team-a", "")
-    assert explain_prompt.parse_draft(path).info.path == "/healthz"
+    assert interactive_explain.parse_draft(path).info.path == "/healthz"
 
 
 def test_prompts_depend_on_verb_and_resource() -> None:
     def labels(*typed: str) -> list[str]:
         script = Script("a", "", *typed, "", "")
-        explain_prompt.ask_for_request(script, Draft(), NOTHING)
+        interactive_explain.ask_for_request(script, Draft(), NOTHING)
         return [label for label, _ in script.asked[4:]]
 
     assert labels("get", "nodes") == ["Name"]
@@ -142,7 +146,7 @@ def test_prompts_depend_on_verb_and_resource() -> None:
 
 def test_user_verb_and_resource_are_required() -> None:
     script = Script("", "  ".strip(), "alice", "", "", "list", "", "nodes")
-    assert explain_prompt.ask_for_request(script, Draft(), NOTHING) == Draft("alice", "", "list", "nodes", "", "")
+    assert interactive_explain.ask_for_request(script, Draft(), NOTHING) == Draft("alice", "", "list", "nodes", "", "")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +171,7 @@ def test_invalid_value_is_explained_and_prompted_again(
     shown: list[str] = []
     script = Script(*before, wrong, *right)
     with pytest.raises(EOFError):
-        explain_prompt.answer_requests(script, explainer(tmp_path), Draft(), Style(), shown.append)
+        interactive_explain.answer_requests(script, explainer(tmp_path), Draft(), Style(), shown.append)
     assert message in shown[1]
     assert "Request  " in shown[2]
     assert "\x1b" not in "".join(shown)
@@ -181,7 +185,7 @@ def test_invalid_value_is_explained_and_prompted_again(
 def test_path_accepts_http_methods_and_verbs(verb: str, tmp_path: Path) -> None:
     shown: list[str] = []
     with pytest.raises(EOFError):
-        explain_prompt.answer_requests(
+        interactive_explain.answer_requests(
             Script("alice", "", verb, "/healthz"), explainer(tmp_path), Draft(), Style(), shown.append
         )
     assert "Request  " in shown[1]
@@ -190,12 +194,12 @@ def test_path_accepts_http_methods_and_verbs(verb: str, tmp_path: Path) -> None:
 def test_messages_are_wrapped_between_words(tmp_path: Path) -> None:
     shown: list[str] = []
     with pytest.raises(EOFError):
-        explain_prompt.answer_requests(
+        interactive_explain.answer_requests(
             Script("alice", "", "lst"), explainer(tmp_path), Draft(), Style(width=40), shown.append
         )
     for text in shown:
         assert all(len(line) <= 40 for line in text.splitlines())
-    assert shown[0].split() == explain_prompt.WELCOME.split()
+    assert shown[0].split() == interactive_explain.WELCOME.split()
 
 
 class Terminal:

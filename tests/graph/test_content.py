@@ -7,7 +7,7 @@ from typing import Any
 from support.builders import effective
 
 from apflint.effective_configuration import Assumptions
-from apflint.graph.picture import Unreachable, build_picture, find_unreachable
+from apflint.graph.content import Unreachable, build_picture, find_unreachable
 from graph.pictures import MIXED, draw, flow_schema, priority_level
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from apflint.budgets import MAX_METRICS_BYTES
 from apflint.doctor.snapshot import is_server_file, parse_part
-from apflint.errors import UserError
 from apflint.sources.file_reading import describe_failure, read_pieces
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

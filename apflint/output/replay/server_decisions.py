@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.output.blocks import DOCUMENTS, TEXT, Bullets, Column, Heading, Only, Prose, Table
 from apflint.output.json_text import SCHEMA
-from apflint.output.logged_request import NO_USER
+from apflint.output.server_log_comparison import NO_USER
 from apflint.requests.server_log import LOGGED_WAIT_SECONDS
 from apflint.wording import count_noun, format_duration, quote, write_sentence
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.output.blocks import Block
-    from apflint.replay.server_log import LoggedTraffic, ServerLogReport
+    from apflint.replay.server_decisions import LoggedTraffic, ServerLogReport
 
 _MAX_DISAGREEMENTS = 10
 _MAX_ROWS = 1_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apflint.doctor.causes.conclusion import OverloadCause
 from apflint.doctor.causes.evidence_text import describe_span, offered_seats, seats_text, seconds_text
 from apflint.doctor.causes.measurements import waits_between
-from apflint.doctor.causes.model import OverloadCause
-from apflint.doctor.causes.overload import MIN_DELAY_SECONDS, MIN_REJECTED, MIN_REJECTED_SHARE
+from apflint.doctor.causes.overloaded_levels import MIN_DELAY_SECONDS, MIN_REJECTED, MIN_REJECTED_SHARE
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.wording import count_noun
 

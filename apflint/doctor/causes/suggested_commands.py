@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from apflint.doctor.causes.model import Action
+from apflint.doctor.causes.conclusion import Action
 
 if TYPE_CHECKING:
     from apflint.doctor.causes.clients import Client

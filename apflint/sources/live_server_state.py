@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.budgets import MAX_METRICS_BYTES
 from apflint.doctor.snapshot import Part, group_servers, parse_part
-from apflint.errors import UserError
 from apflint.load.source_text import LIVE_PREFIX, Source
 from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.kubectl import read_raw
 from apflint.sources.source_words import LIVE
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.effective_configuration import Effective
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
     from apflint.sources.kubectl import KubectlOptions
 
 _METRICS = "metrics"

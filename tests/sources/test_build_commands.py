@@ -9,8 +9,8 @@ import pytest
 from support.overlays import OVERLAYS, copy_story, use_recorded_kubectl
 
 from apflint.engine import check
-from apflint.errors import UserError
-from apflint.sources.kustomize import build_kustomization, name_origins, render_command
+from apflint.sources.build_commands import build_kustomization, name_origins, render_command
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,7 +94,7 @@ def test_command_runs_in_the_directory_of_the_settings(story: Path, monkeypatch:
     ],
 )
 def test_failures_of_a_command(words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apflint.sources.kustomize.MAX_RENDER_SECONDS", 1)
+    monkeypatch.setattr("apflint.sources.build_commands.MAX_RENDER_SECONDS", 1)
     with pytest.raises(UserError) as caught:
         render_command("prod", words, may_render=True)
     assert str(caught.value).startswith(message)

@@ -17,9 +17,9 @@ from support.recordings import LIVE, read_text
 
 from apflint.doctor.metric_names import NOMINAL
 from apflint.doctor.snapshot import Metrics
-from apflint.errors import UserError
-from apflint.sources import metrics_files
-from apflint.sources.metrics_files import read_parts
+from apflint.sources import server_state_files
+from apflint.sources.server_state_files import read_parts
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +108,7 @@ def test_missing_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("write", [bytes, compress])
 def test_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[bytes], bytes]) -> None:
     """A small compressed file can become large. At most the bound is uncompressed."""
-    monkeypatch.setattr(metrics_files, "MAX_METRICS_BYTES", len(METRICS))
+    monkeypatch.setattr(server_state_files, "MAX_METRICS_BYTES", len(METRICS))
     path = tmp_path / "m"
     path.write_bytes(write(METRICS))
     assert kinds(path) == ["metrics"]
@@ -118,7 +118,7 @@ def test_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Call
 
 
 def test_large_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_files, "MAX_METRICS_BYTES", len(METRICS) - 1)
+    monkeypatch.setattr(server_state_files, "MAX_METRICS_BYTES", len(METRICS) - 1)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(METRICS)))
     with pytest.raises(UserError, match="-: more than 0 MiB"):
         read_parts(["-"])
@@ -126,7 +126,7 @@ def test_large_stream(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_compressed_stream_that_becomes_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """32 MiB that gzip has compressed to 32 KiB. Only as much as the bound is uncompressed."""
-    monkeypatch.setattr(metrics_files, "MAX_METRICS_BYTES", 1 << 20)
+    monkeypatch.setattr(server_state_files, "MAX_METRICS_BYTES", 1 << 20)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(gzip.compress(bytes(32 << 20), 1))))
     tracemalloc.start()
     try:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.cli.exit_codes import ExitCode
-from apflint.errors import UserError
 from apflint.evaluate.authentication import ANONYMOUS, AUTHENTICATED, NODES, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
 from apflint.evaluate.resources import RESOURCES
@@ -19,6 +18,7 @@ from apflint.output.text import render as render_text
 from apflint.requests.request import COLLECTION_VERBS, VERBS
 from apflint.requests.request_words import check_target, check_verb, infer_resource, parse_words
 from apflint.string_formats import check_dns_label
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

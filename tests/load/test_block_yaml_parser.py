@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from apflint.budgets import MAX_VALUES
 from apflint.load import yaml as load_yaml
-from apflint.load.fast_yaml import MAX_FAST_DEPTH, fast_value
+from apflint.load.block_yaml_parser import MAX_FAST_DEPTH, fast_value
+from apflint.load.kubernetes_decoding import Decoded, decode
 from apflint.load.tree import ParseError
-from apflint.load.tree_decoding import Decoded, decode
 
 from .test_laws import HEAD, PIECES, TEXTS, VALUES
 

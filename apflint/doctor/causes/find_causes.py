@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.doctor.causes.calm import find_notes, find_past
 from apflint.doctor.causes.capacity import find_capacity
+from apflint.doctor.causes.conclusion import Conclusion, name_verdict
 from apflint.doctor.causes.contention import find_client_timeouts, find_flood, find_own_wait, find_single_flow
 from apflint.doctor.causes.measurements import intervals, measure
-from apflint.doctor.causes.model import Conclusion, name_verdict
-from apflint.doctor.causes.overload import describe_duration, find_overloads
+from apflint.doctor.causes.overloaded_levels import describe_duration, find_overloads
+from apflint.doctor.causes.past_and_short_overloads import find_notes, find_past
 from apflint.doctor.causes.placement import find_captured_leases, find_catch_all, find_starved_leases
 from apflint.doctor.causes.servers import find_imbalance, find_predecessor, find_restart
 from apflint.doctor.causes.slow_service import find_inversion, find_slow_etcd, find_slow_webhook
@@ -19,9 +19,9 @@ from apflint.wording import count_noun, join_words, pluralize
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from apflint.doctor.causes.conclusion import OverloadCause
     from apflint.doctor.causes.measurements import ServerLoad
-    from apflint.doctor.causes.model import OverloadCause
-    from apflint.doctor.causes.overload import Overload
+    from apflint.doctor.causes.overloaded_levels import Overload
     from apflint.doctor.level_state import ServerState
 
 _BEFORE_SPREAD: tuple[Callable[[ServerLoad, Overload], OverloadCause | None], ...] = (

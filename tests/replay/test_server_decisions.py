@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from support.audit_logs import write_log
 
-from apflint.replay import server_log
+from apflint.replay import server_decisions
 from apflint.replay.loaded_log import UnreadableLine
-from apflint.replay.server_log import _read_lines, _Traffic
+from apflint.replay.server_decisions import _read_lines, _Traffic
 from apflint.sources.audit_logs import find_audit_logs
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_numbers_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         *(Block(b"one\n\n  \nfour\n"), Block(problem="too long"), Block(b"six\n"), Block(problem="damaged")),
         *(Block(problem="cut"), Block(b"nine\xff\nten\n"), Block(b"\nlast")),
     ]
-    monkeypatch.setattr(server_log, "read_blocks", lambda _: blocks)
+    monkeypatch.setattr(server_decisions, "read_blocks", lambda _: blocks)
     (file,) = find_audit_logs([str(write_log(tmp_path / "a.log", []))])
     damaged: list[UnreadableLine] = []
     sizes: list[int] = []

@@ -14,7 +14,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apflint.budgets import MAX_KUSTOMIZE_SECONDS, MAX_RENDER_SECONDS
-from apflint.errors import UserError
 from apflint.load import load
 from apflint.load.source_text import RENDERED_SUFFIX
 from apflint.location import field_path
@@ -25,6 +24,7 @@ from apflint.sources.files import SourceFiles
 from apflint.sources.kustomizations import find_outside_reference, list_objects_files, read_kustomization
 from apflint.sources.programs import run_program
 from apflint.sources.source_words import KUSTOMIZE_PREFIX
+from apflint.user_error import UserError
 from apflint.wording import quote
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from apflint.finding import Finding, Report
     from apflint.load.document import Document
     from apflint.location import Path
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
 
 _ORIGIN = "config.kubernetes.io/origin"
 _SEPARATOR = re.compile(rb"^(?:---|\.\.\.)(?=\s|$)", re.MULTILINE)

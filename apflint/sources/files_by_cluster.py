@@ -6,7 +6,6 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.finding import SkippedDocuments
 from apflint.named_tuple import NamedTuple
 from apflint.settings.clusters import ClusterSettings, apply_cluster
@@ -14,7 +13,8 @@ from apflint.settings.values import is_below
 from apflint.sources.discovery import discover_files
 from apflint.sources.file_reading import is_stream
 from apflint.sources.files import CONTEXT_REASON, ReadError, is_same_file, read_files
-from apflint.sources.input_request import InputConfiguration, Inputs
+from apflint.sources.input_types import InputConfiguration, Inputs
+from apflint.user_error import UserError
 from apflint.wording import join_some, quote
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.settings.model import Settings
     from apflint.sources.discovery import FoundFile, InputFile
     from apflint.sources.files import SourceFiles
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
 
 _RENDERED_REASON = "input of a rendered cluster"
 """Reason for skipping a manifest that a kustomization of the settings builds. The built objects are checked instead."""
@@ -141,7 +141,7 @@ def _render(cluster: _Found, request: InputRequest, files: dict[str, InputFile])
     )
     if not is_concerned:
         return cluster
-    from apflint.sources.rendered_clusters import read_rendered_cluster
+    from apflint.sources.built_clusters import read_rendered_cluster
 
     (file,) = read_rendered_cluster(request, request.settings, settings).files
     files[file.path] = file
@@ -207,7 +207,7 @@ class _Finder:
         # A file that is both a manifest and context is context, as in a project without clusters.
         rendered_files = frozenset[str]()
         if cluster.is_rendered:
-            from apflint.sources.rendered_clusters import list_rendered_files
+            from apflint.sources.built_clusters import list_rendered_files
 
             rendered_files = list_rendered_files(cluster)
         return _Found(

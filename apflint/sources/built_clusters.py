@@ -6,20 +6,20 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
-from apflint.errors import UserError
 from apflint.settings.discovery import find_git_root
 from apflint.settings.file import has_same_settings
+from apflint.sources.build_commands import build_kustomization, render_command
 from apflint.sources.discovery import InputFile
 from apflint.sources.file_reading import may_hold_apf
 from apflint.sources.files import SourceFiles, join_sources
 from apflint.sources.git import read_revision, read_revision_file, write_revision
 from apflint.sources.kustomizations import list_objects_files
-from apflint.sources.kustomize import build_kustomization, render_command
+from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from apflint.settings.clusters import ClusterSettings
     from apflint.settings.model import Settings
-    from apflint.sources.input_request import InputRequest
+    from apflint.sources.input_types import InputRequest
 
 
 def read_rendered_cluster(
