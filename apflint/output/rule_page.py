@@ -83,7 +83,7 @@ def render_rule(rule: Rule, style: Style) -> str:
         return f"{prose}\n## References\n\n{references}\n{rule.url}\n"
     from rich.theme import Theme
 
-    from apflint.output.markdown_page import MarkdownPage  # a pipe needs no rich
+    from apflint.output.terminal_markdown import MarkdownPage  # a pipe needs no rich
 
     console = make_console(style, min(style.width, PROSE_WIDTH))
     # In rich's default theme, code has a black background, even on light terminals.

@@ -21,9 +21,9 @@ from apflint.output.blocks import (
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
 from apflint.output.sparkline import draw_sparkline
-from apflint.simulate.level_summaries import format_share, format_time, list_verdicts
 from apflint.simulate.load import SECOND
 from apflint.simulate.routes import find_uncounted_lists
+from apflint.simulate.verdict_sentences import format_share, format_time, list_verdicts
 from apflint.wording import count_noun, format_duration, join_some, join_words, pluralize
 
 if TYPE_CHECKING:

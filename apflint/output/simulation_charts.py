@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.output.chart import HeatMap, Line, SeatsOverTime
-from apflint.simulate.level_summaries import format_clock
+from apflint.simulate.verdict_sentences import format_clock
 
 if TYPE_CHECKING:
     from apflint.simulate.simulation import SimulationResult

@@ -6,16 +6,16 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from apflint.named_tuple import NamedTuple
-from apflint.replay.tables import DENIED, create_table
+from apflint.replay.database_tables import DENIED, create_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apflint.replay.classification import Assignment
+    from apflint.replay.database_tables import Database
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Log
     from apflint.replay.statistics import ReplayReport
-    from apflint.replay.tables import Database
 
 MoveType = Literal["classification", "priorityLevel", "flowSchema", "flow"]
 """The first difference: whether the request is classified at all, its priority level, its FlowSchema, or its flow."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from apflint.interrupts import defer_interrupt
+from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.loaded_log import Log
 from apflint.replay.python_engine import EventReader, is_mostly_plain
@@ -30,7 +31,6 @@ from apflint.replay.reduction_sql import (
     read_key,
     reduce_events,
 )
-from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.requests.list_options import LIST_VERBS
 from apflint.sources.audit_logs import find_compression, is_complete_zstandard, locate
 from apflint.sources.file_reading import open_without_waiting
@@ -39,9 +39,9 @@ from apflint.user_error import UserError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+    from apflint.replay.database_tables import Row
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Wanted
-    from apflint.replay.tables import Row
     from apflint.sources.audit_logs import AuditLogFile
 
 _USER = {"username": "VARCHAR", "groups": "JSON"}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Collection, Hashable
 
-    from apflint.replay.tables import Row
+    from apflint.replay.database_tables import Row
 
 scan: Callable[[str, int], tuple[object, int]] = vars(json.JSONDecoder())["scan_once"]
 """Parses a value at an index of a string. It is faster than `json.loads`, which searches for spaces around the value.

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
+from apflint.replay.database_tables import DIMENSIONS
 from apflint.replay.events import parse_time
-from apflint.replay.tables import DIMENSIONS
 from apflint.spelling import find_similar
 from apflint.user_error import UserError
 from apflint.wording import join_words, quote

@@ -11,9 +11,9 @@ from apflint.named_tuple import NamedTuple
 if TYPE_CHECKING:
     from apflint.effective_configuration import Effective
     from apflint.replay.classification import Assignment
+    from apflint.replay.database_tables import Database
     from apflint.replay.events import AttributeTuple
     from apflint.replay.filters import Filter
-    from apflint.replay.tables import Database
 
 
 class Wanted(NamedTuple):

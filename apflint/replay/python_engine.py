@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_AUDIT_VALUE_BYTES, MAX_AUDIT_VALUE_PARTS, MAX_LINES_WITHOUT_EVENTS
 from apflint.interrupts import defer_interrupt
+from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import (
     DECISION,
     LATER_STAGES,
@@ -26,7 +27,6 @@ from apflint.replay.events import (
 )
 from apflint.replay.fast_lines import CanonicalLines, scan
 from apflint.replay.loaded_log import Coverage, Log, UnreadableLine
-from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.replay.uri_namespace import find_namespace
 from apflint.requests.cloud_log_records import find_server, is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.json_lines import NO_EVENTS, describe_json_error
@@ -37,8 +37,8 @@ from apflint.user_error import UserError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
+    from apflint.replay.database_tables import Row
     from apflint.replay.loaded_log import Wanted
-    from apflint.replay.tables import Row
     from apflint.sources.audit_logs import AuditLogFile
 
 _ROWS_PER_INSERT = 10_000

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from apflint.named_tuple import NamedTuple
 from apflint.replay.classification import TupleClassifier
 from apflint.replay.comparison import ReplayComparison, find_moves
-from apflint.replay.filters import Filter, build_condition, check_names
-from apflint.replay.loaded_log import Extent, Replay, Wanted
-from apflint.replay.statistics import compute_report
-from apflint.replay.tables import (
+from apflint.replay.database_tables import (
     clean,
     close_on_error,
     count_requests,
@@ -20,6 +17,9 @@ from apflint.replay.tables import (
     forget_unreadable_waits,
     store_assignments,
 )
+from apflint.replay.filters import Filter, build_condition, check_names
+from apflint.replay.loaded_log import Extent, Replay, Wanted
+from apflint.replay.statistics import compute_report
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:

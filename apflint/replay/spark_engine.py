@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from urllib.request import proxy_bypass
 
+from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.loaded_log import Log, Wanted
 from apflint.replay.python_engine import EventReader, SqliteDatabase, is_mostly_plain
 from apflint.replay.reduction_sql import IS_REQUEST, ODD, STAGES, is_ambiguous, read_key, reduce_events
-from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.sources.audit_logs import AuditLogFile, find_compression, is_url
 from apflint.sources.file_reading import open_without_waiting
 from apflint.user_error import UserError

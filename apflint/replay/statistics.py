@@ -11,19 +11,19 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from apflint.named_tuple import NamedTuple
+from apflint.replay.database_tables import DIMENSIONS, DISTINGUISHER
 from apflint.replay.omissions import find_omissions
-from apflint.replay.tables import DIMENSIONS, DISTINGUISHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.replay.classification import Assignment
+    from apflint.replay.database_tables import Database
     from apflint.replay.events import AttributeTuple
     from apflint.replay.filters import Filter
     from apflint.replay.loaded_log import Coverage, Extent, Log, Replay
     from apflint.replay.omissions import Omissions
-    from apflint.replay.tables import Database
 
 _SERIES_LENGTH = 240
 """Maximum number of intervals of a time series. It is a multiple of the number of cells of a sparkline."""

@@ -16,7 +16,7 @@ from support.reading import read_effective
 
 from apflint.cli.app import run
 from apflint.output.console import Style, count_cells
-from apflint.output.replay.server_decisions import report_server_log
+from apflint.output.replay.server_log_report import report_server_log
 from apflint.output.server_log_comparison import report_logged
 from apflint.output.text import render
 from apflint.replay.server_decisions import read_server_logs

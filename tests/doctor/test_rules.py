@@ -15,7 +15,7 @@ from support.server_examples import diagnose_files
 from apflint.builtin import load_objects
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import Waits, compute_state
-from apflint.doctor.manifest_comparison_rules import find_restored, spec_restored
+from apflint.doctor.manifest_comparison_findings import find_restored, spec_restored
 from apflint.doctor.server_seats import find_totals
 from apflint.doctor.snapshot import group_servers, parse_part
 from apflint.effective_configuration import Assumptions, Effective

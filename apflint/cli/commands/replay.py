@@ -19,7 +19,7 @@ from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.output.configuration_line import name_sides
 from apflint.output.json_text import to_json
-from apflint.output.replay import server_decisions
+from apflint.output.replay import server_log_report
 from apflint.output.replay.comparison import TITLE as COMPARISON_TITLE
 from apflint.output.replay.comparison import comparison_json, report_comparison
 from apflint.output.replay.json import replay_json, request_json
@@ -220,9 +220,9 @@ def _report_server_log(
     with _show_reading(files) as (_, show):
         report = read_server_logs(files, configuration.effective, configuration.description, show)
     if output_format == "json":
-        text = to_json(server_decisions.report_json(report), 2)
+        text = to_json(server_log_report.report_json(report), 2)
     else:
-        text = render_report(server_decisions.TITLE, server_decisions.report_server_log(report), output_format, how)
+        text = render_report(server_log_report.TITLE, server_log_report.report_server_log(report), output_format, how)
     sys.stdout.write(text)
     return ExitCode.ERROR if report.damaged else ExitCode.OK
 

@@ -29,10 +29,10 @@ from apflint.simulate import feasibility
 from apflint.simulate.arrivals import list_sources
 from apflint.simulate.comparison import compare as compare_results
 from apflint.simulate.field_overrides import apply_changes, parse_change
-from apflint.simulate.level_summaries import format_clock
 from apflint.simulate.load_parser import parse_load
 from apflint.simulate.routes import Routes
 from apflint.simulate.simulation import simulate as run_simulation
+from apflint.simulate.verdict_sentences import format_clock
 from apflint.sources.discovery import discover_files
 from apflint.sources.file_reading import UnreadableInput, read_file
 from apflint.sources.object_counts import read_object_counts

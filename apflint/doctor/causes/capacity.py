@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.doctor.causes.clients import find_client
+from apflint.doctor.causes.client_ranking import find_client
+from apflint.doctor.causes.competing_clients import MIN_SHORT_WAITS, find_wait_limit, short_wait_share
 from apflint.doctor.causes.conclusion import Action, OverloadCause
-from apflint.doctor.causes.contention import MIN_SHORT_WAITS, find_wait_limit, short_wait_share
 from apflint.doctor.causes.evidence_text import (
     describe_clients,
     describe_harm,

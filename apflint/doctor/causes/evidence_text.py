@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.doctor.causes.clients import name_shares, rank_clients
+from apflint.doctor.causes.client_ranking import name_shares, rank_clients
 from apflint.wording import count_noun, format_duration
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.doctor.causes.capacity import find_capacity
+from apflint.doctor.causes.competing_clients import find_client_timeouts, find_flood, find_own_wait, find_single_flow
 from apflint.doctor.causes.conclusion import Conclusion, name_verdict
-from apflint.doctor.causes.contention import find_client_timeouts, find_flood, find_own_wait, find_single_flow
 from apflint.doctor.causes.measurements import intervals, measure
 from apflint.doctor.causes.overloaded_levels import describe_duration, find_overloads
 from apflint.doctor.causes.past_and_short_overloads import find_notes, find_past

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.doctor.causes.clients import find_client
+from apflint.doctor.causes.client_ranking import find_client
 from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import describe_clients, describe_harm, describe_span, seconds_text
 from apflint.doctor.causes.measurements import Sum

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.doctor.causes.clients import WRITES, Client, find_client, rank_clients
+from apflint.doctor.causes.client_ranking import WRITES, Client, find_client, rank_clients
 from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
     compare,

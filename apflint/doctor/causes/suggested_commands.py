@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from apflint.doctor.causes.conclusion import Action
 
 if TYPE_CHECKING:
-    from apflint.doctor.causes.clients import Client
+    from apflint.doctor.causes.client_ranking import Client
     from apflint.releases import Release
 
 _LOG = "audit.log"

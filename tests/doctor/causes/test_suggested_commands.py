@@ -10,7 +10,7 @@ from support.incidents import NAMES, conclude_files, find_files
 from support.recordings import ROOT
 
 from apflint.cli.app import _load_command, run
-from apflint.doctor.causes.clients import Client
+from apflint.doctor.causes.client_ranking import Client
 from apflint.doctor.causes.suggested_commands import explain_request, show_flow_schema, simulate_change
 
 

@@ -8,9 +8,9 @@ import pytest
 from support.simulations import Options, client, load, simulate
 
 from apflint.simulate.histogram import TimePercentiles
-from apflint.simulate.level_summaries import format_clock, format_share, format_time, give_verdict, list_verdicts
 from apflint.simulate.load import SECOND
 from apflint.simulate.statistics import ClientResult
+from apflint.simulate.verdict_sentences import format_clock, format_share, format_time, give_verdict, list_verdicts
 
 if TYPE_CHECKING:
     from apflint.simulate.statistics import LevelResult

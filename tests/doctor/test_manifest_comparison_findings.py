@@ -11,7 +11,7 @@ from support.server_examples import diagnose_files
 
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
-from apflint.doctor.manifest_comparison_rules import objects_differ
+from apflint.doctor.manifest_comparison_findings import objects_differ
 from apflint.doctor.server_seats import find_totals
 from apflint.doctor.snapshot import group_servers, parse_part
 from apflint.effective_configuration import Assumptions, Effective

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.doctor.causes.clients import Client, describe_rejected, name_frequent, rank_clients, user_of
+from apflint.doctor.causes.client_ranking import Client, describe_rejected, name_frequent, rank_clients, user_of
 from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
     describe_clients,
