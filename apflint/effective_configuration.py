@@ -215,10 +215,10 @@ class Effective:
     @cached_property
     def proofs(self) -> Analysis:
         """The analysis that proves facts about all requests in `assumed`. It imports the solver only if a proof needs it."""
-        from apflint.evaluate import system_requests
+        from apflint.evaluate import system_request_rules
         from apflint.proofs.one_configuration import Analysis
 
-        return Analysis(self.assumed, more_rules=system_requests.list_rules(self.release))
+        return Analysis(self.assumed, more_rules=system_request_rules.list_rules(self.release))
 
     @cached_property
     def passages(self) -> ConfigurationComparison:

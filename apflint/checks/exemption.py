@@ -17,7 +17,7 @@ from apflint.checks.outsiders_in_reserved_levels import (
 from apflint.evaluate.authentication import NODES, SERVICE_ACCOUNTS
 from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.system_requests import PLATFORM_NAMESPACE_PREFIXES
+from apflint.evaluate.system_request_rules import PLATFORM_NAMESPACE_PREFIXES
 from apflint.finding import Elsewhere, Problem
 from apflint.wording import quote
 from apflint.workspace import rules_of

@@ -1,6 +1,6 @@
 """APF518: requests of outsiders in priority levels that are reserved for the system. APF601 uses the same proofs.
 
-`apflint.evaluate.system_requests` defines which requests are requests of the system. All others are requests of outsiders.
+`apflint.evaluate.system_request_rules` defines which requests are requests of the system. All others are requests of outsiders.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks.descriptions import describe_seats
 from apflint.effective_configuration import once
-from apflint.evaluate import system_requests
+from apflint.evaluate import system_request_rules
 from apflint.evaluate.authentication import AUTHENTICATED, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, matches_subject
@@ -135,7 +135,7 @@ class _OutsiderSearch(NamedTuple):
 
 def _find_candidates(effective: Effective) -> Iterator[FlowSchema]:
     """Yield the effective FlowSchemas of the manifests that reference a protected level."""
-    reserved = system_requests.list_levels(effective.release)
+    reserved = system_request_rules.list_levels(effective.release)
     for schema in effective.own_flow_schemas:
         level = schema.spec.priority_level_configuration
         is_reserved = level in reserved and not builtin.is_retired(effective.release, "FlowSchema", schema.name)
@@ -147,10 +147,10 @@ def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSea
     """Yield a search for each broad subject, and one for the other subjects of each rule."""
     from apflint.proofs.one_configuration import Claim
 
-    system = system_requests.find_system_rules(schema, effective.release)
+    system = system_request_rules.find_system_rules(schema, effective.release)
     among = _find_requesters(effective, schema)
     unmentioned = effective.proofs.unmentioned
-    leases = (system_requests.LEASES,) if schema.spec.priority_level_configuration == "leader-election" else ()
+    leases = (system_request_rules.LEASES,) if schema.spec.priority_level_configuration == "leader-election" else ()
     for place, rule in rules_of(schema):
         broad = [(index,) for index, subject in enumerate(rule.subjects) if is_broad(subject)]
         named = tuple(
@@ -171,9 +171,9 @@ def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requeste
     """Return realistic requesters, without the platform unless the FlowSchema redefines a protected one with another level."""
     from apflint.proofs.request_space import ORDINARY, SYSTEM
 
-    if system_requests.find_redefined(schema, effective.release) is not None:
+    if system_request_rules.find_redefined(schema, effective.release) is not None:
         return (ORDINARY, SYSTEM)
-    return (ORDINARY, SYSTEM._replace(without=system_requests.PLATFORM_USER_PREFIXES))
+    return (ORDINARY, SYSTEM._replace(without=system_request_rules.PLATFORM_USER_PREFIXES))
 
 
 def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
@@ -186,10 +186,11 @@ def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
 
 def _has_only_exceptions(requests: PolicyRulesWithSubjects, exceptions: tuple[PolicyRulesWithSubjects, ...]) -> bool:
     """Return True only if the rule matches nothing but leases or health checks, and these are exceptions. This is cheap."""
-    leases, health = system_requests.LEASES, system_requests.HEALTH_CHECKS
+    leases, health = system_request_rules.LEASES, system_request_rules.HEALTH_CHECKS
     urls = {url for entry in health.non_resource_rules for url in entry.non_resource_urls}
     return all(
-        leases in exceptions and entry.api_groups == (system_requests.LEASE_GROUP,) for entry in requests.resource_rules
+        leases in exceptions and entry.api_groups == (system_request_rules.LEASE_GROUP,)
+        for entry in requests.resource_rules
     ) and all(
         health in exceptions and urls.issuperset(entry.non_resource_urls) for entry in requests.non_resource_rules
     )
@@ -232,7 +233,7 @@ def _problem(effective: Effective, schema: FlowSchema, outsiders: Outsiders) -> 
 
 
 def _advise(effective: Effective, schema: FlowSchema, *, is_broad: bool) -> str:
-    redefined = system_requests.find_redefined(schema, effective.release)
+    redefined = system_request_rules.find_redefined(schema, effective.release)
     if redefined is not None:
         return f"reference {quote(redefined.spec.priority_level_configuration)}, as the built-in FlowSchema does"
     advice = "give these clients a separate priority level"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apflint.cli.progress import show_progress
 from apflint.run import read
 from apflint.sources.inputs import select_one_cluster
-from apflint.sources.source_words import BUILT_IN_PREFIX, CLUSTER_PREFIX, LIVE, parse_words
+from apflint.sources.source_arguments import BUILT_IN_PREFIX, CLUSTER_PREFIX, LIVE, parse_words
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ def complete_api_versions(incomplete: str) -> list[str]:
 
 def complete_configuration(ctx: ParsedWords, incomplete: str) -> list[str]:
     """Complete a release as `defaults:1.36`, or a cluster of the settings. Without a match, the shell completes file names."""
-    from apflint.sources.source_words import BUILT_IN_PREFIX, CLUSTER_PREFIX
+    from apflint.sources.source_arguments import BUILT_IN_PREFIX, CLUSTER_PREFIX
 
     releases = (f"{BUILT_IN_PREFIX}{release.name}" for release in reversed(RELEASES))
     clusters = (f"{CLUSTER_PREFIX}{name}" for name in complete_clusters(ctx, ""))

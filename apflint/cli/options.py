@@ -277,7 +277,7 @@ class SourceOptions(NamedTuple):
         `compared` is the other side of a comparison. --kubeconfig and --kube-context also describe its running cluster.
         """
         from apflint.sources.input_types import create_request
-        from apflint.sources.source_words import LIVE
+        from apflint.sources.source_arguments import LIVE
 
         reject_combinations({"--live": self.live, "--kustomize": self.kustomize}, {"--cluster": self.cluster})
         clusters = [self.cluster] if self.cluster is not None else None
@@ -301,7 +301,7 @@ def list_words(
     *paths: list[str] | None, kustomize: list[str] | None = None, clusters: list[str] | None = None, live: bool = False
 ) -> tuple[str, ...]:
     """Return the words that arguments and options name: `-k DIR` is `kustomize:DIR`, and `--live` is `live`."""
-    from apflint.sources.source_words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
+    from apflint.sources.source_arguments import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
 
     return (
         *([LIVE] if live else ()),
@@ -313,7 +313,7 @@ def list_words(
 
 def reject_other_sources(command: str, words: tuple[str, ...]) -> None:
     """Raise UserError if a word names something other than files or a cluster, which `command` cannot edit."""
-    from apflint.sources.source_words import BUILT_IN_PREFIX, LIVE, parse_words
+    from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE, parse_words
 
     parsed = parse_words(words)
     others = (*parsed.revisions, *parsed.built, *([LIVE] if parsed.is_live else ()))

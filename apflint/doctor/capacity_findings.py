@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint.doctor import metric_names
 from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level, describe_clients
-from apflint.doctor.request_places import LEASE_LEVELS
+from apflint.doctor.expected_levels import LEASE_LEVELS
 from apflint.doctor.snapshot import level_of
 from apflint.evaluate.seats import BYTES_PER_SEAT, CACHE_BYTES
 from apflint.finding import Problem

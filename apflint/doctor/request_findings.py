@@ -6,7 +6,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from apflint.doctor.evidence import MAX_NAMED, Diagnosis, about_level, name_flow
-from apflint.doctor.request_places import GLOBAL_DEFAULT, find_built_in_level, find_home
+from apflint.doctor.expected_levels import GLOBAL_DEFAULT, find_built_in_level, find_home
 from apflint.doctor.stored_objects import list_stored_objects
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
 from apflint.evaluate.seats import MAX_SEATS_PERCENT, ListOptions

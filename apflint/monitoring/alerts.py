@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.doctor import metric_names
-from apflint.doctor.request_places import LEASE_LEVELS
+from apflint.doctor.expected_levels import LEASE_LEVELS
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS

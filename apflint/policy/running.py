@@ -30,7 +30,7 @@ from apflint.settings.clusters import MAX_NAMED_CLUSTERS
 from apflint.sources.discovery import discover_files
 from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.file_reading import UnreadableInput, read_file
-from apflint.sources.source_words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
+from apflint.sources.source_arguments import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
 from apflint.spelling import suggest
 from apflint.user_error import UserError
 from apflint.wording import join_some, quote

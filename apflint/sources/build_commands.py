@@ -23,7 +23,7 @@ from apflint.sources.file_reading import UnreadableInput, may_hold_apf, read_fil
 from apflint.sources.files import SourceFiles
 from apflint.sources.kustomizations import find_outside_reference, list_objects_files, read_kustomization
 from apflint.sources.programs import run_program
-from apflint.sources.source_words import KUSTOMIZE_PREFIX
+from apflint.sources.source_arguments import KUSTOMIZE_PREFIX
 from apflint.user_error import UserError
 from apflint.wording import quote
 

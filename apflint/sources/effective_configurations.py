@@ -10,7 +10,7 @@ from apflint.effective_configuration import Effective
 from apflint.engine import Options, load_inputs, report
 from apflint.sources.files import describe_files_without_objects
 from apflint.sources.inputs import read_inputs
-from apflint.sources.source_words import BUILT_IN_PREFIX, CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
+from apflint.sources.source_arguments import BUILT_IN_PREFIX, CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
 from apflint.user_error import UserError
 from apflint.wording import join_some, join_words, pluralize, quote
 from apflint.workspace import build_workspace

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.named_tuple import NamedTuple
 from apflint.settings.model import Settings
 from apflint.settings.resolution import resolve_settings
-from apflint.sources.source_words import Words, parse_words
+from apflint.sources.source_arguments import Words, parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ class InputRequest(NamedTuple):
     """The sources that a run reads: words of the command line, and the settings of the project."""
 
     words: tuple[str, ...] = ()
-    """Sources of the objects, in the notation of `apflint.sources.source_words`."""
+    """Sources of the objects, in the notation of `apflint.sources.source_arguments`."""
     settings: Settings = Settings()
     purpose: Purpose = "analyze"
     defaults: bool = True

@@ -16,7 +16,7 @@ from apflint.load.source_text import GIT_PREFIX, STDIN
 from apflint.sources.discovery import FoundFile, InputFile, discover_entries, discover_files, is_dangling
 from apflint.sources.files import CONTEXT_REASON, ReadError, SourceFiles, is_same_file, join_sources, read_files
 from apflint.sources.input_types import InputConfiguration, Inputs
-from apflint.sources.source_words import BUILDERS, BUILT_IN_PREFIX, CLUSTER_PREFIX, suggest_word
+from apflint.sources.source_arguments import BUILDERS, BUILT_IN_PREFIX, CLUSTER_PREFIX, suggest_word
 from apflint.user_error import UserError
 from apflint.wording import join_some, join_words, quote
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from apflint.sources.input_types import InputRequest
     from apflint.sources.kubectl import LiveConfiguration
-    from apflint.sources.source_words import Words
+    from apflint.sources.source_arguments import Words
 
     Track = Callable[[Sequence[FoundFile]], Iterable[FoundFile]]
     """Returns the given files. The function may show the progress, and leave out files."""

@@ -11,7 +11,7 @@ from apflint.doctor.snapshot import Part, group_servers, parse_part
 from apflint.load.source_text import LIVE_PREFIX, Source
 from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.kubectl import read_raw
-from apflint.sources.source_words import LIVE
+from apflint.sources.source_arguments import LIVE
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:

@@ -166,7 +166,7 @@ def add_examples(checkout: Path) -> None:
     for file, previous, line in (
         (package / "checks" / "__init__.py", '    "APF609": ', find_example('"APF610"')),
         (package / "output" / "findings" / "__init__.py", '    "markdown": ', find_example('"logfmt"')),
-        (package / "sources" / "source_words.py", "    KUSTOMIZE_PREFIX: ", find_example('"helm:": ')),
+        (package / "sources" / "source_arguments.py", "    KUSTOMIZE_PREFIX: ", find_example('"helm:": ')),
     ):
         text = file.read_text(encoding="utf-8")
         before, _, rest = text.partition(previous)

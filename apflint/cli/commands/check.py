@@ -17,7 +17,7 @@ from apflint.input_checking import check_inputs
 from apflint.output.findings import FORMATS
 from apflint.run import Answer, run
 from apflint.sources.input_types import InputRequest
-from apflint.sources.source_words import Words, parse_words
+from apflint.sources.source_arguments import Words, parse_words
 from apflint.user_error import UserError
 from apflint.wording import pluralize
 

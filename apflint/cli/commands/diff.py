@@ -20,7 +20,7 @@ from apflint.output.json_text import to_json
 from apflint.output.report import render_report
 from apflint.run import Answer, show
 from apflint.sources.input_types import create_request
-from apflint.sources.source_words import LIVE
+from apflint.sources.source_arguments import LIVE
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:

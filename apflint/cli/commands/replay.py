@@ -35,7 +35,7 @@ from apflint.run import read
 from apflint.sources.audit_logs import find_audit_logs, read_beginning
 from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.object_counts import read_object_counts
-from apflint.sources.source_words import BUILT_IN_PREFIX, LIVE
+from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:

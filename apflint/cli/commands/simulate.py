@@ -36,7 +36,7 @@ from apflint.simulate.verdict_sentences import format_clock
 from apflint.sources.discovery import discover_files
 from apflint.sources.file_reading import UnreadableInput, read_file
 from apflint.sources.object_counts import read_object_counts
-from apflint.sources.source_words import LIVE
+from apflint.sources.source_arguments import LIVE
 from apflint.user_error import UserError
 from apflint.wording import join_words, quote
 

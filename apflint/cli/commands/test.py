@@ -18,7 +18,7 @@ from apflint.run import Answer, show
 from apflint.settings.clusters import find_cluster
 from apflint.settings.resolution import resolve_settings
 from apflint.sources.input_types import create_request
-from apflint.sources.source_words import LIVE
+from apflint.sources.source_arguments import LIVE
 from apflint.user_error import UserError
 
 

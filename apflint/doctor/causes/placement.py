@@ -21,7 +21,7 @@ from apflint.doctor.causes.suggested_commands import (
     explain_request,
     simulate_change,
 )
-from apflint.doctor.request_places import GLOBAL_DEFAULT, LEADER_ELECTION, LEASE_LEVELS, find_built_in_level
+from apflint.doctor.expected_levels import GLOBAL_DEFAULT, LEADER_ELECTION, LEASE_LEVELS, find_built_in_level
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.releases import NEWEST
 from apflint.wording import count_noun

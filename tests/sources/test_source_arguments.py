@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from apflint.releases import parse_release
-from apflint.sources.source_words import PREFIXES, Words, parse_words, suggest_word
+from apflint.sources.source_arguments import PREFIXES, Words, parse_words, suggest_word
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:

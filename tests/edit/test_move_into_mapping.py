@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apflint.edit import entry_locations, nesting
+from apflint.edit import entry_locations, move_into_mapping
 from apflint.edit.text_edits import CannotEditError, apply_edits
 
 from .trees import parse
@@ -33,7 +33,7 @@ from .trees import parse
 def test_entries_are_nested_with_their_lines(text: str, after: str) -> None:
     root = parse(text)
     path = (0, "a") if text.startswith("-") else ("a",)
-    assert apply_edits(text, nesting.nest_entries(text, root, path, ("b", "c"))) == after
+    assert apply_edits(text, move_into_mapping.nest_entries(text, root, path, ("b", "c"))) == after
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_entries_are_nested_with_their_lines(text: str, after: str) -> None:
 def test_entries_that_share_lines_are_not_nested(text: str) -> None:
     root = parse(text)
     with pytest.raises(CannotEditError):
-        nesting.nest_entries(text, root, ("a",), ("b", "c"))
+        move_into_mapping.nest_entries(text, root, ("a",), ("b", "c"))
 
 
 def test_nesting_requires_a_mapping() -> None:
@@ -50,5 +50,5 @@ def test_nesting_requires_a_mapping() -> None:
     root = parse(text)
     for path in (("a", "x"), ("a", 0, "x"), ("z", "x")):
         with pytest.raises(CannotEditError, match="there is no such mapping"):
-            nesting.nest_entries(text, root, path, ("b",))
+            move_into_mapping.nest_entries(text, root, path, ("b",))
     assert entry_locations.find_alias(root, ("z", "x")) is None
