@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from apflint.graph.content import ORIGINS, format_facts
 from apflint.named_tuple import NamedTuple
-from apflint.output.chart import draw_text
 from apflint.output.console import shorten
 from apflint.output.sanitize import escape_xml
 from apflint.output.stylesheet import read_style_sheet, resolve_colors
+from apflint.output.svg_chart import draw_text
 from apflint.wording import join_some, join_words
 
 if TYPE_CHECKING:

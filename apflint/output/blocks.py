@@ -12,7 +12,7 @@ from apflint.named_tuple import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from apflint.output.chart import Chart
+    from apflint.output.svg_chart import Chart
 
 Format = Literal["text", "markdown", "html"]
 Tone = Literal["", "name", "bold", "dim", "error", "warning", "info", "good", "bad", "caution"]

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from apflint.doctor.level_state import Flow, LevelState, ServerState
     from apflint.finding import Finding, Report
     from apflint.output.blocks import Block, Cell
-    from apflint.output.chart import Bar
     from apflint.output.console import Style
+    from apflint.output.svg_chart import Bar
 
 _MAX_MISSING = 6
 """Maximum number of missing metrics that are named. JSON has all of them."""
@@ -295,7 +295,7 @@ def _flow_row(level: LevelState, flow: Flow) -> tuple[str | Text, ...]:
 
 
 def _draw_server(state: ServerState) -> Iterator[Block]:
-    from apflint.output.chart import Bars  # only HTML has drawings
+    from apflint.output.svg_chart import Bars  # only HTML has drawings
 
     if state.server.last.metrics is not None:
         legend = (
@@ -313,7 +313,7 @@ def _draw_server(state: ServerState) -> Iterator[Block]:
 
 
 def _to_bar(level: LevelState) -> Bar:
-    from apflint.output.chart import Bar
+    from apflint.output.svg_chart import Bar
 
     figures = {
         "in use": level.seats_in_use,
@@ -327,7 +327,7 @@ def _to_bar(level: LevelState) -> Bar:
 
 def _draw_queues(level: LevelState, queues: Sequence[QueueRow]) -> Iterator[Block]:
     """Yield a sentence and a drawing about the queues of a level, if it has requests in them."""
-    from apflint.output.chart import Queues
+    from apflint.output.svg_chart import Queues
 
     rows = [queue for queue in queues if queue.level == level.name]
     waiting, executing = sum(queue.waiting for queue in rows), sum(queue.executing for queue in rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.chart import HeatMap, Line, SeatsOverTime
+from apflint.output.svg_chart import HeatMap, Line, SeatsOverTime
 from apflint.simulate.verdict_sentences import format_clock
 
 if TYPE_CHECKING:

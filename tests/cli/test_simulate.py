@@ -17,7 +17,7 @@ from support.api_server import recorded_answers, serve
 from support.audit_logs import event, write_log
 
 from apflint.cli.app import run
-from apflint.output.chart import list_ticks
+from apflint.output.svg_chart import list_ticks
 
 if TYPE_CHECKING:
     from pathlib import Path

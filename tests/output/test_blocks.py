@@ -29,8 +29,8 @@ from apflint.output.blocks import (
     Table,
     Text,
 )
-from apflint.output.chart import Bar, Bars, HeatMap, Line, Queues, SeatsOverTime
 from apflint.output.console import Style, count_cells
+from apflint.output.svg_chart import Bar, Bars, HeatMap, Line, Queues, SeatsOverTime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

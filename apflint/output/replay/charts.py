@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.chart import Line, SeatsOverTime
 from apflint.output.replay.wording import find_peak, format_clock, format_count
+from apflint.output.svg_chart import Line, SeatsOverTime
 from apflint.wording import format_duration
 
 if TYPE_CHECKING:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.output.blocks import Block
-    from apflint.output.chart import SeatsOverTime
     from apflint.output.configuration_line import Sides
+    from apflint.output.svg_chart import SeatsOverTime
     from apflint.replay.comparison import LoggedDestination, LoggedMove, MovedRequest, MoveType, ReplayComparison
     from apflint.replay.statistics import LevelTraffic, ReplayReport
 
