@@ -115,3 +115,5 @@ class Replay(NamedTuple):
     """The filter that selected the requests in `apf`. Its times are in microseconds since 1970."""
     has_counts: bool
     """Whether object counts are known, at least of some resources."""
+    period: tuple[int, int] | None = None
+    """Times in microseconds since 1970 from which and before which requests arrive that a simulation sends, or None for all."""

@@ -118,6 +118,10 @@ class LoggedRoutes:
         sender = self._senders[instance]
         return self._tuples[sender.attributes].user or "", sender.server
 
+    def find_attributes(self, instance: int) -> int:
+        """Return the index of the attribute tuple of requests."""
+        return self._senders[instance].attributes
+
     def find_server(self, _client: SimulatedClient, instance: int) -> int:
         """Return the index of the API server that received the requests."""
         return self._senders[instance].server

@@ -25,7 +25,7 @@ about 1 ms."""
 
 # Rows that are equal in all columns are the same request twice, so the order of the lines of a log has no effect.
 _REQUESTS = """
-    SELECT tuple, coalesce(namespace, ''), server, received, ended, busy, wait, rejected, uri, timeout FROM apf
+    SELECT tuple, coalesce(namespace, ''), server, received, ended, busy, wait, rejected, uri, timeout FROM apf{condition}
     ORDER BY received, tuple, ended, busy, wait, code, namespace, server, timeout, uri
 """
 
@@ -65,8 +65,9 @@ class LoggedRequest(NamedTuple):
 
 
 def stream_requests(replay: Replay) -> Iterator[LoggedRequest]:
-    """Yield the requests in the order of their arrival."""
-    rows: Any = replay.log.database.stream(_REQUESTS)
+    """Yield the requests in the order of their arrival, those of `replay.period` if it has one."""
+    condition = "" if replay.period is None else " WHERE received >= {} AND received < {}".format(*replay.period)
+    rows: Any = replay.log.database.stream(_REQUESTS.format(condition=condition))
     return map(LoggedRequest._make, rows)
 
 

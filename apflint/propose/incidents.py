@@ -1,0 +1,223 @@
+"""Incidents in audit logs: when requests were rejected or waited, where, and who took the seats meanwhile.
+
+Only what a log shows counts here: rejections, and waits of more than half a second.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import median
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+from apflint.simulate.log_survey import find_kind, list_sent_requests
+from apflint.simulate.logged_requests import HIDDEN_WAIT, MICROSECONDS, stream_requests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from apflint.replay.loaded_log import Replay
+    from apflint.simulate.log_survey import LogSurvey
+    from apflint.simulate.logged_requests import LoggedRequest
+
+STEP = MICROSECONDS
+"""Time in microseconds in which harmed requests are counted together."""
+MAX_PAUSE = 60 * MICROSECONDS
+"""Longest time without harmed requests inside an incident."""
+MIN_HARMED, MIN_HARMED_SHARE = 5, 0.01
+"""Minimum number of harmed requests of a level, and their minimum part of its requests. Fewer are no overload (`doctor`)."""
+_MAX_SAMPLES = 20_000
+
+
+class Incident(NamedTuple):
+    """A time in which requests were rejected or waited. Times are in microseconds since 1970."""
+
+    start: int
+    end: int
+    harmed: int
+    """Number of requests that were rejected or waited for more than half a second."""
+
+    @property
+    def seconds(self) -> float:
+        """Duration in seconds."""
+        return (self.end - self.start) / MICROSECONDS
+
+
+def is_harmed(request: LoggedRequest) -> bool:
+    """Return whether a request was rejected or waited, as far as the log shows it."""
+    return request.rejected == 1 or (request.wait or 0) >= HIDDEN_WAIT
+
+
+def find_incidents(replay: Replay, keep: Callable[[LoggedRequest], bool] = lambda _: True) -> tuple[Incident, ...]:
+    """Return the incidents of a log, that with the most harmed requests first. Those with few harmed requests are none."""
+    counts: Counter[int] = Counter()
+    for request in stream_requests(replay):
+        if is_harmed(request) and keep(request):
+            counts[request.received // STEP] += 1
+    found = [
+        Incident(steps[0] * STEP, (steps[-1] + 1) * STEP, sum(counts[step] for step in steps))
+        for steps in _group(sorted(counts))
+    ]
+    found = [incident for incident in found if incident.harmed >= MIN_HARMED]
+    return tuple(sorted(found, key=lambda incident: (-incident.harmed, incident.start)))
+
+
+def _group(steps: Sequence[int]) -> Iterator[list[int]]:
+    group: list[int] = []
+    for step in steps:
+        if group and (step - group[-1]) * STEP > MAX_PAUSE:
+            yield group
+            group = []
+        group.append(step)
+    if group:
+        yield group
+
+
+class KindUsage(NamedTuple):
+    """Requests of a user with one verb and resource at a level."""
+
+    level: str
+    flow_schema: str
+    kind: tuple[str, str, str]
+    """User, verb, and resource or path."""
+    attributes: tuple[int, ...]
+    """Indices of their attribute tuples."""
+    requests: int
+    """Number of requests during the incident."""
+    harmed: int
+    rejected: int
+    seat_seconds: float
+    """Seats x seconds of all requests of the incident, including those that were rejected."""
+    service: float
+    """Median of the service times in seconds during the incident."""
+    calm_service: float | None
+    """Median of the service times before and after the incident, or None if there are too few."""
+    is_watch: bool
+    seats: float
+    """Mean seats of a request."""
+    impatient: int
+    """Number of requests that left the queue after a quarter of the timeout that their client had set."""
+
+    @property
+    def user(self) -> str:
+        """The user."""
+        return self.kind[0]
+
+
+class Usage(NamedTuple):
+    """Who took the seats during an incident."""
+
+    incident: Incident
+    kinds: tuple[KindUsage, ...]
+    """Sorted by seat-seconds, the largest first."""
+    servers: tuple[tuple[tuple[int, str], float], ...]
+    """Seat-seconds of each API server and level."""
+    harmed_servers: tuple[tuple[tuple[int, str], int], ...]
+    """Number of harmed requests of each API server and level."""
+
+    def at(self, level: str) -> tuple[KindUsage, ...]:
+        """Return the requests of a level."""
+        return tuple(kind for kind in self.kinds if kind.level == level)
+
+    @property
+    def overloaded(self) -> tuple[str, ...]:
+        """Levels that rejected requests or let them wait, that with the most harmed requests first."""
+        requests: Counter[str] = Counter()
+        harmed: Counter[str] = Counter()
+        for kind in self.kinds:
+            requests[kind.level] += kind.requests
+            harmed[kind.level] += kind.harmed
+        names = [
+            name
+            for name in harmed
+            if harmed[name] >= MIN_HARMED and harmed[name] >= MIN_HARMED_SHARE * requests[name]
+        ]
+        return tuple(sorted(names, key=lambda name: (-harmed[name], name)))
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.attributes: set[int] = set()
+        self.requests = self.harmed = self.rejected = self.seats = self.impatient = 0
+        self.seat_time = 0
+        self.during: list[int] = []
+        self.calm: list[int] = []
+        self.is_watch = False
+
+
+_MIN_CALM = 5
+"""Minimum number of calm requests whose service times are compared."""
+
+
+def measure_usage(replay: Replay, survey: LogSurvey, incident: Incident) -> Usage:
+    """Return who took the seats during an incident. `survey` is that of the same requests."""
+    tallies: dict[tuple[str, str, tuple[str, str, str]], _Tally] = {}
+    servers: Counter[tuple[int, str]] = Counter()
+    harmed_servers: Counter[tuple[int, str]] = Counter()
+
+    def find(attributes: int) -> tuple[str, _Tally]:
+        assignment = survey.assignments[attributes]
+        level, schema = assignment.priority_level or "", assignment.flow_schema or ""
+        key = level, schema, find_kind(survey.tuples[attributes])
+        tally = tallies.setdefault(key, _Tally())
+        tally.attributes.add(attributes)
+        tally.is_watch = not assignment.has_seats_at_end
+        return level, tally
+
+    for request in stream_requests(replay):
+        if incident.start <= request.received < incident.end:
+            level, tally = find(request.attributes)
+            tally.requests += 1
+            tally.rejected += request.rejected
+            tally.impatient += bool(request.rejected and request.shown_wait and request.timeout is not None)
+            tally.seats += survey.assignments[request.attributes].seats
+            if is_harmed(request):
+                tally.harmed += 1
+                harmed_servers[request.server, level] += 1
+    for request, service, _ in list_sent_requests(survey, stream_requests(replay)):
+        level, tally = find(request.attributes)
+        if incident.start <= request.received < incident.end:
+            seat_time = service * survey.assignments[request.attributes].seats
+            tally.seat_time += seat_time
+            servers[request.server, level] += seat_time
+            if not request.rejected:
+                _add(tally.during, service)
+        elif not request.rejected:
+            _add(tally.calm, service)
+    kinds = [
+        _summarize(level, schema, kind, tally) for (level, schema, kind), tally in tallies.items() if tally.requests
+    ]
+    return Usage(
+        incident,
+        tuple(sorted(kinds, key=lambda kind: (-kind.seat_seconds, kind.level, kind.flow_schema, kind.kind))),
+        tuple(sorted((key, seat_time / MICROSECONDS) for key, seat_time in servers.items())),
+        tuple(sorted(harmed_servers.items())),
+    )
+
+
+def _add(samples: list[int], sample: int) -> None:
+    if len(samples) < _MAX_SAMPLES:
+        samples.append(sample)
+
+
+def _summarize(level: str, schema: str, kind: tuple[str, str, str], tally: _Tally) -> KindUsage:
+    return KindUsage(
+        level,
+        schema,
+        kind,
+        tuple(sorted(tally.attributes)),
+        tally.requests,
+        tally.harmed,
+        tally.rejected,
+        tally.seat_time / MICROSECONDS,
+        _median_seconds(tally.during) or 0.0,
+        _median_seconds(tally.calm) if len(tally.calm) >= _MIN_CALM else None,
+        tally.is_watch,
+        tally.seats / tally.requests,
+        tally.impatient,
+    )
+
+
+def _median_seconds(times: Iterable[int]) -> float | None:
+    known = list(times)
+    return median(known) / MICROSECONDS if known else None

@@ -1,0 +1,414 @@
+"""The cause of an incident, from an audit log alone: what `doctor` concludes from metrics, as far as a log shows it.
+
+The names of causes are those of `doctor`. A proposal follows only from causes that objects of API Priority and Fairness can remove.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.effective_configuration import Effective
+from apflint.evaluate import system_request_rules
+from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
+from apflint.named_tuple import NamedTuple
+from apflint.propose.goals import parse_subject, write_subject
+from apflint.propose.incidents import MIN_HARMED
+from apflint.replay.classification import TupleClassifier
+from apflint.wording import count_noun, join_some, quote
+from apflint.workspace import build_workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from apflint.propose.incidents import KindUsage, Usage
+    from apflint.replay.loaded_log import Replay
+
+CONFIGURATION_CAUSES = frozenset(
+    (
+        *("list-heavy", "flood-one-flow", "leases-captured", "small-level", "single-flow", "catch-all"),
+        "leader-election-starved",
+    )
+)
+"""Causes that a change of FlowSchemas or priority levels can remove."""
+CONTAINED_CAUSES = frozenset(("noisy-but-fair", "flood-contained"))
+"""Causes that harm nobody else: the queues and limits do what they are for."""
+_SERVER_USER = "system:apiserver"
+_MIN_START_LISTS = 5
+"""Minimum number of resources that an API server lists at its start: those of authorization, admission and its own objects."""
+_START_SECONDS = 60
+"""Time after a start in which clients list and watch everything again."""
+_MIN_WATCHES = 0.3
+"""Minimum part of watches among the harmed requests of a level."""
+_MIN_EXEMPT = 0.3
+"""Minimum part of the seats of the servers that exempt requests of clients hold on average."""
+_LONG_SECONDS = 0.5
+"""Execution time of a request for one object from which it is slow. Kubernetes aims at 1 s for the 99th percentile."""
+_GROWTH, _GROWTH_SECONDS = 3.0, 0.05
+"""Minimum factor and difference between the service time during an incident and before it."""
+_MIN_SLOW = 0.5
+"""Minimum part of the seat-seconds of a level that slow requests take."""
+_SEVERAL_OBJECTS = frozenset(("list", "watch", "deletecollection"))
+_IMBALANCE = 2.0
+"""Minimum ratio of the seat-seconds of two servers."""
+_MIN_HARMED_SERVER = 0.05
+"""Minimum part of the harmed requests of a level that a server has, if the level is overloaded there."""
+MIN_USER_SHARE = 0.5
+"""Minimum part of the seat-seconds that one user takes, if this user is the cause."""
+_MIN_IMPATIENT = 0.8
+"""Minimum part of time-outs of requests with a timeout among the rejections of a level."""
+_WIDE = 1.5
+_MAX_NAMES = 3
+
+
+class LogCause(NamedTuple):
+    """The cause of an incident."""
+
+    cause: str
+    """The name that `doctor` has for the cause, or `slow-service`."""
+    message: str
+    """What happens, in one or two sentences."""
+    level: str
+    """The overloaded level."""
+    schema: str = ""
+    """The FlowSchema whose requests are the cause, or ""."""
+    users: tuple[str, ...] = ()
+    """The users who are the cause. Empty if nobody in particular is."""
+    evidence: tuple[str, ...] = ()
+    advice: str = ""
+    """What to do instead of a change of objects, as a clause, or ""."""
+
+    @property
+    def is_contained(self) -> bool:
+        """Whether only the users who are the cause are harmed, so that nothing has to change."""
+        return self.cause in CONTAINED_CAUSES
+
+    @property
+    def is_configuration(self) -> bool:
+        """Whether a change of objects can remove the cause."""
+        return self.cause in CONFIGURATION_CAUSES
+
+
+class _View(NamedTuple):
+    """An incident at a level, and the configuration that was in force."""
+
+    replay: Replay
+    usage: Usage
+    level: str
+
+    @property
+    def kinds(self) -> tuple[KindUsage, ...]:
+        return self.usage.at(self.level)
+
+    @property
+    def seat_seconds(self) -> float:
+        return sum(kind.seat_seconds for kind in self.kinds)
+
+    @property
+    def servers(self) -> int:
+        return len({server for (server, _), _ in self.usage.servers})
+
+    @property
+    def harmed(self) -> int:
+        return sum(kind.harmed for kind in self.kinds)
+
+    def seats_of(self, seat_seconds: float) -> float:
+        """Return seat-seconds as a mean number of seats in one API server."""
+        return seat_seconds / self.usage.incident.seconds / max(1, self.servers)
+
+
+def find_log_cause(replay: Replay, usage: Usage) -> LogCause | None:
+    """Return the cause of an incident, or None if no level is overloaded. `replay` has the configuration that was in force."""
+    for level in usage.overloaded[:1]:
+        view = _View(replay, usage, level)
+        for find in _FINDERS:
+            if (cause := find(view)) is not None:
+                return cause
+    return None
+
+
+def rank_users(kinds: Sequence[KindUsage]) -> list[tuple[str, float]]:
+    """Return the users of requests with their seat-seconds, the largest first."""
+    totals: dict[str, float] = {}
+    for kind in kinds:
+        totals[kind.user] = totals.get(kind.user, 0.0) + kind.seat_seconds
+    return sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _find_restart(view: _View) -> LogCause | None:
+    listed = {
+        kind.kind[2]
+        for kind in view.usage.kinds
+        if kind.user == _SERVER_USER and kind.kind[1] == "list" and kind.kind[2]
+    }
+    if len(listed) < _MIN_START_LISTS:
+        return None
+    return LogCause(
+        "restart",
+        f"An API server started: its own client lists {len(listed)} resources during the incident, and the clients list and watch"
+        " again what they need.",
+        view.level,
+        advice=f"find out why the server restarted; the first {_START_SECONDS} seconds after a start pass",
+    )
+
+
+def _find_watches(view: _View) -> LogCause | None:
+    watches = [kind for kind in view.kinds if kind.is_watch]
+    harmed = sum(kind.harmed for kind in watches)
+    if not watches or harmed < _MIN_WATCHES * view.harmed:
+        return None
+    top = max(watches, key=lambda kind: (kind.harmed, kind.kind))
+    return LogCause(
+        "watch-init-storm",
+        f"{count_noun(sum(kind.requests for kind in watches), 'watch', 'watches')} begin at {quote(view.level)}, most of them by {top.user}. Each"
+        " holds its seats until its first events are sent, which the log does not show.",
+        view.level,
+        top.flow_schema,
+        (top.user,),
+        advice="let the clients start one after the other, and watch fewer objects",
+    )
+
+
+def _find_exempt(view: _View) -> LogCause | None:
+    kinds = [kind for kind in view.usage.at(EXEMPT) if kind.user != _SERVER_USER]
+    used = view.seats_of(sum(kind.seat_seconds for kind in kinds))
+    total = view.replay.known.limits.server_concurrency
+    if used < _MIN_EXEMPT * total:
+        return None
+    (user, _), *_ = rank_users(kinds)
+    return LogCause(
+        "exempt-abuse",
+        f"Exempt requests hold {used:.1f} of {total} seats of an API server, most of them those of {user}. No limit applies to"
+        " them, and the other levels have fewer seats meanwhile.",
+        EXEMPT,
+        EXEMPT,
+        (user,),
+        advice=f"take {user} out of the groups that are exempt, so that a FlowSchema can place its requests",
+    )
+
+
+def _is_slow(kind: KindUsage) -> bool:
+    if kind.kind[1] in _SEVERAL_OBJECTS:
+        return False
+    if kind.calm_service is None:
+        return kind.service >= _LONG_SECONDS
+    grown = kind.service >= _GROWTH * kind.calm_service and kind.service - kind.calm_service >= _GROWTH_SECONDS
+    return grown or kind.service >= max(_LONG_SECONDS, _GROWTH * kind.calm_service)
+
+
+def _find_slow_service(view: _View) -> LogCause | None:
+    slow = [kind for kind in view.kinds if _is_slow(kind)]
+    share = sum(kind.seat_seconds for kind in slow) / (view.seat_seconds or 1)
+    if not slow or share < _MIN_SLOW:
+        return None
+    top = slow[0]
+    user, verb, resource = top.kind
+    before = "" if top.calm_service is None else f" ({top.calm_service:.3f} s before)"
+    return LogCause(
+        "slow-service",
+        f"Not a matter of seats: requests are slow. At {quote(view.level)}, a {verb} of {resource} by {user} takes {top.service:.2f} s"
+        f"{before}, and slow requests for single objects hold {share:.0%} of the seats.",
+        view.level,
+        top.flow_schema,
+        tuple(dict.fromkeys(kind.user for kind in slow)),
+        advice="look at admission webhooks and at etcd: `apflint doctor` with the metrics names the one that is slow",
+    )
+
+
+def _find_imbalance(view: _View) -> LogCause | None:
+    load = {server: seat_seconds for (server, level), seat_seconds in view.usage.servers if level == view.level}
+    counts = {server: harmed for (server, level), harmed in view.usage.harmed_servers if level == view.level}
+    harmed = {server for server in load if counts.get(server, 0) >= _MIN_HARMED_SERVER * view.harmed}
+    others = load.keys() - harmed
+    if not harmed or not others:
+        return None
+    if min(load[server] for server in harmed) < _IMBALANCE * max(load[server] for server in others):
+        return None
+    names = [view.replay.log.servers[server] for server in sorted(harmed)]
+    return LogCause(
+        "imbalance",
+        f"Requests of {quote(view.level)} wait at {join_some(names, _MAX_NAMES)} only. {count_noun(len(others), 'other API server')}"
+        f" with the same seats has at most {max(load[server] for server in others) / max(load.values()):.0%} of this load.",
+        view.level,
+        advice="spread the connections: --goaway-chance, the load balancer, or a restart of the clients",
+    )
+
+
+def find_captured(view: _View) -> dict[str, list[int]]:
+    """Return the FlowSchemas of the user that capture requests for the system at a level, with the attribute tuples."""
+    known = view.replay.known
+    release = known.release
+    defaults = TupleClassifier(Effective(build_workspace((), release), known.assumptions))
+    protected = builtin.list_protected_flow_schemas(release)
+    found: dict[str, list[int]] = {}
+    for kind in view.kinds:
+        if kind.flow_schema in protected:
+            continue
+        for number in kind.attributes:
+            if defaults.assign(view.replay.log.tuples[number]).flow_schema in protected:
+                found.setdefault(kind.flow_schema, []).append(number)
+    return found
+
+
+def _find_captured_leases(view: _View) -> LogCause | None:
+    captured = find_captured(view)
+    if not captured:
+        return None
+    schema = max(captured, key=lambda name: (len(captured[name]), name))
+    users = sorted({view.replay.log.tuples[number].user or "" for number in captured[schema]})
+    harmed = sum(kind.harmed for kind in view.kinds if set(kind.attributes) & set(captured[schema]))
+    if not harmed:
+        return None
+    own = rank_users([kind for kind in view.kinds if not set(kind.attributes) & set(captured[schema])])
+    return LogCause(
+        "leases-captured",
+        f"The FlowSchema {quote(schema)} captures requests for which Kubernetes has own levels, such as leases and heartbeats of"
+        f" {join_some(users, _MAX_NAMES)}: {count_noun(harmed, 'request')} of them are rejected or wait at {quote(view.level)}.",
+        view.level,
+        schema,
+        tuple(user for user, seats in own[:1] if seats >= MIN_USER_SHARE * view.seat_seconds),
+    )
+
+
+def _find_starved_system(view: _View) -> LogCause | None:
+    if view.level not in system_request_rules.list_levels(view.replay.known.release):
+        return None
+    limits = view.replay.known.limits.level(view.level)
+    users = [user for user, _ in rank_users(view.kinds)]
+    nominal = 0 if limits is None else limits.nominal
+    return LogCause(
+        "leader-election-starved" if view.level == "leader-election" else "small-level",
+        f"The requests of {quote(view.level)}, a level for the system, need {view.seats_of(view.seat_seconds):.1f} seats and have"
+        f" {nominal}. Users: {join_some(users, _MAX_NAMES)}.",
+        view.level,
+        advice=f"give {quote(view.level)} more shares by hand, as it is a built-in object, or let operators renew their leases less often",
+    )
+
+
+def _find_single_flow(view: _View) -> LogCause | None:
+    schema = view.kinds[0].flow_schema
+    own = [kind for kind in view.kinds if kind.flow_schema == schema]
+    ranked = rank_users(own)
+    assignment = view.replay.assignments[own[0].attributes[0]]
+    limits = view.replay.known.limits.level(view.level)
+    others = [kind for kind in own if kind.user != ranked[0][0] and kind.harmed]
+    if assignment.distinguished_by is not None or not others or limits is None or (limits.queues or 0) < 2:
+        return None
+    if ranked[0][1] < MIN_USER_SHARE * sum(seats for _, seats in ranked):
+        return None
+    return LogCause(
+        "single-flow",
+        f"The FlowSchema {quote(schema)} has no flow distinguisher, so {len(ranked)} users share one flow and wait as long as"
+        f" {ranked[0][0]}, who takes {ranked[0][1] / view.seat_seconds:.0%} of the seats of {quote(view.level)}.",
+        view.level,
+        schema,
+        (ranked[0][0],),
+    )
+
+
+def _find_contained(view: _View) -> LogCause | None:
+    """Conclude that a user only delays itself, at a level that takes no seats of others."""
+    ranked = rank_users(view.kinds)
+    user, seats = ranked[0]
+    limits = view.replay.known.limits.level(view.level)
+    others = sum(kind.harmed for kind in view.kinds if kind.user != user)
+    if limits is None or view.level == CATCH_ALL or others >= MIN_HARMED:
+        return None
+    rejected = sum(kind.rejected for kind in view.kinds)
+    if len(ranked) > 1 and rejected and limits.attainable > limits.nominal:
+        return None
+    alone = "has this level alone" if len(ranked) == 1 else "shares this level, and fair queuing protects the others"
+    return LogCause(
+        "flood-contained" if rejected else "noisy-but-fair",
+        f"{user} fills {quote(view.level)}: {view.seats_of(seats):.1f} seats needed, {limits.nominal} nominal. It {alone}. Nobody else is"
+        " rejected or waits for more than 500 ms.",
+        view.level,
+        view.kinds[0].flow_schema,
+        (user,),
+        advice=f"name the client in --protect if it should wait less, as in --protect {write_user(user)}",
+    )
+
+
+def write_user(user: str) -> str:
+    """Return a user as an argument of `--protect`."""
+    return write_subject(parse_subject(f"user:{user}"))
+
+
+def _find_dominating(view: _View) -> LogCause | None:
+    ranked = rank_users(view.kinds)
+    user, seats = ranked[0]
+    limits = view.replay.known.limits.level(view.level)
+    is_shared = len(ranked) > 1 and view.level != CATCH_ALL
+    if not is_shared or seats < MIN_USER_SHARE * view.seat_seconds or limits is None:
+        return None
+    if view.seats_of(view.seat_seconds - seats) > limits.nominal:
+        return None
+    top = next(kind for kind in view.kinds if kind.user == user)
+    _, verb, resource = top.kind
+    is_wide = top.seats >= _WIDE
+    rate = top.requests / view.usage.incident.seconds
+    width = f", {top.seats:.0f} seats each" if is_wide else ""
+    return LogCause(
+        "list-heavy" if is_wide and verb in _SEVERAL_OBJECTS else "flood-one-flow",
+        f"{user} sends {rate:.1f} {verb} requests for {resource} a second{width}: {view.seats_of(seats):.1f} of the"
+        f" {view.seats_of(view.seat_seconds):.1f} seats that the requests of {quote(view.level)} need. The others need"
+        f" {view.seats_of(view.seat_seconds - seats):.1f}, and the level has {limits.nominal}.",
+        view.level,
+        top.flow_schema,
+        (user,),
+        evidence=(_describe_service(top),),
+    )
+
+
+def _describe_service(kind: KindUsage) -> str:
+    before = "" if kind.calm_service is None else f", {kind.calm_service:.3f} s before"
+    return f"Service time: {kind.service:.3f} s{before}."
+
+
+def _find_timeouts(view: _View) -> LogCause | None:
+    rejected = sum(kind.rejected for kind in view.kinds)
+    impatient = [kind for kind in view.kinds if kind.impatient]
+    if not rejected or sum(kind.impatient for kind in impatient) < _MIN_IMPATIENT * rejected:
+        return None
+    users = tuple(dict.fromkeys(kind.user for kind in sorted(impatient, key=lambda kind: -kind.impatient)))
+    return LogCause(
+        "client-timeouts",
+        f"Requests of {join_some(users, _MAX_NAMES)} leave the queue of {quote(view.level)} after a quarter of their short timeout, while"
+        " the others wait as long and are served.",
+        view.level,
+        impatient[0].flow_schema,
+        users,
+        advice="raise the timeouts of these clients, or give them a level of their own (`apflint propose --isolate`)",
+    )
+
+
+def _find_small_level(view: _View) -> LogCause | None:
+    limits = view.replay.known.limits.level(view.level)
+    nominal = 0 if limits is None else limits.nominal
+    users = [user for user, _ in rank_users(view.kinds)]
+    own = "match no FlowSchema but catch-all. They" if view.level == CATCH_ALL else f"of {quote(view.level)}"
+    return LogCause(
+        "catch-all" if view.level == CATCH_ALL else "small-level",
+        f"The requests {own} need {view.seats_of(view.seat_seconds):.1f} seats, and the level has {nominal} nominal."
+        f" Users: {join_some(users, _MAX_NAMES)}.",
+        view.level,
+        view.kinds[0].flow_schema,
+        evidence=(_describe_service(view.kinds[0]),),
+    )
+
+
+_FINDERS: tuple[Callable[[_View], LogCause | None], ...] = (
+    _find_restart,
+    _find_watches,
+    _find_exempt,
+    _find_slow_service,
+    _find_imbalance,
+    _find_captured_leases,
+    _find_starved_system,
+    _find_single_flow,
+    _find_contained,
+    _find_dominating,
+    _find_timeouts,
+    _find_small_level,
+)
+"""The most specific first."""

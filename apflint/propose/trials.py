@@ -1,0 +1,132 @@
+"""Trials: simulations of a part of an audit log under a changed configuration, with the waits and rejections of each client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+from apflint.replay.classification import TupleClassifier
+from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
+from apflint.simulate.log_survey import survey_log, to_nanoseconds
+from apflint.simulate.logged_load import build_logged_load
+from apflint.simulate.simulation import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from apflint.effective_configuration import Effective
+    from apflint.replay.loaded_log import Replay
+    from apflint.replay.object_counts import ObjectCounts
+    from apflint.simulate.load import SimulatedClient
+    from apflint.simulate.log_survey import LogSurvey
+    from apflint.simulate.logged_load import LoggedRoutes
+    from apflint.simulate.logged_simulation import Assumptions
+    from apflint.simulate.routes import Route
+    from apflint.simulate.statistics import LevelResult
+
+
+class ClientKey(NamedTuple):
+    """The requests of a user that one priority level has under the configuration that was in force.
+
+    The key stays the same under all configurations, so that a client can be compared before and after a change.
+    """
+
+    user: str
+    level: str
+
+
+class ClientFigures(NamedTuple):
+    """Waits and rejections of a client. Times are in nanoseconds."""
+
+    requests: int
+    rejected: int
+    wait_p99: int
+    """99th percentile of the wait, of requests that were not rejected on arrival. 0 without such requests."""
+    executed: int
+
+
+class Outcome(NamedTuple):
+    """The result of a trial."""
+
+    clients: Mapping[ClientKey, ClientFigures]
+    levels: Mapping[str, LevelResult]
+    """Results of the priority levels by name."""
+
+
+class LogPart(NamedTuple):
+    """A part of a log that trials simulate."""
+
+    replay: Replay
+    """The requests of the part, classified under the configuration that was in force."""
+    survey: LogSurvey
+    assumed: Assumptions
+    counts: ObjectCounts | None
+
+
+def select_part(
+    replay: Replay, period: tuple[int, int], known: Assumptions, origin: int, counts: ObjectCounts | None
+) -> LogPart:
+    """Return the requests of a log in a period, in microseconds since 1970.
+
+    `known` are the assumptions about a simulation that begins at `origin`. The times at which the servers adjust their limits
+    stay the same.
+    """
+    part = replay._replace(period=period)
+    survey = survey_log(part, 1)
+    phase = (known.phase - to_nanoseconds(survey.start - origin)) % ADJUSTMENT_PERIOD
+    return LogPart(part, survey, known._replace(phase=phase), counts)
+
+
+class _RoutesByClient:
+    """Routes of a logged load whose clients are named by their keys."""
+
+    def __init__(self, routes: LoggedRoutes, survey: LogSurvey, keys: dict[str, ClientKey]) -> None:
+        self._routes = routes
+        self._survey = survey
+        self._keys = keys
+
+    def __call__(self, client: SimulatedClient, instance: int) -> Route:
+        route = self._routes(client, instance)
+        assignment = self._survey.assignments[self._routes.find_attributes(instance)]
+        key = ClientKey(route.user, assignment.priority_level or "")
+        name = f"{key.level}\n{key.user}"
+        self._keys[name] = key
+        return route._replace(client=name)
+
+    def find_server(self, client: SimulatedClient, instance: int) -> int:
+        return self._routes.find_server(client, instance)
+
+
+def run_trial(
+    part: LogPart, effective: Effective, scale: float = 1.0, show: Callable[[int], None] = lambda _: None
+) -> Outcome:
+    """Simulate a part of a log under a configuration, with `scale` times as many requests."""
+    replay = part.replay
+    if effective is not replay.known:
+        classifier = TupleClassifier(effective, part.counts)
+        assignments = [classifier.assign(attributes) for attributes in replay.log.tuples]
+        replay = replay._replace(known=effective, assignments=assignments)
+    logged = build_logged_load(replay, part.survey, scale, merges=part.assumed.merges)
+    keys: dict[str, ClientKey] = {}
+    routes = _RoutesByClient(logged.routes, part.survey, keys)
+    result = simulate(
+        logged.load, effective.limits, routes, logged.sources, part.survey.seed, show, part.assumed.phase
+    )
+    return Outcome(_add_up(result.levels, keys), {level.name: level for level in result.levels})
+
+
+def _add_up(levels: tuple[LevelResult, ...], keys: Mapping[str, ClientKey]) -> dict[ClientKey, ClientFigures]:
+    """Return the figures of each client. If a change divides its requests, the wait is that of the slower part."""
+    found: dict[ClientKey, ClientFigures] = {}
+    for level in levels:
+        for client in level.clients:
+            key = keys[client.name]
+            before = found.get(key, ClientFigures(0, 0, 0, 0))
+            wait = 0 if client.waits is None else client.waits.p99
+            found[key] = ClientFigures(
+                before.requests + client.requests,
+                before.rejected + sum(client.rejected.values()),
+                max(before.wait_p99, wait),
+                before.executed + client.executed,
+            )
+    return dict(sorted(found.items()))
