@@ -45,6 +45,9 @@ class ClientFigures(NamedTuple):
     executed: int
 
 
+NO_REQUESTS = ClientFigures(0, 0, 0, 0)
+
+
 class Outcome(NamedTuple):
     """The result of a trial."""
 
@@ -121,7 +124,7 @@ def _add_up(levels: tuple[LevelResult, ...], keys: Mapping[str, ClientKey]) -> d
     for level in levels:
         for client in level.clients:
             key = keys[client.name]
-            before = found.get(key, ClientFigures(0, 0, 0, 0))
+            before = found.get(key, NO_REQUESTS)
             wait = 0 if client.waits is None else client.waits.p99
             found[key] = ClientFigures(
                 before.requests + client.requests,

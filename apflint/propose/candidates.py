@@ -1,0 +1,286 @@
+"""The changes that a search tries, the smallest first, for the cause of an incident.
+
+The grammar is that of `changes`. Not every combination is tried: numbers come from a short list around what the requests need.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.evaluate.authentication import AUTHENTICATED, parse_service_account
+from apflint.evaluate.configuration import EXEMPT
+from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
+from apflint.evaluate.shares import find_smallest_shares
+from apflint.model import QueuingConfiguration
+from apflint.named_tuple import NamedTuple
+from apflint.propose.changes import (
+    FlowSchemaFieldChange,
+    NewFlowSchema,
+    NewLevel,
+    apply_changes,
+    find_forbidden,
+    find_last_built_in,
+    is_system_flow_schema,
+    measure,
+)
+from apflint.propose.goals import Isolation, is_several_users, parse_subject
+from apflint.propose.isolation import NoProposal, propose_isolation
+from apflint.propose.log_causes import rank_users
+from apflint.simulate.field_overrides import LevelFieldChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.effective_configuration import Effective
+    from apflint.evaluate.limits import LevelLimits
+    from apflint.model import FlowSchema, Subject
+    from apflint.propose.changes import Change, Cost
+    from apflint.propose.incidents import Usage
+    from apflint.propose.isolation import IsolationProposal
+    from apflint.propose.log_causes import LogCause
+    from apflint.replay.loaded_log import Replay
+
+SHARES = "nominalConcurrencyShares"
+_NEED_FACTORS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
+"""Numbers of seats that are tried, as multiples of what the requests need on average."""
+_BORROWING = (50, 100, 200, 400, None)
+_LENGTHS = (2, 4)
+"""Factors of queues and of their length."""
+_MAX_USERS = 3
+"""Maximum number of users who get a FlowSchema together if they share no group."""
+_STEPS = (1000, 500, 100, 50, 10, 5, 1)
+FLOW_QUEUES = QueuingConfiguration(queues=64, hand_size=6, queue_length_limit=50)
+ONE_FLOW_QUEUES = QueuingConfiguration(queues=1, hand_size=1, queue_length_limit=50)
+"""Queues of a new level for several flows, and for one. The length is the default of Kubernetes."""
+_SHARED_LEVELS = ("global-default", "workload-low")
+"""Built-in levels for the requests of anybody."""
+
+
+class Candidate(NamedTuple):
+    """Changes to try."""
+
+    kind: str
+    """What kind of change it is, for the summary of what was tried, such as `a level of its own for X`."""
+    changes: tuple[Change, ...]
+    cost: Cost
+    isolation: IsolationProposal | None = None
+    """The FlowSchema and its level, if there is a new FlowSchema."""
+    schema: str = ""
+    """The FlowSchema of the user that changes its place, or ""."""
+    after: Effective | None = None
+    """The configuration with the changes."""
+
+
+class CandidateList(NamedTuple):
+    """The candidates of a search."""
+
+    candidates: tuple[Candidate, ...]
+    """The smallest first."""
+    impossible: tuple[str, ...]
+    """Changes that look right and that no proposal makes, with the reason, as sentences without a period."""
+
+
+def list_candidates(
+    replay: Replay, usage: Usage, cause: LogCause, max_objects: int | None = None
+) -> CandidateList:
+    """Return what may remove a cause. `replay` has the configuration that was in force."""
+    builder = _Builder(replay, usage, cause)
+    found: list[Candidate] = []
+    for kind, changes, isolation, schema in builder.list_all():
+        forbidden = find_forbidden(builder.known, changes)
+        if forbidden:
+            builder.impossible.setdefault(f"{kind}: {forbidden[0]}", None)
+            continue
+        after = apply_changes(builder.known, changes)
+        cost = measure(changes, builder.known, after)
+        if max_objects is None or cost.objects <= max_objects:
+            found.append(Candidate(kind, changes, cost, isolation, schema, after))
+    found.sort(key=lambda candidate: candidate.cost)  # a stable sort: equal costs stay in the order of the grammar
+    return CandidateList(tuple(found), tuple(builder.impossible))
+
+
+_Found = tuple[str, tuple["Change", ...], "IsolationProposal | None", str]
+
+
+class _Builder:
+    def __init__(self, replay: Replay, usage: Usage, cause: LogCause) -> None:
+        self.replay, self.usage, self.cause = replay, usage, cause
+        self.known = replay.known
+        self.release = self.known.release
+        self.total = self.known.limits.server_concurrency
+        self.own_levels = builtin.list_names(self.release, "PriorityLevelConfiguration")
+        self.own_schemas = builtin.list_names(self.release, "FlowSchema")
+        self.impossible: dict[str, None] = {}
+        servers = {server for (server, _), _ in usage.servers}
+        self.seconds = usage.incident.seconds * max(1, len(servers))
+
+    def list_all(self) -> Iterator[_Found]:
+        yield from self._change_precedence()
+        yield from self._change_distinguisher()
+        yield from self._change_level()
+        yield from self._place_clients()
+
+    @property
+    def limits(self) -> LevelLimits | None:
+        return self.known.limits.level(self.cause.level)
+
+    def _schema(self, name: str) -> FlowSchema | None:
+        return next((schema for schema in self.known.configuration.order if schema.name == name), None)
+
+    def _change_precedence(self) -> Iterator[_Found]:
+        """Yield the place of a FlowSchema of the user after those for the system."""
+        schema = self._schema(self.cause.schema)
+        if self.cause.cause != "leases-captured" or schema is None or schema.name in self.own_schemas:
+            return
+        order = self.known.configuration.order
+        system = [at for at, other in enumerate(order) if is_system_flow_schema(other, self.release)]
+        last = max((find_last_built_in(self.known.configuration, self.release), *system))
+        used = {other.spec.matching_precedence for other in order if other is not schema}
+        low = order[last].spec.matching_precedence
+        high = min((number for number in used if number > low), default=low + 1001)
+        for step in _STEPS:
+            free = [number for number in range(low // step * step + step, high, step) if number not in used]
+            if free:
+                change = FlowSchemaFieldChange(schema.name, "matchingPrecedence", free[0])
+                yield f"a later matchingPrecedence of {schema.name}", (change,), None, schema.name
+                return
+
+    def _change_distinguisher(self) -> Iterator[_Found]:
+        schema = self._schema(self.cause.schema)
+        limits = self.limits
+        if schema is None or limits is None or (limits.queues or 0) < 2:
+            return
+        for method in (BY_USER, BY_NAMESPACE):
+            if schema.spec.distinguisher_method is None:
+                change = FlowSchemaFieldChange(schema.name, "distinguisherMethod", method)
+                yield f"distinguisherMethod of {schema.name}", (change,), None, ""
+
+    def _need(self, users: Sequence[str] | None = None) -> float:
+        kinds = self.usage.at(self.cause.level)
+        seat_seconds = sum(kind.seat_seconds for kind in kinds if users is None or kind.user in users)
+        return seat_seconds / self.seconds
+
+    def _list_seats(self, need: float) -> list[int]:
+        return sorted({ceil(need * factor) for factor in _NEED_FACTORS if 1 <= ceil(need * factor) <= self.total})
+
+    def _change_level(self) -> Iterator[_Found]:
+        """Yield changes of the overloaded level."""
+        name, limits = self.cause.level, self.limits
+        if limits is None or name == EXEMPT:
+            return
+        others = sum(level.shares for level in self.known.limits.levels if level.name != name)
+        shares = [
+            LevelFieldChange(name, SHARES, found)
+            for seats in self._list_seats(max(self._need(), 1.0))
+            if (found := find_smallest_shares(seats, others, self.total)) is not None and found > limits.shares
+        ]
+        kind = f"more shares for {name}"
+        for change in shares:
+            yield kind, (change,), None, ""
+        spec = self.known.configuration.levels[name].spec.limited
+        borrowing = None if spec is None else spec.borrowing_limit_percent
+        if borrowing is not None and self.release.has_borrowing:
+            wider = [value for value in _BORROWING if value is None or value > borrowing]
+            for value in wider:
+                change = LevelFieldChange(name, "borrowingLimitPercent", value)
+                yield f"borrowingLimitPercent of {name}", (change,), None, ""
+            for change in shares:
+                pair = (change, LevelFieldChange(name, "borrowingLimitPercent", None))
+                yield f"more shares and borrowingLimitPercent for {name}", pair, None, ""
+        queuing = None if spec is None else spec.limit_response.queuing
+        if queuing is not None:
+            for factor in _LENGTHS:
+                longer = LevelFieldChange(name, "queueLengthLimit", queuing.queue_length_limit * factor)
+                yield f"longer queues of {name}", (longer,), None, ""
+            for factor in _LENGTHS:
+                more = LevelFieldChange(name, "queues", queuing.queues * factor)
+                yield f"more queues of {name}", (more,), None, ""
+
+    def _place_clients(self) -> Iterator[_Found]:
+        """Yield FlowSchemas for clients, to an existing or a new level."""
+        users = self.cause.users
+        if self.cause.cause in ("flood-one-flow", "list-heavy", "single-flow"):
+            for subject in map(_subject_of, users):
+                yield from self._isolate((subject,), users, is_cause=True)
+        elif self.cause.cause in ("small-level", "catch-all") and self.cause.level in self.own_levels:
+            for subjects, placed in self._list_victims():
+                yield from self._isolate(subjects, placed, is_cause=False)
+
+    def _list_victims(self) -> Iterator[tuple[tuple[Subject, ...], tuple[str, ...]]]:
+        """Yield the groups that all users of the overloaded level share and nobody else has, or else the users."""
+        users = tuple(user for user, _ in rank_users(self.usage.at(self.cause.level)))
+        groups: dict[str, set[str]] = {}
+        for attributes in self.replay.log.tuples:
+            for group in attributes.groups or ():
+                groups.setdefault(group, set()).add(attributes.user or "")
+        for group in sorted(groups):
+            if groups[group] == set(users) and group != AUTHENTICATED and not group.startswith("system:"):
+                yield (parse_subject(f"group:{group}"),), users
+        if len(users) <= _MAX_USERS:
+            yield tuple(map(_subject_of, users)), users
+
+    def _isolate(self, subjects: tuple[Subject, ...], users: Sequence[str], *, is_cause: bool) -> Iterator[_Found]:
+        need = self._need(users)
+        names = ", ".join(users[:_MAX_USERS])
+        seats = [self._fair_part()] if is_cause else self._list_seats(max(need, 1.0))
+        for count in seats:
+            found = propose_isolation(self.known, Isolation(subjects, count))
+            if isinstance(found, NoProposal):
+                self.impossible.setdefault(f"a level of its own for {names}: {found.reason}", None)
+                return
+            schema, level = found.flow_schema, found.new_level
+            if schema is None or level is None:
+                continue
+            if count == seats[0]:
+                for target in self._list_targets(is_cause=is_cause):
+                    moved = schema._replace(level=target)
+                    placed = found._replace(level=target, changes=(moved,))
+                    yield f"{names} to the level {target}", (moved,), placed, ""
+            several = len(subjects) > 1 or is_several_users(subjects[0])
+            queues = FLOW_QUEUES if several else ONE_FLOW_QUEUES
+            # The default of borrowingLimitPercent is no limit, and that of lendablePercent is 0.
+            for borrowing in (None, 0) if self.release.has_borrowing else (None,):
+                plain = level._replace(lendable_percent=0, borrowing_limit_percent=borrowing, queuing=queues)
+                own = found._replace(changes=(plain, schema))
+                yield f"a level of its own for {names}", (plain, schema), own, ""
+
+    def _fair_part(self) -> int:
+        """Return the seats that a cause keeps: its equal part of the seats of the level that it leaves."""
+        limits = self.limits
+        users = rank_users(self.usage.at(self.cause.level))
+        return 1 if limits is None else max(1, limits.nominal // max(1, len(users)))
+
+    def _list_targets(self, *, is_cause: bool) -> list[str]:
+        own = sorted(
+            level.name
+            for level in self.known.limits.levels
+            if level.name not in self.own_levels and level.name != self.cause.level
+        )
+        if is_cause:
+            return own
+        return [*own, *(name for name in _SHARED_LEVELS if name != self.cause.level)]
+
+
+def _subject_of(user: str) -> Subject:
+    account = parse_service_account(user)
+    return parse_subject(f"user:{user}" if account is None else f"serviceaccount:{account[0]}/{account[1]}")
+
+
+def list_fields(candidate: Candidate) -> tuple[tuple[str, Change], ...]:
+    """Return the numbers of a candidate that may be unnecessary, and for each the changes without it or with half of it."""
+    found: list[tuple[str, Change]] = []
+    for change in candidate.changes:
+        if isinstance(change, NewLevel):
+            if change.borrowing_limit_percent is not None:
+                found.append(("borrowingLimitPercent", change._replace(borrowing_limit_percent=None)))
+            if change.shares > 1:
+                found.append(("shares", change._replace(shares=change.shares // 2)))
+        elif isinstance(change, NewFlowSchema) and change.distinguisher_method is not None:
+            found.append(("distinguisherMethod", change._replace(distinguisher_method=None)))
+        elif isinstance(change, LevelFieldChange) and change.value is not None and change.value > 1:
+            found.append((change.field, change._replace(value=change.value // 2)))
+    return tuple(found)
+
+

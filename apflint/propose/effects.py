@@ -1,0 +1,194 @@
+"""What a change does to clients in trials: which goals it misses, and who gains and loses.
+
+The audit log shows no wait of less than half a second, so a protected client without a stated wait may wait that long.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.evaluate import system_request_rules
+from apflint.evaluate.authentication import complete_groups
+from apflint.evaluate.configuration import EXEMPT
+from apflint.evaluate.match import UserInfo, matches_subject
+from apflint.named_tuple import NamedTuple
+from apflint.propose.trials import NO_REQUESTS
+from apflint.simulate.load import SECOND
+from apflint.simulate.verdict_sentences import format_time
+from apflint.wording import count_noun, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from apflint.model import Subject
+    from apflint.propose.goals import Protection
+    from apflint.propose.log_causes import LogCause
+    from apflint.propose.trials import ClientFigures, ClientKey, LogPart, Outcome
+
+DEFAULT_WAIT = SECOND // 2
+"""Maximum 99th percentile of the wait of protected clients, in nanoseconds, if none is stated: the log shows no shorter wait."""
+MAX_WAIT_FACTOR, MAX_WAIT_GROWTH = 1.5, SECOND // 10
+"""Maximum factor and, if it is greater, maximum difference by which the wait of a client may grow that is no part of the goals."""
+_BORROWED_PART, _BORROWED_SEATS = 0.1, 0.25
+"""Seats of other levels that a contained client may use: part of those before, and minimum."""
+CONTAINED = frozenset(("flood-one-flow", "list-heavy"))
+"""Causes whose clients must not take seats of other levels after the change."""
+
+
+class WaitGoal(NamedTuple):
+    """The goal that a client is never rejected, and waits at most for a time at the 99th percentile."""
+
+    client: ClientKey
+    wait: int
+    """In nanoseconds."""
+
+
+class TrialGoals(NamedTuple):
+    """What a change must achieve."""
+
+    waits: tuple[WaitGoal, ...]
+    kept: tuple[ClientKey, ...]
+    """Clients that must not become worse."""
+    suffering: tuple[ClientKey, ...]
+    """Clients that may become worse: the cause, and those that the user named."""
+    contained: tuple[ClientKey, ...]
+    """Clients that must not take seats of other levels."""
+
+
+def list_goals(
+    part: LogPart,
+    clients: Collection[ClientKey],
+    cause: LogCause | None,
+    protections: Collection[Protection],
+    may_suffer: Collection[Subject],
+) -> TrialGoals:
+    """Return the goals for clients. Without protections, everybody is protected who is not the cause."""
+    waits: list[WaitGoal] = []
+    kept: list[ClientKey] = []
+    suffering: list[ClientKey] = []
+    release = part.replay.known.release
+    system = system_request_rules.list_levels(release)
+    groups = _list_groups(part)
+    for client in sorted(clients):
+        if client.level == EXEMPT:
+            continue
+        infos = [UserInfo(client.user, found) for found in groups.get(client.user, ())]
+        wait = _find_wait(client, infos, protections)
+        is_cause = cause is not None and client.user in cause.users and client.level == cause.level
+        is_named = any(matches_subject(info, subject) for info in infos for subject in may_suffer)
+        if wait is not None:
+            waits.append(WaitGoal(client, wait))
+        elif client.level in system:
+            kept.append(client)
+        elif is_named or is_cause:
+            suffering.append(client)
+        elif not protections and (cause is None or client.level == cause.level):
+            waits.append(WaitGoal(client, DEFAULT_WAIT))
+        else:
+            kept.append(client)
+    is_contained = cause is not None and cause.cause in CONTAINED
+    return TrialGoals(tuple(waits), tuple(kept), tuple(suffering), tuple(suffering) if is_contained else ())
+
+
+def _list_groups(part: LogPart) -> dict[str, dict[tuple[str, ...], None]]:
+    """Return the groups of each user in the log."""
+    found: dict[str, dict[tuple[str, ...], None]] = {}
+    for attributes in part.replay.log.tuples:
+        if attributes.user is not None:
+            own = complete_groups(attributes.user, ())[0] if attributes.groups is None else attributes.groups
+            found.setdefault(attributes.user, {})[tuple(own)] = None
+    return found
+
+
+def _find_wait(client: ClientKey, infos: list[UserInfo], protections: Collection[Protection]) -> int | None:
+    """Return the shortest wait that protections state for a client, or None if none protects it."""
+    waits = []
+    for protection in protections:
+        target = protection.target
+        if client.level == target or (
+            not isinstance(target, str) and any(matches_subject(info, target) for info in infos)
+        ):
+            waits.append(DEFAULT_WAIT if protection.wait_seconds is None else round(protection.wait_seconds * SECOND))
+    return min(waits, default=None)
+
+
+
+def find_misses(goals: TrialGoals, before: Outcome, after: Outcome) -> tuple[str, ...]:
+    """Return the goals that a trial misses, as clauses, the most important ones first. Empty if it meets all of them."""
+    return tuple(_find_misses(goals, before, after))
+
+
+def _find_misses(goals: TrialGoals, before: Outcome, after: Outcome) -> Iterator[str]:
+    rejected = [goal for goal in goals.waits if _get(after, goal.client).rejected]
+    rejected.sort(key=lambda goal: -_get(after, goal.client).rejected)
+    for goal in rejected:
+        figures = _get(after, goal.client)
+        yield f"{count_noun(figures.rejected, 'request')} of {goal.client.user} {'is' if figures.rejected == 1 else 'are'} rejected"
+    slow = [goal for goal in goals.waits if _get(after, goal.client).wait_p99 > goal.wait]
+    slow.sort(key=lambda goal: -_get(after, goal.client).wait_p99)
+    for goal in slow:
+        yield (
+            f"{goal.client.user} waits for {format_time(_get(after, goal.client).wait_p99)} at the 99th percentile, more than"
+            f" {format_time(goal.wait)}"
+        )
+    if goals.contained:
+        allowed = max(_BORROWED_PART * count_borrowed(goals, before), _BORROWED_SEATS)
+        if (borrowed := count_borrowed(goals, after)) > allowed:
+            users = sorted({client.user for client in goals.contained})
+            yield f"{', '.join(users)} {'takes' if len(users) == 1 else 'take'} {borrowed:.1f} seats of other levels on average"
+    for client in goals.kept:
+        yield from _find_losses(client, _get(before, client), _get(after, client))
+
+
+def _find_losses(client: ClientKey, before: ClientFigures, after: ClientFigures) -> Iterator[str]:
+    if after.rejected > before.rejected:
+        yield f"{after.rejected} instead of {before.rejected} requests of {client.user} at {quote(client.level)} are rejected"
+    if after.wait_p99 > max(MAX_WAIT_FACTOR * before.wait_p99, before.wait_p99 + MAX_WAIT_GROWTH):
+        yield (
+            f"{client.user} at {quote(client.level)} waits for {format_time(after.wait_p99)} instead of"
+            f" {format_time(before.wait_p99)} at the 99th percentile"
+        )
+
+
+def _get(outcome: Outcome, client: ClientKey) -> ClientFigures:
+    """Return the figures of a client. A client without a request in a part of a log has zeros."""
+    return outcome.clients.get(client, NO_REQUESTS)
+
+
+def count_borrowed(goals: TrialGoals, outcome: Outcome) -> float:
+    """Return the seats of other levels that the levels of contained clients use on average."""
+    users = {client.user for client in goals.contained}
+    former = {client.level for client in goals.contained}
+    return sum(
+        level.borrowed
+        for level in outcome.levels.values()
+        if any(name in former and user in users for name, user in (client.name.split("\n", 1) for client in level.clients))
+    )
+
+
+class ClientEffect(NamedTuple):
+    """The figures of a client before and after a change."""
+
+    client: ClientKey
+    before: ClientFigures
+    after: ClientFigures
+
+
+def compare_clients(before: Outcome, after: Outcome) -> tuple[ClientEffect, ...]:
+    """Return the clients whose waits or rejections change, those with the greatest change first."""
+    found = [
+        ClientEffect(client, _get(before, client), _get(after, client))
+        for client in sorted({*before.clients, *after.clients})
+    ]
+    changed = [effect for effect in found if _is_changed(effect)]
+    return tuple(sorted(changed, key=_rank))
+
+
+def _is_changed(effect: ClientEffect) -> bool:
+    wait = abs(effect.after.wait_p99 - effect.before.wait_p99)
+    return effect.after.rejected != effect.before.rejected or wait >= SECOND // 100
+
+
+def _rank(effect: ClientEffect) -> tuple[int, int, ClientKey]:
+    rejected = abs(effect.after.rejected - effect.before.rejected)
+    return -rejected, -abs(effect.after.wait_p99 - effect.before.wait_p99), effect.client
