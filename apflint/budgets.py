@@ -201,6 +201,12 @@ MAX_SIMULATED_QUEUES = Bound(500_000, "an error with the number")
 """Maximum number of queues and priority levels of all API servers of a simulation. Each queue takes about 850 bytes of memory."""
 MAX_ADJUSTMENTS = Bound(1_000_000, "an error with the number")
 """Maximum number of times that the API servers of a simulation adjust their limits, every 10 seconds. One server reaches it after 115 days."""
+MAX_TRIALS = Bound(120, "the report says that the search ended early, and what was tried")
+"""Maximum number of changes that `apflint propose` simulates."""
+MAX_TRIED_REQUESTS = Bound(6_000_000, "the report says that the search ended early, and what was tried")
+"""Maximum number of requests in all simulations with which `apflint propose` searches. The maximum takes about 5 minutes."""
+MAX_EVIDENCE_REQUESTS = Bound(200_000, "the shorter time with the most rejections and waits counts, and the report says so")
+"""Maximum number of requests around an incident that `apflint propose` simulates."""
 MAX_ELEPHANTS = Bound(10_000, "an error")
 """Maximum number of elephants for which `apflint shards` computes exact probabilities. An elephant is a flow that fills all queues of its hand."""
 MAX_SHARDS_WORK = Bound(100_000_000, "an error")

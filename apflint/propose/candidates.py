@@ -82,9 +82,7 @@ class CandidateList(NamedTuple):
     """Changes that look right and that no proposal makes, with the reason, as sentences without a period."""
 
 
-def list_candidates(
-    replay: Replay, usage: Usage, cause: LogCause, max_objects: int | None = None
-) -> CandidateList:
+def list_candidates(replay: Replay, usage: Usage, cause: LogCause, max_objects: int | None = None) -> CandidateList:
     """Return what may remove a cause. `replay` has the configuration that was in force."""
     builder = _Builder(replay, usage, cause)
     found: list[Candidate] = []
@@ -282,5 +280,3 @@ def list_fields(candidate: Candidate) -> tuple[tuple[str, Change], ...]:
         elif isinstance(change, LevelFieldChange) and change.value is not None and change.value > 1:
             found.append((change.field, change._replace(value=change.value // 2)))
     return tuple(found)
-
-

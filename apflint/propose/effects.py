@@ -18,7 +18,7 @@ from apflint.simulate.verdict_sentences import format_time
 from apflint.wording import count_noun, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
 
     from apflint.model import Subject
     from apflint.propose.goals import Protection
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 DEFAULT_WAIT = SECOND // 2
 """Maximum 99th percentile of the wait of protected clients, in nanoseconds, if none is stated: the log shows no shorter wait."""
-MAX_WAIT_FACTOR, MAX_WAIT_GROWTH = 1.5, SECOND // 10
-"""Maximum factor and, if it is greater, maximum difference by which the wait of a client may grow that is no part of the goals."""
+MAX_WAIT_FACTOR = 1.5
+"""Maximum factor by which the wait of a client may grow that is no part of the goals, unless it stays below `DEFAULT_WAIT`. Reports
+name all who wait longer."""
 _BORROWED_PART, _BORROWED_SEATS = 0.1, 0.25
 """Seats of other levels that a contained client may use: part of those before, and minimum."""
 CONTAINED = frozenset(("flood-one-flow", "list-heavy"))
@@ -78,7 +79,7 @@ def list_goals(
         is_named = any(matches_subject(info, subject) for info in infos for subject in may_suffer)
         if wait is not None:
             waits.append(WaitGoal(client, wait))
-        elif client.level in system:
+        elif client.level in system and (cause is None or client.level != cause.level):
             kept.append(client)
         elif is_named or is_cause:
             suffering.append(client)
@@ -112,7 +113,6 @@ def _find_wait(client: ClientKey, infos: list[UserInfo], protections: Collection
     return min(waits, default=None)
 
 
-
 def find_misses(goals: TrialGoals, before: Outcome, after: Outcome) -> tuple[str, ...]:
     """Return the goals that a trial misses, as clauses, the most important ones first. Empty if it meets all of them."""
     return tuple(_find_misses(goals, before, after))
@@ -143,7 +143,7 @@ def _find_misses(goals: TrialGoals, before: Outcome, after: Outcome) -> Iterator
 def _find_losses(client: ClientKey, before: ClientFigures, after: ClientFigures) -> Iterator[str]:
     if after.rejected > before.rejected:
         yield f"{after.rejected} instead of {before.rejected} requests of {client.user} at {quote(client.level)} are rejected"
-    if after.wait_p99 > max(MAX_WAIT_FACTOR * before.wait_p99, before.wait_p99 + MAX_WAIT_GROWTH):
+    if after.wait_p99 > max(MAX_WAIT_FACTOR * before.wait_p99, DEFAULT_WAIT):
         yield (
             f"{client.user} at {quote(client.level)} waits for {format_time(after.wait_p99)} instead of"
             f" {format_time(before.wait_p99)} at the 99th percentile"
@@ -162,7 +162,9 @@ def count_borrowed(goals: TrialGoals, outcome: Outcome) -> float:
     return sum(
         level.borrowed
         for level in outcome.levels.values()
-        if any(name in former and user in users for name, user in (client.name.split("\n", 1) for client in level.clients))
+        if any(
+            name in former and user in users for name, user in (client.name.split("\n", 1) for client in level.clients)
+        )
     )
 
 

@@ -128,9 +128,7 @@ class Usage(NamedTuple):
             requests[kind.level] += kind.requests
             harmed[kind.level] += kind.harmed
         names = [
-            name
-            for name in harmed
-            if harmed[name] >= MIN_HARMED and harmed[name] >= MIN_HARMED_SHARE * requests[name]
+            name for name in harmed if harmed[name] >= MIN_HARMED and harmed[name] >= MIN_HARMED_SHARE * requests[name]
         ]
         return tuple(sorted(names, key=lambda name: (-harmed[name], name)))
 

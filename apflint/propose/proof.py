@@ -56,6 +56,9 @@ class Intention(NamedTuple):
     """FlowSchemas of the old configuration, which these requests leave."""
     targets: tuple[FlowSchema, ...]
     """FlowSchemas of the new configuration, to which these requests go."""
+    returns: bool = False
+    """Whether requests of system components may return to the built-in FlowSchemas that are meant for them, and requests need not
+    move."""
 
 
 class Loss(NamedTuple):
@@ -143,13 +146,16 @@ def prove(
     unavoidable = tuple(finding for finding in found if _is_unavoidable(finding, intention))
     levels = compare_levels(before.limits, after.limits)
     others = [schema for schema in after.configuration.order if schema not in intention.targets]
-    missed = comparison.find_passage(intention.sources, others, [intention.requests]) if intention.targets else None
+    must_move = intention.targets and not intention.returns
+    missed = comparison.find_passage(intention.sources, others, [intention.requests]) if must_move else None
+    protected = builtin.list_protected_flow_schemas(before.release)
+    away = [move for move in moves if not (intention.returns and move.to_schema.name in protected)]
     return Proof(
         moves,
         comparison.is_complete and len(moves) <= MAX_MOVES,
         tuple(move for move in moves if not _is_intended(move, intention)),
         missed,
-        _find_system_move(comparison, moves, _list_system_rules(before.release)),
+        _find_system_move(comparison, away, _list_system_rules(before.release)),
         unavoidable,
         tuple(finding for finding in found if finding not in unavoidable),
         levels,
@@ -186,7 +192,7 @@ def _list_system_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
 def _find_system_move(
     comparison: ConfigurationComparison, moves: Collection[Move], rules: tuple[PolicyRulesWithSubjects, ...]
 ) -> Witness | None:
-    """Return a request that matches one of the rules and moves, or None if no such request moves. `moves` has all moves."""
+    """Return a request that matches one of the rules and is one of the moves, or None if there is no such request."""
     sources: dict[str, list[FlowSchema]] = {}
     targets = {move.to_schema.name: move.to_schema for move in moves}
     for move in moves:

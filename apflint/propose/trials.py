@@ -112,9 +112,7 @@ def run_trial(
     logged = build_logged_load(replay, part.survey, scale, merges=part.assumed.merges)
     keys: dict[str, ClientKey] = {}
     routes = _RoutesByClient(logged.routes, part.survey, keys)
-    result = simulate(
-        logged.load, effective.limits, routes, logged.sources, part.survey.seed, show, part.assumed.phase
-    )
+    result = simulate(logged.load, effective.limits, routes, logged.sources, part.survey.seed, show, part.assumed.phase)
     return Outcome(_add_up(result.levels, keys), {level.name: level for level in result.levels})
 
 

@@ -85,7 +85,7 @@ def simulate_log(
                 runs.append(_join(known, ()))
                 continue
         results = [run(replay, survey, assumed, scale, show) for assumed in assumptions]
-        runs.append(_join(results, tuple(_list_unpredictable(survey, replay))))
+        runs.append(_join(results, tuple(list_unpredictable(survey, replay))))
     if survey is None:
         raise UserError("the log has no configuration")
     return LogSimulation(survey, back_test, tuple(runs), assumptions[0])
@@ -95,7 +95,7 @@ def _join(results: list[SimulationResult], unpredictable: tuple[str, ...]) -> Lo
     return LoggedRun(results[0], results[1] if len(results) > 1 else None, unpredictable)
 
 
-def _list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
+def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
     """Yield sentences about requests with growing service times that get other seats under the configuration of `replay`."""
     limits = {level.name: level for level in replay.known.limits.levels}
     changed = {

@@ -1,0 +1,446 @@
+"""Proposes a change that would have prevented an incident in an audit log, and measures it on a part that the search did not see."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.budgets import MAX_EVIDENCE_REQUESTS
+from apflint.evaluate import system_request_rules
+from apflint.load import load
+from apflint.model import PolicyRulesWithSubjects
+from apflint.named_tuple import NamedTuple
+from apflint.propose.candidates import SHARES, list_candidates
+from apflint.propose.change_texts import name_files, write_changed_manifests, write_log_policy_test
+from apflint.propose.changes import NewFlowSchema, NewLevel, add_objects, apply_changes
+from apflint.propose.effects import compare_clients, find_misses, list_goals
+from apflint.propose.goals import match_all_requests
+from apflint.propose.incidents import Incident, find_incidents, measure_usage
+from apflint.propose.log_causes import CONFIGURATION_CAUSES, find_log_cause
+from apflint.propose.proof import Intention, prove
+from apflint.propose.search import Searched, Trials, search
+from apflint.propose.trials import run_trial, select_part
+from apflint.replay.classification import TupleClassifier
+from apflint.simulate.field_overrides import LevelFieldChange
+from apflint.simulate.log_survey import survey_log
+from apflint.simulate.logged_requests import MICROSECONDS, stream_requests
+from apflint.simulate.logged_simulation import list_unpredictable, test_log
+from apflint.wording import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from apflint.doctor.causes import Conclusion
+    from apflint.doctor.causes.conclusion import OverloadCause
+    from apflint.effective_configuration import Effective
+    from apflint.model import Subject
+    from apflint.propose.candidates import Candidate
+    from apflint.propose.effects import ClientEffect, TrialGoals
+    from apflint.propose.goals import Protection
+    from apflint.propose.incidents import Usage
+    from apflint.propose.log_causes import LogCause
+    from apflint.propose.proof import Proof
+    from apflint.propose.search import Need, Tried
+    from apflint.propose.trials import LogPart, Outcome
+    from apflint.releases import Release
+    from apflint.replay.classification import Assignment
+    from apflint.replay.loaded_log import Replay
+    from apflint.replay.object_counts import ObjectCounts
+    from apflint.simulate.back_test import BackTest
+    from apflint.simulate.logged_simulation import Assumptions
+
+MIN_MARGIN = 30 * MICROSECONDS
+"""Time before and after an incident that is simulated, too, unless the incident is longer."""
+MIN_HELD_OUT_SECONDS = 20.0
+"""Minimum duration of an incident that is divided: each half then has an adjustment of limits."""
+LOADS = (1.5, 2.0)
+"""Factors of the load at which a proposal is simulated, too."""
+_NOBODY = PolicyRulesWithSubjects((), (), ())
+
+
+class LogGoals(NamedTuple):
+    """What the user asks for."""
+
+    protections: tuple[Protection, ...] = ()
+    """Without any, everybody is protected who is not the cause."""
+    may_suffer: tuple[Subject, ...] = ()
+    max_objects: int | None = None
+
+
+class Evidence(NamedTuple):
+    """What a proposal is based on."""
+
+    requests: int
+    """Number of requests in the log."""
+    servers: int
+    seconds: float
+    """Time between the first and the last request."""
+    incidents: tuple[Incident, ...]
+    """The first one is the incident of the report."""
+    back_test: BackTest | None
+    period: tuple[int, int] | None
+    """The simulated time, in microseconds since 1970."""
+    split: int | None
+    """The time that divides what the search saw from what the report is about, or None if the incident is too short."""
+    notes: tuple[str, ...]
+    """Sentences about what the log does not show."""
+
+
+class LoadEffect(NamedTuple):
+    """The effect of a proposal at another load."""
+
+    scale: float
+    effects: tuple[ClientEffect, ...]
+    misses: tuple[str, ...]
+
+
+class LogProposal(NamedTuple):
+    """A change that meets the goals in the simulation, with its texts and proofs."""
+
+    candidate: Candidate
+    before: Effective
+    after: Effective
+    """The configuration with the manifests as they are written."""
+    name: str
+    manifests: str
+    policy_test: str
+    proof: Proof
+    needs: tuple[Need, ...]
+    effects: tuple[ClientEffect, ...]
+    """On the part of the log that the search did not see, or on all of it if the incident is too short."""
+    moved_share: float
+    """Part of the simulated requests that get another FlowSchema, other limits or another flow."""
+    loads: tuple[LoadEffect, ...]
+    unpredictable: tuple[str, ...]
+    """Sentences about clients whose waits the simulation cannot predict."""
+
+
+class LogAnswer(NamedTuple):
+    """The answer of `apflint propose` with a log."""
+
+    evidence: Evidence
+    cause: LogCause | None
+    observed: OverloadCause | None
+    """The cause that the metrics show, or None without metrics or cause."""
+    proposal: LogProposal | None
+    reason: str
+    """Why there is no proposal, as a clause, or ""."""
+    advice: str
+    is_usable: bool
+    """False if the simulation does not reproduce the log."""
+    searched: Searched | None
+    rejected: tuple[str, ...]
+    """Sentences about alternatives: those that were tried, and those that no proposal makes."""
+
+
+class Naming(NamedTuple):
+    """How the command line and the files are named in texts."""
+
+    command: str
+    manifests: Callable[[str], tuple[str, ...]]
+    """Returns the words that name the configuration with the proposal, relative to the directory of the policy test."""
+    cluster: str
+
+
+def propose_from_log(
+    replay: Replay,
+    counts: ObjectCounts | None,
+    conclusion: Conclusion | None,
+    goals: LogGoals,
+    naming: Naming,
+    show: Callable[[str], None] = lambda _: None,
+) -> LogAnswer:
+    """Return the smallest change that would have prevented the worst incident of a log, or why there is none.
+
+    `conclusion` is what `doctor` concludes from metrics.
+    """
+    return _Proposer(replay, counts, conclusion, goals, naming, show).propose()
+
+
+class _Proposer:
+    def __init__(
+        self,
+        replay: Replay,
+        counts: ObjectCounts | None,
+        conclusion: Conclusion | None,
+        goals: LogGoals,
+        naming: Naming,
+        show: Callable[[str], None],
+    ) -> None:
+        self.replay, self.counts, self.conclusion = replay, counts, conclusion
+        self.goals, self.naming, self.show = goals, naming, show
+        extent = replay.extent
+        self.evidence = Evidence(
+            extent.requests,
+            len(replay.log.servers),
+            (extent.end - extent.start) / MICROSECONDS,
+            (),
+            None,
+            None,
+            None,
+            tuple(_list_notes(replay, counts)),
+        )
+        self.cause: LogCause | None = None
+        self.observed = None if conclusion is None else next(iter(conclusion.warnings or conclusion.causes), None)
+
+    def propose(self) -> LogAnswer:
+        self.show("Searching incidents")
+        found = find_incidents(self.replay)
+        if not found and self.goals.protections:
+            found = (Incident(self.replay.extent.start, self.replay.extent.end + 1, 0),)
+        self.evidence = self.evidence._replace(incidents=found)
+        if not found:
+            return self._decline(
+                "the log has no incident: hardly any request is rejected or waits for more than 500 ms"
+            )
+        period, is_cut = self._choose_period(found[0])
+        if is_cut:
+            note = f"Only {MAX_EVIDENCE_REQUESTS:,} requests of the incident are simulated, from its beginning."
+            self.evidence = self.evidence._replace(notes=(*self.evidence.notes, note))
+            found = (found[0]._replace(end=min(found[0].end, period[1])), *found[1:])
+        self.evidence = self.evidence._replace(period=period)
+        replay = self.replay._replace(period=period)
+        survey = survey_log(replay, 1)
+        usage = measure_usage(replay, survey, found[0])
+        self.cause = find_log_cause(replay, usage)
+        if (declined := self._decline_by_cause()) is not None:
+            return declined
+        cause = self.cause
+        assert cause is not None, "otherwise, the answer is that there is no cause"
+        self.show("Comparing the simulation with the log")
+        test, assumed, _ = test_log(replay, survey, lambda *_: None)
+        self.evidence = self.evidence._replace(back_test=test)
+        if not test.is_usable:
+            return self._decline("the simulation does not reproduce the log", is_usable=False)
+        return self._search(found[0], period, usage, cause, assumed[0], survey.start)
+
+    def _decline(self, reason: str, advice: str = "", *, is_usable: bool = True) -> LogAnswer:
+        return LogAnswer(self.evidence, self.cause, self.observed, None, reason, advice, is_usable, None, ())
+
+    def _decline_by_cause(self) -> LogAnswer | None:
+        """Return the answer if the cause is not a matter of objects, or None if a change may help."""
+        conclusion, cause = self.conclusion, self.cause
+        if conclusion is not None and not self.goals.protections:
+            if conclusion.verdict == "past":
+                return self._decline(
+                    "the metrics show no overload now, but an earlier one",
+                    "leave out --metrics to propose a change for the earlier overload in the log",
+                )
+            if conclusion.verdict == "healthy":
+                return self._decline("the metrics show no overload: nothing waits or is rejected that should not")
+        warning = None if conclusion is None else next(iter(conclusion.warnings), None)
+        if warning is not None and warning.cause not in CONFIGURATION_CAUSES:
+            advice = warning.actions[0].text if warning.actions else ""
+            return self._decline(
+                f"the cause is {warning.cause}, which no FlowSchema and no priority level removes", advice
+            )
+        if cause is None:
+            return self._decline("no priority level is overloaded: too few requests are rejected or wait")
+        if cause.is_contained and not self.goals.protections:
+            return self._decline(f"the cause is {cause.cause}: only the client that is the cause waits", cause.advice)
+        if cause.is_contained:
+            self.cause = cause._replace(cause="small-level", users=())
+        elif not cause.is_configuration:
+            return self._decline(f"the cause is {cause.cause}, which a change of seats does not remove", cause.advice)
+        return None
+
+    def _choose_period(self, incident: Incident) -> tuple[tuple[int, int], bool]:
+        """Return the time to simulate, and whether it leaves out a part of the incident."""
+        extent = self.replay.extent
+        margin = max(MIN_MARGIN, incident.end - incident.start)
+        for size in (margin, MIN_MARGIN, 0):
+            start, end = max(extent.start, incident.start - size), min(extent.end + 1, incident.end + size)
+            replay = self.replay._replace(period=(start, end))
+            received = [request.received for request in stream_requests(replay)]
+            if len(received) <= MAX_EVIDENCE_REQUESTS:
+                return (start, end), False
+        return (start, received[MAX_EVIDENCE_REQUESTS]), True
+
+    def _search(
+        self,
+        incident: Incident,
+        period: tuple[int, int],
+        usage: Usage,
+        cause: LogCause,
+        assumed: Assumptions,
+        origin: int,
+    ) -> LogAnswer:
+        select = partial(select_part, self.replay, known=assumed, origin=origin, counts=self.counts)
+        middle = (incident.start + incident.end) // 2
+        seen = reported = select(period=period)
+        if incident.seconds >= MIN_HELD_OUT_SECONDS:
+            seen, reported = select(period=(period[0], middle)), select(period=(middle, period[1]))
+            self.evidence = self.evidence._replace(split=middle)
+        effective = self.replay.known
+        first, second = run_trial(seen, effective), run_trial(reported, effective)
+        wanted, verified = (self._list_goals(part, outcome) for part, outcome in ((seen, first), (reported, second)))
+        if not find_misses(wanted, first, first) and not find_misses(verified, second, second):
+            return self._decline("the goals are met without a change")
+        peaks = _find_peaks(effective.release, first, second)
+        listed = list_candidates(self.replay, usage, cause, self.goals.max_objects)
+        trials = Trials(seen, wanted, first, self.show)
+
+        def reject(candidate: Candidate) -> tuple[str, ...]:
+            after = candidate.after or effective
+            misses = find_misses(verified, second, run_trial(reported, after))
+            failures = prove(effective, after, find_intention(candidate, effective, after), peaks).failures
+            return (*(f"on the other part of the log, {miss}" for miss in misses), *failures)
+
+        searched = search(trials, listed.candidates, reject, partial(self._keep_part, cause))
+        rejected = (*_summarize_tried(searched.tried), *self._try_forbidden(cause, trials), *listed.impossible)
+        if searched.found is None:
+            reason = (
+                "no change that the search tried meets the goals"
+                if searched.tried
+                else "no change is allowed that could help"
+            )
+            return self._decline(reason, cause.advice)._replace(searched=searched, rejected=rejected)
+        proposal = self._build(searched, reported, second, verified, peaks)
+        answer = self._decline("")._replace(searched=searched, rejected=rejected)
+        if proposal.proof.failures:
+            return answer._replace(reason="; ".join(proposal.proof.failures))
+        return answer._replace(proposal=proposal)
+
+    def _list_goals(self, part: LogPart, outcome: Outcome) -> TrialGoals:
+        return list_goals(part, outcome.clients, self.cause, self.goals.protections, self.goals.may_suffer)
+
+    def _keep_part(self, cause: LogCause, candidate: Candidate) -> tuple[str, ...]:
+        """Return a clause if the client that is the cause would keep less than its equal part of the seats of its level."""
+        isolation = candidate.isolation
+        if isolation is None or not cause.users or candidate.after is None:
+            return ()
+        limits = candidate.after.limits.level(isolation.level)
+        if limits is None or isolation.new_level is None or limits.nominal >= isolation.goal.seats:
+            return ()
+        return (
+            f"{', '.join(cause.users)} has {limits.nominal} seats, less than its equal part of {quote(cause.level)}, {isolation.goal.seats}",
+        )
+
+    def _try_forbidden(self, cause: LogCause, trials: Trials) -> tuple[str, ...]:
+        """Return what more shares for a built-in level would do, although no proposal changes it."""
+        known = self.replay.known
+        limits = known.limits.level(cause.level)
+        if limits is None or limits.is_exempt or limits.shares == 0 or trials.is_exhausted:
+            return ()
+        if cause.level not in builtin.list_names(known.release, "PriorityLevelConfiguration"):
+            return ()
+        change = LevelFieldChange(cause.level, SHARES, 2 * limits.shares)
+        misses = trials.find_misses(apply_changes(known, (change,)))
+        does = misses[0] if misses else "the goals would be met"
+        return (f"twice the shares for {cause.level}, a built-in level that no proposal changes: {does}",)
+
+    def _build(
+        self, searched: Searched, part: LogPart, before: Outcome, goals: TrialGoals, peaks: dict[str, int]
+    ) -> LogProposal:
+        candidate = searched.found
+        assert candidate is not None, "the search found it"
+        known, cause = self.replay.known, self.cause
+        assert cause is not None, "the search is for its cause"
+        evidence = "The waits and rejections in comments are simulated, from an audit log."
+        text = write_changed_manifests(
+            candidate, known, candidate.after or known, searched.needs, self.naming.command, evidence
+        )
+        after = read_result(candidate, known, text)
+        self.show("Simulating the result")
+        outcome = run_trial(part, after)
+        loads = []
+        for scale in LOADS:
+            self.show(f"Simulating {scale:g} times the load")
+            old, new = run_trial(part, known, scale), run_trial(part, after, scale)
+            loads.append(LoadEffect(scale, compare_clients(old, new), find_misses(goals, old, new)))
+        name = name_files(candidate)
+        suite = write_log_policy_test(
+            candidate, after, cause, self.replay.log.tuples, self.naming.manifests(name), self.naming.cluster
+        )
+        return LogProposal(
+            candidate,
+            known,
+            after,
+            name,
+            text,
+            suite,
+            prove(known, after, find_intention(candidate, known, after), peaks),
+            searched.needs,
+            compare_clients(before, outcome),
+            _count_moved(part, after),
+            tuple(loads),
+            tuple(list_unpredictable(part.survey, part.replay._replace(known=after, assignments=_assign(part, after)))),
+        )
+
+
+def _assign(part: LogPart, effective: Effective) -> list[Assignment]:
+    classifier = TupleClassifier(effective, part.counts)
+    return [classifier.assign(attributes) for attributes in part.replay.log.tuples]
+
+
+def _count_moved(part: LogPart, after: Effective) -> float:
+    """Return the part of the requests whose FlowSchema or level changes."""
+    new = _assign(part, after)
+    moved = total = 0
+    for client in part.survey.clients:
+        total += client.requests
+        number = part.replay.log.tuples.index(client.attributes)
+        found = new[number]
+        moved += client.requests * ((client.flow_schema, client.level) != (found.flow_schema, found.priority_level))
+    return moved / total if total else 0.0
+
+
+def read_result(candidate: Candidate, known: Effective, text: str) -> Effective:
+    """Return the configuration with the objects of a proposal as they are written."""
+    fields = tuple(change for change in candidate.changes if not isinstance(change, NewLevel | NewFlowSchema))
+    if len(fields) == len(candidate.changes):
+        return apply_changes(known, fields)
+    return add_objects(apply_changes(known, fields), [load(f"{name_files(candidate)}.yaml", text.encode())])
+
+
+def find_intention(candidate: Candidate, before: Effective, after: Effective) -> Intention:
+    """Return the requests that a candidate is meant to move."""
+    isolation = candidate.isolation
+    if isolation is not None:
+        return isolation.find_intention(after)
+    if candidate.schema:
+        order = [schema.name for schema in after.configuration.order]
+        sources = tuple(schema for schema in before.configuration.order if schema.name == candidate.schema)
+        place = order.index(candidate.schema)
+        return Intention(_NOBODY, sources, after.configuration.order[:place], returns=True)
+    return Intention(match_all_requests(()), (), ())
+
+
+def _find_peaks(release: Release, *outcomes: Outcome) -> dict[str, int]:
+    """Return the seats that each level of the system must keep: the most that it used in one API server."""
+    peaks: dict[str, int] = {}
+    system = system_request_rules.list_levels(release)
+    for outcome in outcomes:
+        for name, level in outcome.levels.items():
+            if name in system:
+                peaks[name] = max(peaks.get(name, 0), min(level.peak, level.limits.nominal))
+    return peaks
+
+
+def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Sequence[str]:
+    notes = []
+    uncertain = sum(not assignment.certain for assignment in replay.assignments)
+    if uncertain:
+        notes.append(
+            "The log does not show the groups of some users, so the FlowSchemas of their requests are uncertain."
+        )
+    if replay.unanswered:
+        notes.append(f"{replay.unanswered:,} requests have no event with a response, and are left out.")
+    if counts is None:
+        notes.append(
+            "Each request takes 1 seat: without --metrics, the numbers of objects that lists load are unknown."
+        )
+    return notes
+
+
+def _summarize_tried(tried: Sequence[Tried]) -> Sequence[str]:
+    """Return a sentence about each kind of change that was tried and misses a goal, with what the largest one does."""
+    by_kind: dict[str, list[Tried]] = {}
+    for entry in tried:
+        if entry.misses:
+            by_kind.setdefault(entry.candidate.kind, []).append(entry)
+    return [
+        f"{kind}{f' ({len(entries)} tried)' if len(entries) > 1 else ''}: {entries[-1].misses[0]}"
+        for kind, entries in by_kind.items()
+    ]

@@ -1,0 +1,157 @@
+"""Searches the smallest change that meets the goals, and what each of its numbers is for.
+
+The search simulates one part of a log. What is reported comes from the other part, which the search did not see.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.budgets import MAX_TRIALS, MAX_TRIED_REQUESTS
+from apflint.named_tuple import NamedTuple
+from apflint.propose.candidates import list_fields
+from apflint.propose.changes import NewFlowSchema, NewLevel, apply_changes, measure
+from apflint.propose.effects import find_misses
+from apflint.propose.trials import run_trial
+from apflint.wording import count_noun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from apflint.effective_configuration import Effective
+    from apflint.propose.candidates import Candidate
+    from apflint.propose.changes import Change
+    from apflint.propose.effects import TrialGoals
+    from apflint.propose.trials import LogPart, Outcome
+
+
+class Tried(NamedTuple):
+    """A candidate that was simulated."""
+
+    candidate: Candidate
+    misses: tuple[str, ...]
+    """Goals that it misses, as clauses. Empty if it meets all of them."""
+
+
+class Need(NamedTuple):
+    """What a number of a proposal is for."""
+
+    field: str
+    change: str
+    """What was tried instead, such as `without borrowingLimitPercent`."""
+    misses: tuple[str, ...]
+
+
+class Searched(NamedTuple):
+    """The result of a search."""
+
+    found: Candidate | None
+    tried: tuple[Tried, ...]
+    """In the order in which they were tried, the smallest first."""
+    needs: tuple[Need, ...]
+    ended: str
+    """Why the search ended before all candidates were tried, as a clause, or ""."""
+
+
+class Trials:
+    """The trials of a part of a log, with a bound on their number."""
+
+    def __init__(self, part: LogPart, goals: TrialGoals, before: Outcome, show: Callable[[str], None]) -> None:
+        self.part, self.goals, self.before = part, goals, before
+        self._show = show
+        self.number = 0
+        self.maximum = max(1, min(MAX_TRIALS, MAX_TRIED_REQUESTS // max(1, part.survey.sent)))
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether no further trial is allowed."""
+        return self.number >= self.maximum
+
+    def find_misses(self, effective: Effective) -> tuple[str, ...]:
+        """Simulate a configuration, and return the goals that it misses."""
+        self.number += 1
+        self._show(f"Trying change {self.number}")
+        return find_misses(self.goals, self.before, run_trial(self.part, effective))
+
+
+def search(
+    trials: Trials,
+    candidates: Sequence[Candidate],
+    reject: Callable[[Candidate], tuple[str, ...]],
+    keep: Callable[[Candidate], tuple[str, ...]],
+) -> Searched:
+    """Return the smallest candidate that meets the goals and that `reject` does not reject.
+
+    `keep` returns the goals that a candidate misses without a simulation. A Ctrl-C ends the search.
+    """
+    tried: list[Tried] = []
+    try:
+        for candidate in candidates:
+            if trials.is_exhausted:
+                return Searched(None, tuple(tried), (), f"after {count_noun(trials.number, 'simulation')}, the maximum")
+            misses = keep(candidate) or trials.find_misses(_get_after(candidate)) or reject(candidate)
+            tried.append(Tried(candidate, misses))
+            if not misses:
+                reduced, needs = _reduce(trials, candidate, reject, keep)
+                return Searched(reduced, tuple(tried), needs, "")
+    except KeyboardInterrupt:
+        best = next((entry.candidate for entry in reversed(tried) if not entry.misses), None)
+        return Searched(best, tuple(tried), (), "interrupted")
+    return Searched(None, tuple(tried), (), "")
+
+
+def _get_after(candidate: Candidate) -> Effective:
+    assert candidate.after is not None, "list_candidates sets it"
+    return candidate.after
+
+
+def _reduce(
+    trials: Trials,
+    candidate: Candidate,
+    reject: Callable[[Candidate], tuple[str, ...]],
+    keep: Callable[[Candidate], tuple[str, ...]],
+) -> tuple[Candidate, tuple[Need, ...]]:
+    """Return the candidate without the numbers that no goal needs, and what the others are for."""
+    needs: dict[str, Need] = {}
+    pending = True
+    while pending and not trials.is_exhausted:
+        pending = False
+        for field, variant in _list_variants(trials.part.replay.known, candidate):
+            if field in needs:
+                continue
+            misses = keep(variant) or trials.find_misses(_get_after(variant)) or reject(variant)
+            if not misses:
+                candidate, pending = variant, True
+                break
+            needs[field] = Need(field, _describe_variant(field, candidate, variant), misses)
+    return candidate, tuple(needs.values())
+
+
+def _list_variants(known: Effective, candidate: Candidate) -> Iterator[tuple[str, Candidate]]:
+    for field, change in list_fields(candidate):
+        changes = tuple(change if _is_same_object(change, old) else old for old in candidate.changes)
+        after = apply_changes(known, changes)
+        isolation = None if candidate.isolation is None else candidate.isolation._replace(changes=changes)
+        cost = measure(changes, known, after)
+        yield field, candidate._replace(changes=changes, after=after, isolation=isolation, cost=cost)
+
+
+def _is_same_object(change: Change, old: Change) -> bool:
+    return type(change) is type(old) and change[0] == old[0] and (isinstance(change, NewLevel) or change[1] == old[1])
+
+
+def _describe_variant(field: str, candidate: Candidate, variant: Candidate) -> str:
+    for old, new in zip(candidate.changes, variant.changes, strict=True):
+        if old != new:
+            was, now = _get_value(old, field), _get_value(new, field)
+            return f"without {field}" if now is None else f"with {now} instead of {was} for {field}"
+    return f"without {field}"
+
+
+def _get_value(change: Change, field: str) -> object:
+    match change:
+        case NewLevel():
+            return change.shares if field == "shares" else change.borrowing_limit_percent
+        case NewFlowSchema():
+            return change.distinguisher_method
+    return change.value
