@@ -205,7 +205,9 @@ MAX_TRIALS = Bound(120, "the report says that the search ended early, and what w
 """Maximum number of changes that `apflint propose` simulates."""
 MAX_TRIED_REQUESTS = Bound(6_000_000, "the report says that the search ended early, and what was tried")
 """Maximum number of requests in all simulations with which `apflint propose` searches. The maximum takes about 5 minutes."""
-MAX_EVIDENCE_REQUESTS = Bound(200_000, "the shorter time with the most rejections and waits counts, and the report says so")
+MAX_EVIDENCE_REQUESTS = Bound(
+    200_000, "the shorter time with the most rejections and waits counts, and the report says so"
+)
 """Maximum number of requests around an incident that `apflint propose` simulates."""
 MAX_ELEPHANTS = Bound(10_000, "an error")
 """Maximum number of elephants for which `apflint shards` computes exact probabilities. An elephant is a flow that fills all queues of its hand."""

@@ -9,6 +9,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from apflint import builtin
+from apflint.evaluate import system_request_rules
 from apflint.evaluate.authentication import AUTHENTICATED, parse_service_account
 from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
@@ -133,17 +134,30 @@ class _Builder:
         if self.cause.cause != "leases-captured" or schema is None or schema.name in self.own_schemas:
             return
         order = self.known.configuration.order
+        levels = system_request_rules.list_levels(self.release)
         system = [at for at, other in enumerate(order) if is_system_flow_schema(other, self.release)]
-        last = max((find_last_built_in(self.known.configuration, self.release), *system))
+        reserved = [at for at in system if order[at].spec.priority_level_configuration in levels]
+        lasts = {
+            max(found)
+            for found in (reserved, [*system, find_last_built_in(self.known.configuration, self.release)])
+            if found
+        }
         used = {other.spec.matching_precedence for other in order if other is not schema}
-        low = order[last].spec.matching_precedence
-        high = min((number for number in used if number > low), default=low + 1001)
-        for step in _STEPS:
-            free = [number for number in range(low // step * step + step, high, step) if number not in used]
-            if free:
+        for last in sorted(lasts):
+            low = order[last].spec.matching_precedence
+            high = min((number for number in used if number > low), default=low + 1001)
+            free = [number for step in _STEPS for number in range(low // step * step + step, high, step)]
+            if low >= schema.spec.matching_precedence and free:
                 change = FlowSchemaFieldChange(schema.name, "matchingPrecedence", free[0])
                 yield f"a later matchingPrecedence of {schema.name}", (change,), None, schema.name
-                return
+                method = FlowSchemaFieldChange(schema.name, "distinguisherMethod", BY_USER)
+                if schema.spec.distinguisher_method != BY_USER:
+                    yield (
+                        f"a later matchingPrecedence and distinguisherMethod of {schema.name}",
+                        (change, method),
+                        None,
+                        schema.name,
+                    )
 
     def _change_distinguisher(self) -> Iterator[_Found]:
         schema = self._schema(self.cause.schema)

@@ -247,7 +247,11 @@ def _find_forbidden(effective: Effective, change: Change) -> Iterator[str]:
             if change.flow_schema in schemas:
                 yield f"the FlowSchema {quote(change.flow_schema)} is a built-in object"
             elif change.field == "matchingPrecedence" and isinstance(change.value, int):
-                yield from _find_forbidden_precedence(effective, change.flow_schema, change.value)
+                schema = next((schema for schema in stored if schema.name == change.flow_schema), None)
+                # A later place takes no request from a FlowSchema for the system.
+                is_later = schema is not None and change.value > schema.spec.matching_precedence
+                find = _find_equal_precedence if is_later else _find_forbidden_precedence
+                yield from find(effective, change.flow_schema, change.value)
         case NewFlowSchema():
             if change.name in schemas or any(schema.name == change.name for schema in stored):
                 yield f"there is a FlowSchema {quote(change.name)}"
@@ -265,6 +269,11 @@ def _find_forbidden_precedence(effective: Effective, name: str, precedence: int)
                 f"the precedence {precedence} of {quote(name)} is not after the FlowSchema {quote(system.name)} of the system"
                 f" ({system.spec.matching_precedence})"
             )
+    yield from _find_equal_precedence(effective, name, precedence)
+
+
+def _find_equal_precedence(effective: Effective, name: str, precedence: int) -> Iterator[str]:
+    order = effective.configuration.order
     others = (schema for schema in order if schema.spec.matching_precedence == precedence and schema.name != name)
     if (other := next(others, None)) is not None:
         yield f"the FlowSchema {quote(other.name)} has the precedence {precedence}, too"

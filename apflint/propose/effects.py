@@ -159,13 +159,12 @@ def count_borrowed(goals: TrialGoals, outcome: Outcome) -> float:
     """Return the seats of other levels that the levels of contained clients use on average."""
     users = {client.user for client in goals.contained}
     former = {client.level for client in goals.contained}
-    return sum(
-        level.borrowed
-        for level in outcome.levels.values()
-        if any(
-            name in former and user in users for name, user in (client.name.split("\n", 1) for client in level.clients)
-        )
-    )
+    found = 0.0
+    for level in outcome.levels.values():
+        clients = {tuple(client.name.split("\n")[:2]) for client in level.clients}
+        if any((name, user) in clients for name in former for user in users):
+            found += level.borrowed
+    return found
 
 
 class ClientEffect(NamedTuple):

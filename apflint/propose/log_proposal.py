@@ -18,7 +18,7 @@ from apflint.propose.effects import compare_clients, find_misses, list_goals
 from apflint.propose.goals import match_all_requests
 from apflint.propose.incidents import Incident, find_incidents, measure_usage
 from apflint.propose.log_causes import CONFIGURATION_CAUSES, find_log_cause
-from apflint.propose.proof import Intention, prove
+from apflint.propose.proof import MEASURED, Intention, prove
 from apflint.propose.search import Searched, Trials, search
 from apflint.propose.trials import run_trial, select_part
 from apflint.replay.classification import TupleClassifier
@@ -266,7 +266,7 @@ class _Proposer:
         assumed: Assumptions,
         origin: int,
     ) -> LogAnswer:
-        select = partial(select_part, self.replay, known=assumed, origin=origin, counts=self.counts)
+        select = partial(select_part, self.replay, known=assumed, origin=origin, counts=self.counts, incident=incident)
         middle = (incident.start + incident.end) // 2
         seen = reported = select(period=period)
         if incident.seconds >= MIN_HELD_OUT_SECONDS:
@@ -284,7 +284,7 @@ class _Proposer:
         def reject(candidate: Candidate) -> tuple[str, ...]:
             after = candidate.after or effective
             misses = find_misses(verified, second, run_trial(reported, after))
-            failures = prove(effective, after, find_intention(candidate, effective, after), peaks).failures
+            failures = prove(effective, after, find_intention(candidate, effective, after), peaks, MEASURED).failures
             return (*(f"on the other part of the log, {miss}" for miss in misses), *failures)
 
         searched = search(trials, listed.candidates, reject, partial(self._keep_part, cause))
@@ -360,7 +360,7 @@ class _Proposer:
             name,
             text,
             suite,
-            prove(known, after, find_intention(candidate, known, after), peaks),
+            prove(known, after, find_intention(candidate, known, after), peaks, MEASURED),
             searched.needs,
             compare_clients(before, outcome),
             _count_moved(part, after),

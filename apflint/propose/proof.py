@@ -40,6 +40,14 @@ UNAVOIDABLE = {
     "APF603": "every seat of a level is a seat of the others; the table shows who gives them",
 }
 """Rules whose findings a proposal may have, with the reason. See `_is_unavoidable`."""
+MEASURED = {
+    "APF603": "the simulation shows what the others lose",
+    "APF605": "the simulation has the queues of every flow",
+    "APF606": "the simulation shows what the clients of the level wait",
+    "APF609": "the simulation has the borrowed seats",
+}
+"""Rules that estimate capacity without a load. A proposal from a log may have such findings, because the simulation measures what they
+estimate."""
 KEPT_FRACTION = 0.75
 """Part of its seats on a default server that a level of the system must keep, if nothing is known about its peak.
 
@@ -124,11 +132,15 @@ class Proof(NamedTuple):
 
 
 def prove(
-    before: Effective, after: Effective, intention: Intention, kept_seats: Mapping[str, int] | None = None
+    before: Effective,
+    after: Effective,
+    intention: Intention,
+    kept_seats: Mapping[str, int] | None = None,
+    measured: Collection[str] = (),
 ) -> Proof:
     """Prove what changes from `before` to `after`. `kept_seats` are the seats that levels must keep, by name.
 
-    Without `kept_seats`, they follow from the release (`list_kept_seats`).
+    Without `kept_seats`, they follow from the release (`list_kept_seats`). Findings of the rules `measured` are no mistakes.
     """
     system = system_request_rules.list_rules(before.release)
     comparison = ConfigurationComparison(
@@ -143,7 +155,7 @@ def prove(
         )
     )
     found = find_new_findings(before, after)
-    unavoidable = tuple(finding for finding in found if _is_unavoidable(finding, intention))
+    unavoidable = tuple(finding for finding in found if finding.rule in measured or _is_unavoidable(finding, intention))
     levels = compare_levels(before.limits, after.limits)
     others = [schema for schema in after.configuration.order if schema not in intention.targets]
     must_move = intention.targets and not intention.returns

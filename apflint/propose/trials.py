@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from apflint.effective_configuration import Effective
+    from apflint.propose.incidents import Incident
     from apflint.replay.loaded_log import Replay
     from apflint.replay.object_counts import ObjectCounts
     from apflint.simulate.load import SimulatedClient
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from apflint.simulate.logged_simulation import Assumptions
     from apflint.simulate.routes import Route
     from apflint.simulate.statistics import LevelResult
+
+
+_NANOSECONDS = 1000
+"""Number of nanoseconds in a microsecond, the unit of times in logs."""
 
 
 class ClientKey(NamedTuple):
@@ -41,8 +46,10 @@ class ClientFigures(NamedTuple):
     requests: int
     rejected: int
     wait_p99: int
-    """99th percentile of the wait, of requests that were not rejected on arrival. 0 without such requests."""
-    executed: int
+    """99th percentile of the wait, of requests that were not rejected on arrival. 0 without such requests. It leaves out the first
+    seconds of a part: see `LogPart.early`."""
+    early_wait_p99: int
+    """The same for requests that arrived in the first seconds, which the other percentile leaves out."""
 
 
 NO_REQUESTS = ClientFigures(0, 0, 0, 0)
@@ -64,10 +71,19 @@ class LogPart(NamedTuple):
     survey: LogSurvey
     assumed: Assumptions
     counts: ObjectCounts | None
+    early: tuple[int, int]
+    """The time before the first adjustment of limits in the incident, in microseconds since 1970. An idle level has few seats then,
+    whatever its shares are, and a simulation that begins inside an incident does not know the requests before. Rejections
+    of this time count, and waits do not."""
 
 
 def select_part(
-    replay: Replay, period: tuple[int, int], known: Assumptions, origin: int, counts: ObjectCounts | None
+    replay: Replay,
+    period: tuple[int, int],
+    known: Assumptions,
+    origin: int,
+    counts: ObjectCounts | None,
+    incident: Incident,
 ) -> LogPart:
     """Return the requests of a log in a period, in microseconds since 1970.
 
@@ -77,13 +93,15 @@ def select_part(
     part = replay._replace(period=period)
     survey = survey_log(part, 1)
     phase = (known.phase - to_nanoseconds(survey.start - origin)) % ADJUSTMENT_PERIOD
-    return LogPart(part, survey, known._replace(phase=phase), counts)
+    start = max(period[0], incident.start)
+    early = start, start + ADJUSTMENT_PERIOD // _NANOSECONDS
+    return LogPart(part, survey, known._replace(phase=phase), counts, early)
 
 
 class _RoutesByClient:
     """Routes of a logged load whose clients are named by their keys."""
 
-    def __init__(self, routes: LoggedRoutes, survey: LogSurvey, keys: dict[str, ClientKey]) -> None:
+    def __init__(self, routes: LoggedRoutes, survey: LogSurvey, keys: dict[str, tuple[ClientKey, bool]]) -> None:
         self._routes = routes
         self._survey = survey
         self._keys = keys
@@ -92,8 +110,9 @@ class _RoutesByClient:
         route = self._routes(client, instance)
         assignment = self._survey.assignments[self._routes.find_attributes(instance)]
         key = ClientKey(route.user, assignment.priority_level or "")
-        name = f"{key.level}\n{key.user}"
-        self._keys[name] = key
+        is_early = self._routes.is_early(instance)
+        name = f"{key.level}\n{key.user}\n{int(is_early)}"
+        self._keys[name] = key, is_early
         return route._replace(client=name)
 
     def find_server(self, client: SimulatedClient, instance: int) -> int:
@@ -109,25 +128,27 @@ def run_trial(
         classifier = TupleClassifier(effective, part.counts)
         assignments = [classifier.assign(attributes) for attributes in replay.log.tuples]
         replay = replay._replace(known=effective, assignments=assignments)
-    logged = build_logged_load(replay, part.survey, scale, merges=part.assumed.merges)
-    keys: dict[str, ClientKey] = {}
+    logged = build_logged_load(replay, part.survey, scale, merges=part.assumed.merges, early=part.early)
+    keys: dict[str, tuple[ClientKey, bool]] = {}
     routes = _RoutesByClient(logged.routes, part.survey, keys)
     result = simulate(logged.load, effective.limits, routes, logged.sources, part.survey.seed, show, part.assumed.phase)
     return Outcome(_add_up(result.levels, keys), {level.name: level for level in result.levels})
 
 
-def _add_up(levels: tuple[LevelResult, ...], keys: Mapping[str, ClientKey]) -> dict[ClientKey, ClientFigures]:
+def _add_up(
+    levels: tuple[LevelResult, ...], keys: Mapping[str, tuple[ClientKey, bool]]
+) -> dict[ClientKey, ClientFigures]:
     """Return the figures of each client. If a change divides its requests, the wait is that of the slower part."""
     found: dict[ClientKey, ClientFigures] = {}
     for level in levels:
         for client in level.clients:
-            key = keys[client.name]
+            key, is_early = keys[client.name]
             before = found.get(key, NO_REQUESTS)
             wait = 0 if client.waits is None else client.waits.p99
             found[key] = ClientFigures(
                 before.requests + client.requests,
                 before.rejected + sum(client.rejected.values()),
-                max(before.wait_p99, wait),
-                before.executed + client.executed,
+                max(before.wait_p99, 0 if is_early else wait),
+                max(before.early_wait_p99, wait if is_early else 0),
             )
     return dict(sorted(found.items()))

@@ -69,6 +69,8 @@ class _Sender(NamedTuple):
     timeout: str | None
     left_after: int | None
     """Nanoseconds after which the client left the queue, or None if it did not."""
+    is_early: bool
+    """Whether the requests are counted separately, because they arrived early."""
 
 
 class LoggedRoutes:
@@ -77,7 +79,8 @@ class LoggedRoutes:
     Requests with equal attributes, namespace, server and wait limit belong to one simulated client.
     """
 
-    def __init__(self, replay: Replay, survey: LogSurvey) -> None:
+    def __init__(self, replay: Replay, survey: LogSurvey, early: tuple[int, int] = (0, 0)) -> None:
+        self._early = early
         self._tuples = replay.log.tuples
         self._assignments = replay.assignments
         self._queues = {level.name: level.queues or 0 for level in replay.known.limits.levels}
@@ -93,7 +96,8 @@ class LoggedRoutes:
         namespace = request.namespace if by_namespace else ""
         left_after = self._find_departure(request) if request.rejected else None
         server = self._servers[request.server]
-        sender = _Sender(attributes, namespace, server, request.timeout, left_after)
+        is_early = self._early[0] <= request.received < self._early[1]
+        sender = _Sender(attributes, namespace, server, request.timeout, left_after, is_early)
         number = self._numbers.get(sender)
         if number is None:
             number = self._numbers[sender] = len(self._senders)
@@ -121,6 +125,10 @@ class LoggedRoutes:
     def find_attributes(self, instance: int) -> int:
         """Return the index of the attribute tuple of requests."""
         return self._senders[instance].attributes
+
+    def is_early(self, instance: int) -> bool:
+        """Return whether requests arrived in the time `early` of the load."""
+        return self._senders[instance].is_early
 
     def find_server(self, _client: SimulatedClient, instance: int) -> int:
         """Return the index of the API server that received the requests."""
@@ -190,15 +198,17 @@ class _ClosedLoops:
         return arrival._replace(time=now + gap) if now + gap < self._duration else None
 
 
-def build_logged_load(replay: Replay, survey: LogSurvey, scale: float = 1.0, *, merges: bool = False) -> LoggedLoad:
+def build_logged_load(
+    replay: Replay, survey: LogSurvey, scale: float = 1.0, *, merges: bool = False, early: tuple[int, int] = (0, 0)
+) -> LoggedLoad:
     """Return the load of a log under the configuration of `replay`.
 
     `survey` is of the same log, under the configuration that was in force. `scale` is the average number of times that a
     request is sent. With `merges`, clients that send rejected requests again follow the simulated server: only the first
-    attempts are sent at their logged times.
+    attempts are sent at their logged times. Requests that arrived in the time `early` have routes of their own.
     """
     duration = max(to_nanoseconds(survey.end - survey.start + 1), _MIN_DURATION)
-    routes = LoggedRoutes(replay, survey)
+    routes = LoggedRoutes(replay, survey, early)
     loops = _ClosedLoops(survey, routes, duration, scale)
     sending = _Sending(survey, routes, loops, scale, survey.retrying_users if merges else frozenset())
     arrivals = sending.list_arrivals(list_sent_requests(survey, stream_requests(replay)))
