@@ -9,7 +9,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from apflint import builtin
-from apflint.evaluate import system_request_rules
+from apflint.doctor.expected_levels import LEASE_LEVELS
 from apflint.evaluate.authentication import AUTHENTICATED, parse_service_account
 from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.flows import BY_NAMESPACE, BY_USER
@@ -55,6 +55,8 @@ _STEPS = (1000, 500, 100, 50, 10, 5, 1)
 FLOW_QUEUES = QueuingConfiguration(queues=64, hand_size=6, queue_length_limit=50)
 ONE_FLOW_QUEUES = QueuingConfiguration(queues=1, hand_size=1, queue_length_limit=50)
 """Queues of a new level for several flows, and for one. The length is the default of Kubernetes."""
+_VITAL_LEVELS = LEASE_LEVELS | {"system"}
+"""Levels of leases, heartbeats and kubelets. Controllers have `workload-high`."""
 _SHARED_LEVELS = ("global-default", "workload-low")
 """Built-in levels for the requests of anybody."""
 
@@ -109,14 +111,16 @@ class _Builder:
         self.known = replay.known
         self.release = self.known.release
         self.total = self.known.limits.server_concurrency
-        self.own_levels = builtin.list_names(self.release, "PriorityLevelConfiguration")
-        self.own_schemas = builtin.list_names(self.release, "FlowSchema")
+        self.built_in_levels = builtin.list_names(self.release, "PriorityLevelConfiguration")
+        self.built_in_schemas = builtin.list_names(self.release, "FlowSchema")
         self.impossible: dict[str, None] = {}
         servers = {server for (server, _), _ in usage.servers}
         self.seconds = usage.incident.seconds * max(1, len(servers))
 
     def list_all(self) -> Iterator[_Found]:
-        yield from self._change_precedence()
+        if self.cause.cause == "leases-captured":  # more seats would leave the leases where they are
+            yield from self._change_precedence()
+            return
         yield from self._change_distinguisher()
         yield from self._change_level()
         yield from self._place_clients()
@@ -131,33 +135,27 @@ class _Builder:
     def _change_precedence(self) -> Iterator[_Found]:
         """Yield the place of a FlowSchema of the user after those for the system."""
         schema = self._schema(self.cause.schema)
-        if self.cause.cause != "leases-captured" or schema is None or schema.name in self.own_schemas:
+        if schema is None or schema.name in self.built_in_schemas:
             return
         order = self.known.configuration.order
-        levels = system_request_rules.list_levels(self.release)
         system = [at for at, other in enumerate(order) if is_system_flow_schema(other, self.release)]
-        reserved = [at for at in system if order[at].spec.priority_level_configuration in levels]
-        lasts = {
-            max(found)
-            for found in (reserved, [*system, find_last_built_in(self.known.configuration, self.release)])
-            if found
-        }
+        vital = [at for at in system if order[at].spec.priority_level_configuration in _VITAL_LEVELS]
+        every = [*system, find_last_built_in(self.known.configuration, self.release)]
         used = {other.spec.matching_precedence for other in order if other is not schema}
-        for last in sorted(lasts):
+        kind = f"a later matchingPrecedence of {schema.name}"
+        for last in sorted({max(found) for found in (vital, every) if found}):
             low = order[last].spec.matching_precedence
             high = min((number for number in used if number > low), default=low + 1001)
             free = [number for step in _STEPS for number in range(low // step * step + step, high, step)]
-            if low >= schema.spec.matching_precedence and free:
-                change = FlowSchemaFieldChange(schema.name, "matchingPrecedence", free[0])
-                yield f"a later matchingPrecedence of {schema.name}", (change,), None, schema.name
+            if low < schema.spec.matching_precedence or not free:
+                continue
+            change = FlowSchemaFieldChange(schema.name, "matchingPrecedence", free[0])
+            yield kind, (change,), None, schema.name
+            if schema.spec.distinguisher_method != BY_USER:
                 method = FlowSchemaFieldChange(schema.name, "distinguisherMethod", BY_USER)
-                if schema.spec.distinguisher_method != BY_USER:
-                    yield (
-                        f"a later matchingPrecedence and distinguisherMethod of {schema.name}",
-                        (change, method),
-                        None,
-                        schema.name,
-                    )
+                yield f"{kind}, with ByUser", (change, method), None, schema.name
+            for more in self._list_share_changes(max(1.0, self._need())):
+                yield f"{kind}, with more shares for {self.cause.level}", (change, more), None, schema.name
 
     def _change_distinguisher(self) -> Iterator[_Found]:
         schema = self._schema(self.cause.schema)
@@ -177,17 +175,24 @@ class _Builder:
     def _list_seats(self, need: float) -> list[int]:
         return sorted({ceil(need * factor) for factor in _NEED_FACTORS if 1 <= ceil(need * factor) <= self.total})
 
+    def _list_share_changes(self, need: float) -> list[LevelFieldChange]:
+        """Return larger shares of the overloaded level."""
+        name, limits = self.cause.level, self.limits
+        others = sum(level.shares for level in self.known.limits.levels if level.name != name)
+        return [
+            LevelFieldChange(name, SHARES, found)
+            for seats in self._list_seats(need)
+            if (found := find_smallest_shares(seats, others, self.total)) is not None
+            and limits is not None
+            and found > limits.shares
+        ]
+
     def _change_level(self) -> Iterator[_Found]:
         """Yield changes of the overloaded level."""
         name, limits = self.cause.level, self.limits
         if limits is None or name == EXEMPT:
             return
-        others = sum(level.shares for level in self.known.limits.levels if level.name != name)
-        shares = [
-            LevelFieldChange(name, SHARES, found)
-            for seats in self._list_seats(max(self._need(), 1.0))
-            if (found := find_smallest_shares(seats, others, self.total)) is not None and found > limits.shares
-        ]
+        shares = self._list_share_changes(max(self._need(), 1.0))
         kind = f"more shares for {name}"
         for change in shares:
             yield kind, (change,), None, ""
@@ -216,7 +221,7 @@ class _Builder:
         if self.cause.cause in ("flood-one-flow", "list-heavy", "single-flow"):
             for subject in map(_subject_of, users):
                 yield from self._isolate((subject,), users, is_cause=True)
-        elif self.cause.cause in ("small-level", "catch-all") and self.cause.level in self.own_levels:
+        elif self.cause.cause in ("small-level", "catch-all") and self.cause.level in self.built_in_levels:
             for subjects, placed in self._list_victims():
                 yield from self._isolate(subjects, placed, is_cause=False)
 
@@ -268,7 +273,7 @@ class _Builder:
         own = sorted(
             level.name
             for level in self.known.limits.levels
-            if level.name not in self.own_levels and level.name != self.cause.level
+            if level.name not in self.built_in_levels and level.name != self.cause.level
         )
         if is_cause:
             return own

@@ -182,7 +182,10 @@ def _is_intended(move: Move, intention: Intention) -> bool:
 def _is_unavoidable(finding: Finding, intention: Intention) -> bool:
     """Return whether a finding follows from the goal: the seats of a level, or parts of FlowSchemas that lose their requests."""
     if finding.rule in ("APF501", "APF502"):
-        return any(finding.document is schema.document for schema in intention.sources)
+        document = finding.document
+        names = {schema.name for schema in intention.sources} if intention.returns else set()
+        is_later = document is not None and document.kind == "FlowSchema" and document.name in names
+        return is_later or any(document is schema.document for schema in intention.sources)
     if finding.rule == "APF516":
         levels = {schema.spec.priority_level_configuration for schema in intention.targets}
         document = finding.document
