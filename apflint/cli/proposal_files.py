@@ -7,11 +7,15 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.atomic_write import write_atomically
+from apflint.output.log_proposal import LogProposalFiles
 from apflint.output.proposal import ProposalFiles
 from apflint.sources.source_arguments import BUILT_IN_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from apflint.propose.log_proposal import LogProposal
     from apflint.propose.proposal import ProvenProposal
     from apflint.sources.effective_configurations import EffectiveConfiguration
     from apflint.sources.input_types import InputRequest
@@ -64,15 +68,26 @@ class ProposalPlace(NamedTuple):
             texts[manifests] = found.manifests
         if self.directory is not None:
             texts[policy_test] = found.policy_test
-        texts = {file: text for file, text in texts.items() if text}
-        for file in texts:
-            if os.path.lexists(file):
-                raise UserError(
-                    f"{file}: the file exists, and is not replaced. Add it to the configuration with -f, or name a new file"
-                )
-        for file, text in texts.items():
-            _write(file, text)
-        return ProposalFiles(manifests, policy_test, tuple(texts), self._write_diff(manifests), shlex.join(self._words))
+        written = _write_new(texts)
+        return ProposalFiles(manifests, policy_test, written, self._write_diff(manifests), shlex.join(self._words))
+
+    def write_log_files(self, found: LogProposal, write_alerts: Callable[[], str]) -> LogProposalFiles:
+        """Write the files of a proposal from a log, as `write_files` does."""
+        manifests, policy_test = self.name_manifests(found.name), self.name_policy_test(found.name)
+        alerts = os.path.join(self.directory or "", f"{found.name}-alerts.yaml")
+        texts = {}
+        if self.write is not None or self.directory is not None:
+            texts[manifests] = found.manifests
+        if self.directory is not None:
+            texts |= {policy_test: found.policy_test, alerts: write_alerts()}
+        diff = "" if found.edits_objects else self._write_diff(manifests)
+        return LogProposalFiles(manifests, policy_test, alerts, _write_new(texts), diff)
+
+    def list_tested(self, name: str, *, edits_objects: bool) -> tuple[str, ...]:
+        """Return the words of `list_manifests`, without the new file if it has changed copies of objects of the configuration."""
+        words = self.list_manifests(name)
+        file = _relate(self.name_manifests(name), self.directory or ".")
+        return tuple(word for word in words if word != file) if edits_objects else words
 
     def _write_diff(self, file: str) -> str:
         """Return the command line that shows what the new objects change, or "" if no short one does."""
@@ -108,3 +123,16 @@ def _write(file: str, text: str) -> None:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else None
         raise UserError(f"{file}: not written: {reason or error}") from error
+
+
+def _write_new(texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Write texts to new files, and return the names of those that are not empty. Raises UserError if a file exists."""
+    texts = {file: text for file, text in texts.items() if text}
+    for file in texts:
+        if os.path.lexists(file):
+            raise UserError(
+                f"{file}: the file exists, and is not replaced. Add it to the configuration with -f, or name a new file"
+            )
+    for file, text in texts.items():
+        _write(file, text)
+    return tuple(texts)

@@ -77,7 +77,9 @@ def _rank(change: Change) -> int:
 def _write_objects(
     changes: Sequence[Change], before: Effective, after: Effective, needs: Sequence[Need], candidate: Candidate
 ) -> Iterator[tuple[dict[str, Any], dict[Path, str]]]:
-    reasons = {need.field: f"{need.change[:1].upper()}{need.change[1:]}, {need.misses[0]}." for need in needs}
+    reasons: dict[str, str] = {}
+    for need in needs:  # the last one of a field, which is about half of its value, says most about the value
+        reasons[need.field] = f"{need.change[:1].upper()}{need.change[1:]}, {need.misses[0]}."
     for change in changes:
         if isinstance(change, NewLevel):
             yield build_manifest(change, after.release), _comment_new_level(change, after, reasons)

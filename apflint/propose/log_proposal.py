@@ -19,14 +19,14 @@ from apflint.propose.goals import match_all_requests
 from apflint.propose.incidents import Incident, find_incidents, measure_usage
 from apflint.propose.log_causes import CONFIGURATION_CAUSES, find_log_cause
 from apflint.propose.proof import MEASURED, Intention, prove
-from apflint.propose.search import Searched, Trials, search
+from apflint.propose.search import INTERRUPTED, Searched, Trials, search
 from apflint.propose.trials import run_trial, select_part
 from apflint.replay.classification import TupleClassifier
 from apflint.simulate.field_overrides import LevelFieldChange
 from apflint.simulate.log_survey import survey_log
 from apflint.simulate.logged_requests import MICROSECONDS, stream_requests
 from apflint.simulate.logged_simulation import list_unpredictable, test_log
-from apflint.wording import quote
+from apflint.wording import count_noun, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,6 +115,16 @@ class LogProposal(NamedTuple):
     unpredictable: tuple[str, ...]
     """Sentences about clients whose waits the simulation cannot predict."""
 
+    @property
+    def edits_objects(self) -> bool:
+        """Whether the manifests have changed copies of objects of the configuration."""
+        return edits_objects(self.candidate)
+
+
+def edits_objects(candidate: Candidate) -> bool:
+    """Return whether a candidate changes objects of the configuration."""
+    return any(not isinstance(change, NewLevel | NewFlowSchema) for change in candidate.changes)
+
 
 class LogAnswer(NamedTuple):
     """The answer of `apflint propose` with a log."""
@@ -138,8 +148,9 @@ class Naming(NamedTuple):
     """How the command line and the files are named in texts."""
 
     command: str
-    manifests: Callable[[str], tuple[str, ...]]
-    """Returns the words that name the configuration with the proposal, relative to the directory of the policy test."""
+    manifests: Callable[[str, bool], tuple[str, ...]]
+    """Returns the words that name the configuration with the proposal, relative to the directory of the policy test. The arguments
+    are the name of the files, and whether they have changed copies of objects."""
     cluster: str
 
 
@@ -182,6 +193,7 @@ class _Proposer:
             tuple(_list_notes(replay, counts)),
         )
         self.cause: LogCause | None = None
+        self.survey: LogSurvey | None = None
         self.observed = None if conclusion is None else next(iter(conclusion.warnings or conclusion.causes), None)
 
     def propose(self) -> LogAnswer:
@@ -201,7 +213,7 @@ class _Proposer:
             found = (found[0]._replace(end=min(found[0].end, period[1])), *found[1:])
         self.evidence = self.evidence._replace(period=period)
         replay = self.replay._replace(period=period)
-        survey = survey_log(replay, 1)
+        survey = self.survey = survey_log(replay, 1)
         usage = measure_usage(replay, survey, found[0])
         self.cause = find_log_cause(replay, usage)
         if (declined := self._decline_by_cause()) is not None:
@@ -288,6 +300,16 @@ class _Proposer:
             return (*(f"on the other part of the log, {miss}" for miss in misses), *failures)
 
         searched = search(trials, listed.candidates, reject, partial(self._keep_part, cause))
+        if searched.ended == INTERRUPTED:
+            best = (
+                ""
+                if searched.found is None
+                else f"; the change that was tried last meets the goals: {searched.found.kind}"
+            )
+            answer = self._decline(
+                f"the search was interrupted after {count_noun(len(searched.tried), 'change')}{best}"
+            )
+            return answer._replace(searched=searched, rejected=tuple(_summarize_tried(searched.tried)))
         rejected = (*_summarize_tried(searched.tried), *self._try_forbidden(cause, trials), *listed.impossible)
         if searched.found is None:
             reason = (
@@ -349,9 +371,16 @@ class _Proposer:
             self.show(f"Simulating {scale:g} times the load")
             old, new = run_trial(part, known, scale), run_trial(part, after, scale)
             loads.append(LoadEffect(scale, compare_clients(old, new), find_misses(goals, old, new)))
+        assert self.survey is not None, "the cause follows from it"
+        changed = part.replay._replace(known=after, assignments=_assign(part, after))
         name = name_files(candidate)
         suite = write_log_policy_test(
-            candidate, after, cause, self.replay.log.tuples, self.naming.manifests(name), self.naming.cluster
+            candidate,
+            after,
+            cause,
+            self.replay.log.tuples,
+            self.naming.manifests(name, edits_objects(candidate)),
+            self.naming.cluster,
         )
         return LogProposal(
             candidate,

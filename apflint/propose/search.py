@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from apflint.budgets import MAX_TRIALS, MAX_TRIED_REQUESTS
 from apflint.named_tuple import NamedTuple
 from apflint.propose.candidates import list_fields
-from apflint.propose.changes import NewFlowSchema, NewLevel, apply_changes, measure
+from apflint.propose.changes import FlowSchemaFieldChange, NewFlowSchema, NewLevel, apply_changes, measure
 from apflint.propose.effects import find_misses
 from apflint.propose.trials import run_trial
+from apflint.simulate.field_overrides import LevelFieldChange
 from apflint.wording import count_noun
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from apflint.propose.changes import Change
     from apflint.propose.effects import TrialGoals
     from apflint.propose.trials import LogPart, Outcome
+
+
+INTERRUPTED = "interrupted"
+"""The end of a search by Ctrl-C."""
 
 
 class Tried(NamedTuple):
@@ -96,7 +101,7 @@ def search(
                 return Searched(reduced, tuple(tried), needs, "")
     except KeyboardInterrupt:
         best = next((entry.candidate for entry in reversed(tried) if not entry.misses), None)
-        return Searched(best, tuple(tried), (), "interrupted")
+        return Searched(best, tuple(tried), (), INTERRUPTED)
     return Searched(None, tuple(tried), (), "")
 
 
@@ -117,19 +122,27 @@ def _reduce(
     while pending and not trials.is_exhausted:
         pending = False
         for field, variant in _list_variants(trials.part.replay.known, candidate):
-            if field in needs:
+            if f"{field}: {_describe_variant(field, candidate, variant)}" in needs:
                 continue
             misses = keep(variant) or trials.find_misses(_get_after(variant)) or reject(variant)
             if not misses:
                 candidate, pending = variant, True
                 break
-            needs[field] = Need(field, _describe_variant(field, candidate, variant), misses)
+            change = _describe_variant(field, candidate, variant)
+            needs[f"{field}: {change}"] = Need(field, change, misses)
     return candidate, tuple(needs.values())
 
 
 def _list_variants(known: Effective, candidate: Candidate) -> Iterator[tuple[str, Candidate]]:
-    for field, change in list_fields(candidate):
-        changes = tuple(change if _is_same_object(change, old) else old for old in candidate.changes)
+    """Yield the candidate without one of its numbers, or with half of it."""
+    found = [
+        (field, tuple(change if _is_same_object(change, old) else old for old in candidate.changes))
+        for field, change in list_fields(candidate)
+    ]
+    for removed in candidate.changes:
+        if isinstance(removed, LevelFieldChange | FlowSchemaFieldChange):
+            found.insert(0, (removed.field, tuple(change for change in candidate.changes if change is not removed)))
+    for field, changes in found:
         after = apply_changes(known, changes)
         isolation = None if candidate.isolation is None else candidate.isolation._replace(changes=changes)
         cost = measure(changes, known, after)
@@ -141,6 +154,8 @@ def _is_same_object(change: Change, old: Change) -> bool:
 
 
 def _describe_variant(field: str, candidate: Candidate, variant: Candidate) -> str:
+    if len(variant.changes) < len(candidate.changes):
+        return f"without the change of {field}"
     for old, new in zip(candidate.changes, variant.changes, strict=True):
         if old != new:
             was, now = _get_value(old, field), _get_value(new, field)

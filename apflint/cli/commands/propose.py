@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from apflint.cli import options
 from apflint.cli.command_definitions import command, examples
 from apflint.cli.exit_codes import ExitCode
-from apflint.cli.options import OUTPUT, option, parse_integer
+from apflint.cli.options import OUTPUT, argument, option, parse_integer
 from apflint.cli.terminal import style
 from apflint.output.configuration_line import name_configuration
 from apflint.output.json_text import to_json
@@ -19,7 +19,8 @@ from apflint.user_error import UserError
 if TYPE_CHECKING:
     from apflint.sources.effective_configurations import EffectiveConfiguration
 
-PROPOSAL = "Proposal"
+PROPOSAL, EVIDENCE = "Proposal", "Evidence"
+_LOGS_HELP = "Audit logs of all API servers, with an incident: files, directories, patterns, or - for standard input."
 
 
 @command(
@@ -34,12 +35,21 @@ PROPOSAL = "Proposal"
             "apflint propose --isolate group:analytics --isolate 'serviceaccount:analytics/*' --seats 50 -o proposal",
         ),
         (
+            "what would have prevented the incident in these logs",
+            "apflint propose logs/ -f manifests/ --metrics before.txt --metrics during.txt -o proposal",
+        ),
+        (
+            "the same for a level, and for clients that may wait for at most a second",
+            "apflint propose audit.log -f manifests/ --protect leader-election --protect group:tenants=1s",
+        ),
+        (
             "a comment for a pull request",
             "apflint propose --isolate group:analytics --seats 50 -f manifests/ --format markdown",
         ),
     ),
 )
 def propose(
+    logs: Annotated[list[str] | None, argument(_LOGS_HELP, metavar="[LOG]...", show_default=False)] = None,
     isolate: Annotated[
         list[str] | None,
         option(
@@ -56,6 +66,38 @@ def propose(
             PROPOSAL, "Nominal seats of the level in each API server.", "--seats", metavar="N", parser=parse_integer
         ),
     ] = None,
+    metrics: Annotated[
+        list[str] | None,
+        option(
+            EVIDENCE,
+            "With logs: metrics and debug dumps of the API servers, before and during the incident; repeatable.",
+            "--metrics",
+            metavar="FILE",
+        ),
+    ] = None,
+    protect: Annotated[
+        list[str] | None,
+        option(
+            EVIDENCE,
+            "With logs: client or priority level that must not be rejected, and must not wait for longer than WAIT at the 99th percentile, such as group:tenants=1s; repeatable.",
+            "--protect",
+            metavar="SUBJECT|LEVEL[=WAIT]",
+        ),
+    ] = None,
+    may_suffer: Annotated[
+        list[str] | None,
+        option(EVIDENCE, "With logs: client that may wait longer; repeatable.", "--may-suffer", metavar="SUBJECT"),
+    ] = None,
+    max_objects: Annotated[
+        int | None,
+        option(
+            EVIDENCE,
+            "With logs: maximum number of new objects.",
+            "--max-objects",
+            metavar="N",
+            parser=parse_integer,
+        ),
+    ] = None,
     sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
     write: Annotated[
         str | None, option(OUTPUT, "Write the new objects to this new file.", "--write", metavar="FILE")
@@ -64,7 +106,7 @@ def propose(
         str | None,
         option(
             OUTPUT,
-            "Write the new objects and their policy test to new files in this directory.",
+            "Write the new objects, their policy test and, with logs, alerts to new files in this directory.",
             "--output-dir",
             "-o",
             metavar="DIR",
@@ -76,17 +118,31 @@ def propose(
     exit_zero: options.ExitZero = False,
     color: options.Color = "auto",
 ) -> int:
-    """Propose a FlowSchema and a priority level for a client, with proofs.
+    """Propose a level for a client, or a change that would have prevented
+    an incident in audit logs, with proofs.
 
-    Proven for all requests: exactly those of the client move, and none of a
-    system component. The answer shows which levels give the seats, what
-    `apflint check` finds, and how to apply and roll back the proposal.
-    It is never applied.
+    With --isolate: proven for all requests, exactly those of the client move,
+    and none of a system component.
 
-    Exits with 1 if there is no proposal, and says why.
+    With audit logs: the smallest change whose simulation meets the goals. It is
+    searched on one part of the incident, and measured on the other. Without
+    --protect, everybody is protected who is not the cause. If seats are not the
+    cause, there is no proposal.
+
+    Nothing is applied. Exits with 1 if there is no proposal, and with 2 if the
+    simulation does not reproduce the log.
     """
+    if logs:
+        options.reject_combinations({"logs": logs}, {"--isolate": isolate, "--seats": seats is not None})
+        options.reject_combinations({"--write": write}, {"--output-dir": output_dir})
+        from apflint.cli.log_proposals import LogRequest, propose_change
+
+        wanted = LogRequest(logs, metrics or [], protect or [], may_suffer or [], max_objects, write, output_dir)
+        return propose_change(wanted, sources.select(), output_format, style(color), exit_zero=exit_zero)
+    if metrics or protect or may_suffer or max_objects is not None:
+        raise UserError("--metrics, --protect, --may-suffer and --max-objects require audit logs")
     if not isolate or seats is None:
-        raise UserError("name the clients and their seats, as in --isolate group:analytics --seats 50")
+        raise UserError("name audit logs, or the clients and their seats, as in --isolate group:analytics --seats 50")
     options.reject_combinations({"--write": write}, {"--output-dir": output_dir})
     request = sources.select()
 

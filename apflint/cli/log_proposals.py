@@ -1,0 +1,188 @@
+"""Runs `apflint propose` with audit logs: reads the logs, the metrics and the configuration, and prints the answer."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shlex
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.cli.error_reporting import print_note
+from apflint.cli.exit_codes import ExitCode
+from apflint.cli.progress import show_progress
+from apflint.cli.proposal_files import ProposalPlace
+from apflint.doctor.causes import conclude
+from apflint.doctor.level_state import compute_state
+from apflint.doctor.snapshot import group_servers
+from apflint.monitoring.alerts import build_alerts
+from apflint.output.alerts import render_alerts
+from apflint.output.configuration_line import name_configuration
+from apflint.output.json_text import to_json
+from apflint.output.log_proposal import log_answer_json, report_log_answer
+from apflint.output.proposal import TITLE
+from apflint.output.report import render_report
+from apflint.propose.goals import parse_protection, parse_subject
+from apflint.propose.log_proposal import LogGoals, Naming, propose_from_log
+from apflint.propose.search import INTERRUPTED
+from apflint.replay.running import ReplayOptions, replay_sides
+from apflint.run import Answer, read, show
+from apflint.sources.audit_logs import find_audit_logs
+from apflint.sources.object_counts import read_object_counts
+from apflint.sources.server_state_files import read_parts
+from apflint.user_error import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Literal
+
+    from apflint.cli.progress import Progress
+    from apflint.doctor.causes import Conclusion
+    from apflint.output.console import Style
+    from apflint.propose.log_proposal import LogAnswer
+    from apflint.replay.loaded_log import Coverage
+    from apflint.replay.object_counts import ObjectCounts
+    from apflint.sources.effective_configurations import EffectiveConfiguration
+    from apflint.sources.input_types import InputRequest
+
+OLDEST_MINOR = 31
+"""Oldest minor release that simulations follow, as in `apflint simulate`."""
+
+
+class LogRequest(NamedTuple):
+    """The arguments of `apflint propose` with logs."""
+
+    logs: Sequence[str]
+    metrics: Sequence[str]
+    protect: Sequence[str]
+    may_suffer: Sequence[str]
+    max_objects: int | None
+    write: str | None
+    output_dir: str | None
+
+    def write_command(self) -> str:
+        """Return the command line, for a comment."""
+        options = (("--protect", self.protect), ("--may-suffer", self.may_suffer))
+        words = [f"{name}={text}" for name, texts in options for text in texts]
+        limit = [] if self.max_objects is None else [f"--max-objects={self.max_objects}"]
+        return shlex.join(("apflint", "propose", *self.logs, *words, *limit))
+
+
+def propose_change(
+    wanted: LogRequest,
+    request: InputRequest,
+    output_format: Literal["text", "json", "markdown", "html"],
+    how: Style,
+    *,
+    exit_zero: bool,
+) -> int:
+    """Print the answer, and return the exit status. Raises UserError for unsuitable logs, metrics or manifests."""
+    if [*wanted.logs, *wanted.metrics, *request.words].count("-") > 1:
+        raise UserError("standard input can only be one of the inputs")
+    files = find_audit_logs(wanted.logs)
+    counts = _read_counts(wanted.metrics)
+    conclusion = _conclude(wanted.metrics)
+    request = request._replace(ignored=frozenset(map(os.path.realpath, wanted.logs)))
+    configuration = read(request)
+    release = configuration.effective.release
+    if release.minor < OLDEST_MINOR:
+        raise UserError(
+            f"simulations follow Kubernetes 1.{OLDEST_MINOR} and later, and the algorithm of {release.name} differs: choose a later"
+            f" release, as in --kubernetes 1.{OLDEST_MINOR}"
+        )
+    levels = configuration.effective.configuration.levels
+    goals = LogGoals(
+        tuple(parse_protection(text, levels) for text in wanted.protect),
+        tuple(map(parse_subject, wanted.may_suffer)),
+        wanted.max_objects,
+    )
+    place = ProposalPlace(request, configuration, wanted.write, wanted.output_dir)
+    naming = Naming(
+        wanted.write_command(),
+        lambda name, edits: place.list_tested(name, edits_objects=edits),
+        configuration.cluster,
+    )
+    options = ReplayOptions(by=("namespace",), counts=counts, calls=True)
+    gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
+    try:
+        with (
+            show_progress("Reading") as progress,
+            closing(replay_sides(files, [configuration.effective], options)) as replays,
+        ):
+            replay = next(replays)
+            coverage = replay.log.coverage
+            _report_problems(coverage)
+            if not replay.extent.requests:
+                raise UserError(
+                    "the audit log has no request: no event has the stage ResponseComplete or ResponseStarted"
+                )
+            answer = propose_from_log(replay, counts, conclusion, goals, naming, _make_show(progress))
+    finally:
+        gc.enable()
+    return _print(
+        answer, place, configuration, output_format, how, is_partial=coverage.interrupted, exit_zero=exit_zero
+    )
+
+
+def _make_show(progress: Progress) -> Callable[[str], None]:
+    def show_label(label: str) -> None:
+        progress.label = label
+
+    return show_label
+
+
+def _read_counts(metrics: Sequence[str]) -> ObjectCounts | None:
+    """Return the object counts of the last file that has any, or None without one."""
+    for path in reversed(metrics):
+        if path == "-" or os.path.isdir(path):
+            continue
+        try:
+            return read_object_counts(path, ())
+        except UserError:
+            continue  # a debug dump, or metrics without object counts
+    return None
+
+
+def _conclude(metrics: Sequence[str]) -> Conclusion | None:
+    if not metrics:
+        return None
+    return conclude([compute_state(server, None) for server in group_servers(read_parts(metrics))])
+
+
+def _report_problems(coverage: Coverage) -> None:
+    """Print what was not read of a log. Raises UserError for a damaged file."""
+    first = coverage.first_unreadable
+    if first is not None:
+        print_note(f"{first.file}:{first.line}: {first.reason} (unreadable lines: {coverage.unreadable})")
+    for place in coverage.damaged:
+        raise UserError(f"{place.file}:{place.line}: {place.reason}")
+
+
+def _print(
+    answer: LogAnswer,
+    place: ProposalPlace,
+    configuration: EffectiveConfiguration,
+    output_format: Literal["text", "json", "markdown", "html"],
+    how: Style,
+    *,
+    is_partial: bool,
+    exit_zero: bool,
+) -> int:
+    proposal = answer.proposal
+    files = None
+    if proposal is not None:
+        notes = [f"Configuration: {configuration.description}, with the proposal {proposal.name}"]
+        files = place.write_log_files(
+            proposal, lambda: render_alerts(build_alerts(proposal.after), notes, is_object=True)
+        )
+    if output_format == "json":
+        text = to_json(name_configuration(log_answer_json(answer, files), configuration.description), 2)
+    else:
+        blocks = report_log_answer(answer, files, configuration.description)
+        text = render_report(TITLE, blocks, output_format, how)
+    if is_partial or (answer.searched is not None and answer.searched.ended == INTERRUPTED):
+        print_note("interrupted: the answer is about a part of the log, or of the changes")
+        return show(Answer(text, status=ExitCode.INTERRUPTED))
+    if not answer.is_usable:
+        return show(Answer(text, status=ExitCode.ERROR))
+    return show(Answer(text, status=ExitCode.OK if proposal is not None or exit_zero else ExitCode.FINDINGS))

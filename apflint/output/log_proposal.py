@@ -1,0 +1,461 @@
+"""Proposals from an audit log as text, Markdown, HTML and JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from apflint.model import shares_field
+from apflint.named_tuple import NamedTuple
+from apflint.output.blocks import (
+    DOCUMENTS,
+    TEXT,
+    Bullets,
+    Code,
+    Command,
+    Details,
+    Facts,
+    Group,
+    Heading,
+    Only,
+    Prose,
+    Text,
+)
+from apflint.output.json_text import SCHEMA
+from apflint.output.proposal import TITLE
+from apflint.output.wanted_seats import levels_json, tabulate_seats
+from apflint.propose.candidates import SHARES
+from apflint.propose.changes import FlowSchemaFieldChange, NewFlowSchema, NewLevel
+from apflint.propose.goals import write_subject
+from apflint.propose.proof import MEASURED, UNAVOIDABLE
+from apflint.simulate.field_overrides import LevelFieldChange
+from apflint.simulate.load import SECOND
+from apflint.simulate.verdict_sentences import format_time
+from apflint.wording import count_noun, join_words, quote, write_sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from apflint.output.blocks import Block, Inline
+    from apflint.propose.changes import Change
+    from apflint.propose.effects import ClientEffect
+    from apflint.propose.incidents import Incident
+    from apflint.propose.log_proposal import Evidence, LoadEffect, LogAnswer, LogProposal
+    from apflint.propose.search import Searched
+    from apflint.simulate.back_test import LevelFigures
+
+_LABEL_CELLS = 10
+_MAX_EFFECTS = 8
+_MAX_REJECTED = 8
+_MICROSECONDS = 1_000_000
+
+
+class LogProposalFiles(NamedTuple):
+    """Names of the files of a proposal."""
+
+    manifests: str
+    policy_test: str
+    alerts: str
+    written: tuple[str, ...]
+    diff: str
+    """Command line that shows what the proposal changes, or ""."""
+
+
+def report_log_answer(answer: LogAnswer, files: LogProposalFiles | None, configuration: str) -> Iterator[Block]:
+    """Yield the evidence, the cause, the proposal or why there is none, what was rejected, the files, and the commands."""
+    yield Only(DOCUMENTS, [Heading(TITLE, 1)])
+    yield Only(TEXT, [Prose([f"Configuration: {configuration}"], "dim")])
+    yield Only(DOCUMENTS, [Prose([f"Configuration: {configuration}"])])
+    yield Facts([*_list_facts(answer)], _LABEL_CELLS)
+    proposal = answer.proposal
+    if proposal is None or files is None:
+        yield Prose([Text(f"No proposal: {answer.reason}.", "bold" if answer.is_usable else "error")])
+        if not answer.is_usable and answer.evidence.back_test is not None:
+            yield Bullets([*answer.evidence.back_test.reasons])
+        if answer.advice:
+            yield Prose([write_sentence(answer.advice)])
+        return
+    if any(change.gain or change.old != change.new for change in proposal.proof.levels):
+        yield Only(TEXT, [Heading("Seats in each API server")])
+        yield tabulate_seats(
+            proposal.proof.levels, ["Shares are relative: a seat of one level is a seat that the others do not have."]
+        )
+    for name, text in _list_texts(proposal, files):
+        if name in files.written:
+            yield Only(TEXT, [Prose([f"Written: {name}"])])
+        else:
+            yield Only(TEXT, [Group([Heading(name), Code(text)])])
+        yield Only(DOCUMENTS, [Details((Text(name, "name"),), [Code(text, "yaml")])])
+    if files.alerts in files.written:
+        yield Prose([f"Written: {files.alerts}"])
+    for title, lines in list_log_steps(proposal, files).items():
+        blocks: list[Block] = []
+        for line in lines:
+            program, _, arguments = line.partition(" ")
+            blocks.append(Command(program, arguments, 2))
+        yield Group([Heading(title), *blocks])
+
+
+def _list_texts(proposal: LogProposal, files: LogProposalFiles) -> Iterator[tuple[str, str]]:
+    yield files.manifests, proposal.manifests
+    if proposal.policy_test:
+        yield files.policy_test, proposal.policy_test
+
+
+def _list_facts(answer: LogAnswer) -> Iterator[tuple[str, Inline]]:
+    yield from _label("Evidence", _describe_evidence(answer.evidence))
+    yield from _label("Cause", _describe_cause(answer))
+    proposal = answer.proposal
+    if proposal is not None:
+        yield from _label("Proposal", [join_words(map(_describe_change, proposal.candidate.changes), "and")])
+        yield from _label("  change", list_edits(proposal))
+        yield from _label("  moves", _describe_moves(proposal))
+        yield from _label("  costs", [_describe_cost(proposal)])
+        yield from _label("  effect", _describe_effects(answer, proposal))
+        yield from _label("  needed", [f"{need.change}, {need.misses[0]}" for need in proposal.needs])
+        yield from _label("  check", [_describe_findings(proposal)])
+    yield from _label("Rejected", [*answer.rejected[:_MAX_REJECTED]])
+
+
+def _label(label: str, lines: Sequence[str]) -> Iterator[tuple[str, Inline]]:
+    for number, line in enumerate(lines):
+        yield ("" if number else label), line
+
+
+def _format_moment(microseconds: int) -> str:
+    return datetime.fromtimestamp(microseconds / _MICROSECONDS, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _describe_incident(incident: Incident) -> str:
+    start, end = _format_moment(incident.start), _format_moment(incident.end)
+    end = end[11:] if end[:10] == start[:10] else end
+    return f"{start} to {end} UTC"
+
+
+def _describe_evidence(evidence: Evidence) -> list[str]:
+    lines = [
+        f"{count_noun(evidence.requests, 'request')} in {evidence.seconds:,.0f} s, {count_noun(evidence.servers, 'API server')}"
+    ]
+    test = evidence.back_test
+    if test is not None:
+        logged, simulated = test.logged, test.simulated
+        verdict = "usable" if test.is_usable else "not usable"
+        lines.append(
+            f"back-test: {simulated.rejected:,} rejections simulated, {logged.rejected:,} logged; P99 wait"
+            f" {_format_wait(simulated)} and {_format_wait(logged)}: {verdict}"
+        )
+    if evidence.split is not None:
+        lines.append(
+            f"the search saw the requests before {_format_moment(evidence.split)[11:]} only; effects are those on the later requests"
+        )
+    elif evidence.period is not None and test is not None:
+        lines.append(
+            "the incident is too short to hold out a part: effects are those on the requests that the search saw"
+        )
+    return [*lines, *evidence.notes]
+
+
+def _format_wait(figures: LevelFigures) -> str:
+    return "at most 500 ms" if figures.wait_p99 is None else format_time(figures.wait_p99)
+
+
+def _describe_cause(answer: LogAnswer) -> list[str]:
+    lines = []
+    cause, observed = answer.cause, answer.observed
+    if cause is not None and answer.evidence.incidents:
+        lines.append(f"{_describe_incident(answer.evidence.incidents[0])}: {cause.message}")
+        lines += cause.evidence
+    if observed is not None:
+        lines.append(f"metrics ({observed.cause}): {observed.message}")
+    more = len(answer.evidence.incidents) - 1
+    if more > 0:
+        lines.append(f"{count_noun(more, 'smaller incident')} in the log: not examined")
+    return lines
+
+
+def _describe_change(change: Change) -> str:
+    match change:
+        case NewLevel():
+            borrowing = (
+                ""
+                if change.borrowing_limit_percent is None
+                else f", borrowingLimitPercent {change.borrowing_limit_percent}"
+            )
+            queuing = change.queuing
+            queues = "" if queuing is None else f", {count_noun(queuing.queues, 'queue')}, hand {queuing.hand_size}"
+            return f"new priority level {quote(change.name)}: {count_noun(change.shares, 'share')}{queues}{borrowing}"
+        case NewFlowSchema():
+            return f"new FlowSchema {quote(change.name)} ({change.matching_precedence}) -> level {quote(change.level)}"
+        case FlowSchemaFieldChange():
+            return f"FlowSchema {quote(change.flow_schema)}: {change.field} {change.value}"
+    value = "absent" if change.value is None else change.value
+    return f"priority level {quote(change.level)}: {change.field} {value}"
+
+
+def list_edits(proposal: LogProposal) -> list[str]:
+    """Return where the fields are that change in the manifests of the user."""
+    edits = []
+    for change in proposal.candidate.changes:
+        if isinstance(change, LevelFieldChange):
+            document = proposal.before.configuration.levels[change.level].document
+            name = shares_field(document.version) if change.field == SHARES else change.field
+            path = find_field(document.value, name)
+        elif isinstance(change, FlowSchemaFieldChange):
+            order = proposal.before.configuration.order
+            document = next(schema for schema in order if schema.name == change.flow_schema).document
+            name, path = change.field, ("spec", change.field)
+        else:
+            continue
+        if not document.source.is_live:
+            line = document.span(path if path is not None else ("spec",)).line
+            edits.append(f"{document.source.name}:{line}: {name}: {'remove' if change.value is None else change.value}")
+    return edits
+
+
+def find_field(value: dict[str, Any], name: str) -> tuple[str, ...] | None:
+    """Return the path of a field of a priority level, or None if it is absent."""
+    for path in (("spec", "limited"), ("spec", "limited", "limitResponse", "queuing")):
+        found: Any = value
+        for step in path:
+            found = found.get(step) if isinstance(found, dict) else None
+        if isinstance(found, dict) and name in found:
+            return (*path, name)
+    return None
+
+
+def _describe_moves(proposal: LogProposal) -> list[str]:
+    isolation, moves = proposal.candidate.isolation, proposal.proof.moves
+    share = f"{proposal.moved_share:.1%} of the simulated requests"
+    if not moves:
+        return ["no request to another FlowSchema; proven for all requests"]
+    if isolation is not None:
+        who = join_words(map(write_subject, isolation.goal.subjects), "and")
+        return [
+            f"exactly the requests of {who}; proven for all requests; {share}",
+            "no request of a system component; proven for all requests",
+        ]
+    names = join_words(dict.fromkeys(quote(move.to_schema.name) for move in moves), "and")
+    return [
+        f"requests of {quote(proposal.candidate.schema)} return to {names}, and no others move; proven for all requests; {share}"
+    ]
+
+
+def _describe_cost(proposal: LogProposal) -> str:
+    losers = sorted((change for change in proposal.proof.levels if change.gain < 0), key=lambda change: change.gain)
+    if not losers:
+        return "no level has fewer seats"
+    return (
+        join_words(
+            [
+                f"{change.name} {change.old.nominal} -> {change.new.nominal}"
+                for change in losers
+                if change.old and change.new
+            ],
+            "and",
+        )
+        + " nominal seats"
+    )
+
+
+def _describe_effects(answer: LogAnswer, proposal: LogProposal) -> list[str]:
+    effects = proposal.effects
+    lines = [*map(_describe_effect, effects[:_MAX_EFFECTS])]
+    if more := len(effects) - len(lines):
+        lines.append(f"{count_noun(more, 'other client')}: JSON has their figures")
+    if not effects:
+        lines.append("no client waits or is rejected more or less")
+    if answer.evidence.period is not None:
+        lines.append("waits in the first 10 s, before limits are adjusted, do not count; rejections do")
+    lines += [
+        f"at {load.scale:g} times the load {load.misses[0] if load.misses else 'the goals are met, too'}"
+        for load in proposal.loads
+    ]
+    return [*lines, *(f"not predicted: {sentence}" for sentence in proposal.unpredictable)]
+
+
+def _describe_effect(effect: ClientEffect) -> str:
+    before, after = effect.before, effect.after
+    parts = []
+    if before.wait_p99 != after.wait_p99:
+        parts.append(f"P99 wait {format_time(before.wait_p99)} -> {format_time(after.wait_p99)}")
+    if before.rejected != after.rejected:
+        parts.append(f"{before.rejected:,} -> {after.rejected:,} of {before.requests:,} requests rejected")
+    return f"{effect.client.user} ({effect.client.level}): {', '.join(parts)}"
+
+
+def _describe_findings(proposal: LogProposal) -> str:
+    findings = proposal.proof.findings
+    if not findings:
+        return "`apflint check` has no new finding"
+    known = {**UNAVOIDABLE, **MEASURED}
+    parts = [f"{finding.rule} ({known[finding.rule]})" for finding in findings]
+    return f"`apflint check` has no new finding, except {join_words(parts, 'and')}"
+
+
+def list_log_steps(proposal: LogProposal, files: LogProposalFiles) -> dict[str, list[str]]:
+    """Return the command lines that verify a proposal, apply it, and roll it back."""
+    file = shlex.quote(files.manifests)
+    verify = [f"kubectl diff -f {file}"]
+    if proposal.policy_test:
+        verify.insert(0, f"apflint test {shlex.quote(files.policy_test)}")
+    if files.diff:
+        verify.insert(0, files.diff)
+    # FlowSchemas first: their requests then go where they went before, and a new level is not used anymore.
+    changes = sorted(proposal.candidate.changes, key=lambda change: isinstance(change, NewLevel))
+    back = [_roll_back(proposal, change) for change in changes]
+    return {"Verify": verify, "Apply": [f"kubectl apply -f {file}"], "Roll back": back}
+
+
+def _roll_back(proposal: LogProposal, change: Change) -> str:
+    match change:
+        case NewLevel():
+            return f"kubectl delete prioritylevelconfiguration {change.name}"
+        case NewFlowSchema():
+            return f"kubectl delete flowschema {change.name}"
+        case FlowSchemaFieldChange():
+            schema = next(schema for schema in proposal.before.configuration.order if schema.name == change.flow_schema)
+            value = schema.document.value["spec"].get(change.field)
+            return _patch("flowschema", change.flow_schema, {change.field: value})
+    document = proposal.before.configuration.levels[change.level].document
+    limited: dict[str, Any] = document.value["spec"].get("limited") or {}
+    if change.field not in ("queues", "handSize", "queueLengthLimit"):
+        spec: dict[str, Any] = {"limited": {change.field: limited.get(change.field)}}
+    else:
+        queuing = (limited.get("limitResponse") or {}).get("queuing") or {}
+        spec = {"limited": {"limitResponse": {"queuing": {change.field: queuing.get(change.field)}}}}
+    return _patch("prioritylevelconfiguration", change.level, spec)
+
+
+def _patch(kind: str, name: str, spec: Mapping[str, object]) -> str:
+    patch = json.dumps({"spec": spec}, separators=(",", ":"))
+    return f"kubectl patch {kind} {name} --type merge -p {shlex.quote(patch)}"
+
+
+def log_answer_json(answer: LogAnswer, files: LogProposalFiles | None) -> dict[str, object]:
+    """Return the object that `propose LOG --format json` prints. Times are in seconds."""
+    proposal = answer.proposal
+    return {
+        "schema": SCHEMA,
+        "proposal": proposal is not None,
+        "reason": answer.reason or None,
+        "advice": answer.advice or None,
+        "evidence": _evidence_json(answer.evidence),
+        "cause": None
+        if answer.cause is None
+        else {
+            "cause": answer.cause.cause,
+            "message": answer.cause.message,
+            "priorityLevel": answer.cause.level or None,
+            "flowSchema": answer.cause.schema or None,
+            "users": [*answer.cause.users],
+        },
+        "observedCause": None
+        if answer.observed is None
+        else {"cause": answer.observed.cause, "message": answer.observed.message},
+        "search": None if answer.searched is None else _search_json(answer.searched),
+        "rejected": [*answer.rejected],
+        "change": None if proposal is None or files is None else _proposal_json(proposal, files),
+    }
+
+
+def _evidence_json(evidence: Evidence) -> dict[str, object]:
+    test = evidence.back_test
+    return {
+        "requests": evidence.requests,
+        "servers": evidence.servers,
+        "seconds": evidence.seconds,
+        "incidents": [
+            {"start": _iso(incident.start), "end": _iso(incident.end), "harmed": incident.harmed}
+            for incident in evidence.incidents
+        ],
+        "backtest": None
+        if test is None
+        else {
+            "usable": test.is_usable,
+            "logged": _figures_json(test.logged),
+            "simulated": _figures_json(test.simulated),
+            "reasons": [*test.reasons],
+        },
+        "heldOutFrom": None if evidence.split is None else _iso(evidence.split),
+        "notes": [*evidence.notes],
+    }
+
+
+def _iso(microseconds: int) -> str:
+    return datetime.fromtimestamp(microseconds / _MICROSECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _figures_json(figures: LevelFigures) -> dict[str, object]:
+    return {"rejected": figures.rejected, "waitP99": None if figures.wait_p99 is None else figures.wait_p99 / SECOND}
+
+
+def _search_json(searched: Searched) -> dict[str, object]:
+    return {
+        "tried": [
+            {
+                "changes": [*map(_describe_change, entry.candidate.changes)],
+                "cost": _cost_json(entry.candidate.cost),
+                "misses": [*entry.misses],
+            }
+            for entry in searched.tried
+        ],
+        "ended": searched.ended or None,
+    }
+
+
+def _cost_json(cost: Sequence[int]) -> dict[str, int]:
+    return dict(zip(("objects", "fields", "seats"), cost, strict=True))
+
+
+def _proposal_json(proposal: LogProposal, files: LogProposalFiles) -> dict[str, object]:
+    known = {**UNAVOIDABLE, **MEASURED}
+    steps = list_log_steps(proposal, files)
+    return {
+        "changes": [*map(_describe_change, proposal.candidate.changes)],
+        "cost": _cost_json(proposal.candidate.cost),
+        "moves": [
+            {
+                "from": move.from_schema.name,
+                "to": move.to_schema.name,
+                "example": move.witness.command,
+            }
+            for move in proposal.proof.moves
+        ],
+        "movedShare": proposal.moved_share,
+        "effects": [*map(_effect_json, proposal.effects)],
+        "loads": [*map(_load_json, proposal.loads)],
+        "needed": [{"field": need.field, "change": need.change, "misses": [*need.misses]} for need in proposal.needs],
+        "unpredictable": [*proposal.unpredictable],
+        "findings": [
+            {"rule": finding.rule, "severity": finding.severity, "message": finding.message, "why": known[finding.rule]}
+            for finding in proposal.proof.findings
+        ],
+        "levels": levels_json(proposal.proof.levels),
+        "files": {
+            "manifests": {"name": files.manifests, "text": proposal.manifests},
+            "policyTest": {"name": files.policy_test, "text": proposal.policy_test} if proposal.policy_test else None,
+            "alerts": files.alerts if files.alerts in files.written else None,
+            "written": [*files.written],
+        },
+        "commands": {"verify": steps["Verify"], "apply": steps["Apply"], "rollBack": steps["Roll back"]},
+    }
+
+
+def _effect_json(effect: ClientEffect) -> dict[str, object]:
+    return {
+        "user": effect.client.user,
+        "priorityLevel": effect.client.level,
+        "requests": effect.before.requests,
+        "rejectedBefore": effect.before.rejected,
+        "rejectedAfter": effect.after.rejected,
+        "waitP99Before": effect.before.wait_p99 / SECOND,
+        "waitP99After": effect.after.wait_p99 / SECOND,
+        "earlyWaitP99Before": effect.before.early_wait_p99 / SECOND,
+        "earlyWaitP99After": effect.after.early_wait_p99 / SECOND,
+    }
+
+
+def _load_json(load: LoadEffect) -> dict[str, object]:
+    return {"scale": load.scale, "misses": [*load.misses], "effects": [*map(_effect_json, load.effects)]}
