@@ -77,7 +77,7 @@ def report_log_answer(answer: LogAnswer, files: LogProposalFiles | None, configu
         if answer.advice:
             yield Prose([write_sentence(answer.advice)])
         return
-    if any(change.gain or change.old != change.new for change in proposal.proof.levels):
+    if any(change.is_changed for change in proposal.proof.levels):
         yield Only(TEXT, [Heading("Seats in each API server")])
         yield tabulate_seats(
             proposal.proof.levels, ["Shares are relative: a seat of one level is a seat that the others do not have."]
@@ -316,10 +316,12 @@ def _roll_back(proposal: LogProposal, change: Change) -> str:
             return f"kubectl delete flowschema {change.name}"
         case FlowSchemaFieldChange():
             schema = next(schema for schema in proposal.before.configuration.order if schema.name == change.flow_schema)
-            value = schema.document.value["spec"].get(change.field)
+            stored: dict[str, Any] = schema.document.value
+            value = stored["spec"].get(change.field)
             return _patch("flowschema", change.flow_schema, {change.field: value})
     document = proposal.before.configuration.levels[change.level].document
-    limited: dict[str, Any] = document.value["spec"].get("limited") or {}
+    manifest: dict[str, Any] = document.value
+    limited: dict[str, Any] = manifest["spec"].get("limited") or {}
     if change.field not in ("queues", "handSize", "queueLengthLimit"):
         spec: dict[str, Any] = {"limited": {change.field: limited.get(change.field)}}
     else:

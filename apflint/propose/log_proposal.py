@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from apflint.replay.loaded_log import Replay
     from apflint.replay.object_counts import ObjectCounts
     from apflint.simulate.back_test import BackTest
+    from apflint.simulate.log_survey import LogSurvey
     from apflint.simulate.logged_simulation import Assumptions
 
 MIN_MARGIN = 30 * MICROSECONDS
@@ -394,7 +395,7 @@ class _Proposer:
             compare_clients(before, outcome),
             _count_moved(part, after),
             tuple(loads),
-            tuple(list_unpredictable(part.survey, part.replay._replace(known=after, assignments=_assign(part, after)))),
+            tuple(list_unpredictable(self.survey, changed)),
         )
 
 

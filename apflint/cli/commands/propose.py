@@ -118,8 +118,7 @@ def propose(
     exit_zero: options.ExitZero = False,
     color: options.Color = "auto",
 ) -> int:
-    """Propose a level for a client, or a change that would have prevented
-    an incident in audit logs, with proofs.
+    """Propose a level for a client, or what would have prevented an incident.
 
     With --isolate: proven for all requests, exactly those of the client move,
     and none of a system component.
