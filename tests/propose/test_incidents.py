@@ -1,0 +1,181 @@
+"""Proposals for recorded incidents: a change of the right kind that meets the goals, or the cause and no proposal."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from support.incidents import COMPLETE, INCIDENTS
+from support.recordings import ROOT
+
+from apflint.doctor.causes import conclude
+from apflint.doctor.level_state import compute_state
+from apflint.doctor.snapshot import group_servers
+from apflint.effective_configuration import Assumptions, Effective
+from apflint.engine import load_inputs
+from apflint.propose.log_proposal import LogGoals, Naming, propose_from_log
+from apflint.releases import NEWEST
+from apflint.replay.object_counts import parse_metrics
+from apflint.replay.running import ReplayOptions, replay_sides
+from apflint.simulate.load import SECOND
+from apflint.sources.audit_logs import find_audit_logs
+from apflint.sources.server_state_files import read_parts
+from apflint.workspace import build_workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from apflint.propose.log_proposal import LogAnswer
+
+FIXTURES = ROOT / "fixtures" / "propose"
+"""Audit logs of two of the incidents, and the objects of the user. Their metrics are those of `INCIDENTS`."""
+
+
+class Expected(NamedTuple):
+    """What the right answer is."""
+
+    cause: str
+    """The cause that the metrics show."""
+    from_log: str
+    """The cause that the log shows, or "" if it shows no incident."""
+    kind: str = ""
+    """Beginning of the kind of change, or "" if no change is right."""
+
+
+EXPECTED = {
+    "catch-all": Expected("catch-all", "catch-all", "partner-acme, partner-bolt to the level"),
+    "client-timeouts": Expected("client-timeouts", "client-timeouts"),
+    "etcd-slow": Expected("etcd-slow", "slow-service"),
+    "exempt-abuse": Expected("exempt-abuse", "exempt-abuse"),
+    "flood-one-flow": Expected(
+        "flood-one-flow", "flood-one-flow", "a level of its own for system:serviceaccount:ci:image-tagger"
+    ),
+    "flood-one-flow/fixed": Expected("flood-contained", "flood-contained"),
+    "healthy-busy": Expected("healthy-busy", ""),
+    "imbalance": Expected("imbalance", "imbalance"),
+    "inversion": Expected("inversion", "slow-service"),
+    "leader-election-starved": Expected("leader-election-starved", "leader-election-starved"),
+    "leases-captured": Expected("leases-captured", "leases-captured", "a later matchingPrecedence of platform-shared"),
+    "list-heavy": Expected(
+        "list-heavy", "list-heavy", "a level of its own for system:serviceaccount:inventory:asset-sync"
+    ),
+    "list-heavy/fixed": Expected("", "noisy-but-fair"),
+    "old-incident": Expected("old-incident", "flood-one-flow"),
+    "restart": Expected("restart", "restart"),
+    "rollout-spike": Expected("rollout-spike", ""),
+    "single-flow": Expected("single-flow", "single-flow", "distinguisherMethod of batch"),
+    "single-flow/fixed": Expected("noisy-but-fair", "noisy-but-fair"),
+    "slow-webhook": Expected("slow-webhook", "slow-service"),
+    "slow-webhook/fixed": Expected("", ""),
+    "small-level": Expected("small-level", "small-level", "more shares for reporting"),
+    "small-level/fixed": Expected("", ""),
+    "watch-init-storm": Expected("watch-init-storm", "watch-init-storm"),
+}
+"""The recorded incidents and their cures. The table in docs/commands/propose.md is about the same ones."""
+
+
+def find_metrics(directory: Path) -> list[str]:
+    """Return metrics and dumps before and during an incident, those of the other API server last."""
+    own = [
+        str(path) for moment in ("0-before", "1-during", "2-during") for path in sorted(directory.glob(f"{moment}*"))
+    ]
+    return [*own, *(str(path) for path in sorted((directory / "peer").glob("1-during*")))]
+
+
+@lru_cache
+def propose(directory: Path, *, has_metrics: bool, goals: LogGoals = LogGoals()) -> LogAnswer:  # noqa: B008  # a frozen value
+    """Return the answer for a recorded incident."""
+    observed = INCIDENTS / directory.relative_to(FIXTURES) if directory.is_relative_to(FIXTURES) else directory
+    label = json.loads((observed / "label.json").read_text("utf-8"))
+    manifests = [path for path in (directory / "objects.json", *directory.glob("manifests/*.yaml")) if path.is_file()]
+    workspace = build_workspace(load_inputs((path.name, path.read_bytes()) for path in manifests), NEWEST)
+    effective = Effective(workspace, Assumptions(server_concurrency=label["server_flags"]["total_seats"]))
+    during = observed / "2-during.metrics.txt.gz"
+    counts = parse_metrics(gzip.decompress(during.read_bytes()).decode()) if during.is_file() else None
+    conclusion = None
+    if has_metrics:
+        servers = group_servers(read_parts(find_metrics(observed)))
+        conclusion = conclude([compute_state(server, None) for server in servers])
+    logs = [str(path) for path in (directory / "audit.log.gz", directory / "peer" / "audit.log.gz") if path.is_file()]
+    options = ReplayOptions(by=("namespace",), counts=counts, calls=True)
+    replays = replay_sides(find_audit_logs(logs), [effective], options)
+    naming = Naming("apflint propose", lambda name, _: ("manifests", f"{name}.yaml"), "")
+    answer = propose_from_log(next(replays), counts, conclusion, goals, naming)
+    replays.close()
+    return answer
+
+
+def check(answer: LogAnswer, expected: Expected) -> None:
+    """Assert that an answer has the right kind of change, and that it does what it promises."""
+    assert (answer.proposal is not None) == bool(expected.kind), (answer.reason, answer.rejected)
+    proposal = answer.proposal
+    if proposal is None:
+        assert answer.reason
+        return
+    assert proposal.candidate.kind.startswith(expected.kind)
+    assert answer.is_usable
+    assert answer.evidence.split is not None
+    assert not proposal.proof.failures
+    assert proposal.needs
+    assert proposal.manifests
+    assert proposal.policy_test
+    users = answer.cause.users if answer.cause is not None else ()
+    for effect in proposal.effects:
+        if effect.client.user not in users:
+            assert effect.after.rejected <= effect.before.rejected
+            assert effect.after.wait_p99 <= max(SECOND // 2, 1.5 * effect.before.wait_p99)
+
+
+def skip_without(directory: Path) -> None:
+    if not (directory / "audit.log.gz").is_file():
+        pytest.skip(f"{directory} is absent: set APFLINT_RECORDINGS to test the audit logs of recorded incidents")
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_proposals_with_metrics(name: str) -> None:
+    skip_without(COMPLETE / name)
+    expected, answer = EXPECTED[name], propose(COMPLETE / name, has_metrics=True)
+    check(answer, expected)
+    if expected.cause:
+        assert answer.observed is not None
+        assert answer.observed.cause == expected.cause
+    if not expected.kind and expected.cause not in ("", "healthy-busy", "rollout-spike", "old-incident"):
+        assert expected.cause in answer.reason or answer.observed is not None
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_proposals_from_logs_alone(name: str) -> None:
+    skip_without(COMPLETE / name)
+    if name == "old-incident":
+        pytest.skip("the log has the incident, and only the metrics show that it is over")
+    expected, answer = EXPECTED[name], propose(COMPLETE / name, has_metrics=False)
+    assert (answer.cause.cause if answer.cause is not None else "") == expected.from_log
+    # Without metrics, the cause of a slow server is unknown, but not that it is slow.
+    check(answer, expected)
+
+
+@pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if expected.kind])
+def test_recorded_changes_are_of_the_proposed_kind(name: str) -> None:
+    """The recorded cure and the proposal change the same kind of object in the same direction."""
+    fixed = COMPLETE / name / "fixed" / "label.json"
+    if not fixed.is_file():
+        pytest.skip("no cure of this incident is recorded")
+    text = json.loads(fixed.read_text("utf-8"))["fix"]
+    proposal = propose(COMPLETE / name, has_metrics=True).proposal
+    assert proposal is not None
+    is_level = len(proposal.candidate.changes) == 2
+    assert is_level == ("new level" in text)
+    if is_level:
+        assert "borrowingLimitPercent 0" in text
+        assert "borrowingLimitPercent: 0" in proposal.manifests
+    else:
+        assert proposal.candidate.kind.split()[0] in text or "Shares" in text
+
+
+@pytest.mark.parametrize("name", ["single-flow", "list-heavy"])
+@pytest.mark.parametrize("has_metrics", [False, True])
+def test_fixtures(name: str, has_metrics: bool) -> None:
+    check(propose(FIXTURES / name, has_metrics=has_metrics), EXPECTED[name])
