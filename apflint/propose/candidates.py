@@ -270,14 +270,14 @@ class _Builder:
         return 1 if limits is None else max(1, limits.nominal // max(1, len(users)))
 
     def _list_targets(self, *, is_cause: bool) -> list[str]:
-        own = sorted(
-            level.name
-            for level in self.known.limits.levels
-            if level.name not in self.built_in_levels and level.name != self.cause.level
-        )
+        """Return existing levels for clients: those whose users the log shows, so that it shows who loses, too.
+
+        A client that is the cause would only harm the users of another level.
+        """
         if is_cause:
-            return own
-        return [*own, *(name for name in _SHARED_LEVELS if name != self.cause.level)]
+            return []
+        names = sorted(level.name for level in self.known.limits.levels if level.name not in self.built_in_levels)
+        return [name for name in (*names, *_SHARED_LEVELS) if name != self.cause.level and self.usage.at(name)]
 
 
 def _subject_of(user: str) -> Subject:

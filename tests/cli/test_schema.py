@@ -21,6 +21,7 @@ STORY = ROOT / "fixtures" / "stories" / "accepted-but-wrong"
 LOAD = str(ROOT / "fixtures" / "simulate" / "load.yaml")
 REQUEST = ["list", "pods", "-A", "--as", "system:serviceaccount:ci:runner"]
 UID = "125c5eed-b6b0-4f1d-a392-14523ea511ba"
+BUSY = ROOT / "fixtures" / "propose" / "single-flow"
 AUDIT_LOG = str(ROOT / "fixtures" / "replay" / "live" / "audit.log.gz")
 OUTPUTS = {
     "config-output": [["config"], ["config", "--isolated"], ["config", "--suggest-clusters"]],
@@ -49,6 +50,8 @@ OUTPUTS = {
     "propose-output": [
         ["propose", "--isolate", "group:analytics", "--seats", "50", "-f", str(STORY)],
         ["propose", "--isolate", "group:system:masters", "--seats", "50"],
+        ["propose", str(BUSY / "audit.log.gz"), "-f", str(BUSY / "manifests"), "--server-concurrency", "30"],
+        ["propose", AUDIT_LOG],
     ],
     "replay-output": [
         ["replay", AUDIT_LOG, "--by", "user,group"],

@@ -1,0 +1,170 @@
+"""`apflint propose` with audit logs: each format as a whole, the files that it writes, what it refuses, and Ctrl-C."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from support.recordings import ROOT
+
+from apflint.cli.app import run
+from apflint.propose import search
+from apflint.propose.trials import run_trial
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+    from apflint.propose.trials import Outcome
+
+FIXTURES = ROOT / "fixtures" / "propose"
+METRICS = ROOT / "fixtures" / "doctor" / "incidents"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to a directory with links to the audit logs and the manifests."""
+    for name, source in (
+        ("single-flow.log.gz", FIXTURES / "single-flow" / "audit.log.gz"),
+        ("list-heavy.log.gz", FIXTURES / "list-heavy" / "audit.log.gz"),
+        ("apf", FIXTURES / "single-flow" / "manifests"),
+    ):
+        (tmp_path / name).symlink_to(source)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+SINGLE_FLOW = ["propose", "single-flow.log.gz", "-f", "apf", "--kubernetes", "1.36", "--server-concurrency", "30"]
+LIST_HEAVY = ["propose", "list-heavy.log.gz", "-f", "defaults:1.36", "--server-concurrency", "120"]
+
+
+def find_metrics(name: str) -> list[str]:
+    files = [
+        path for moment in ("0-before", "1-during", "2-during") for path in sorted((METRICS / name).glob(f"{moment}*"))
+    ]
+    return [word for path in files for word in ("--metrics", str(path))]
+
+
+def read(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+    assert run([*arguments]) == status, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def read_json(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
+    return json.loads(read(capsys, *arguments, "--format", "json", status=status))
+
+
+@pytest.mark.parametrize("output_format", ["text", "json", "markdown", "html"])
+def test_whole_output(output_format: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    assert read(capsys, *SINGLE_FLOW, "--format", output_format) == snapshot
+
+
+def test_written_files_do_what_the_proposal_says(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = read_json(capsys, *LIST_HEAVY, *find_metrics("list-heavy"), "-o", "out")
+    names = [f"out/inventory-asset-sync{end}.yaml" for end in ("", "-test", "-alerts")]
+    assert found["change"]["files"]["written"] == names
+    level, schema = yaml.safe_load_all((project / names[0]).read_text("utf-8"))
+    assert level["spec"]["limited"]["borrowingLimitPercent"] == 0
+    assert schema["spec"]["priorityLevelConfiguration"]["name"] == level["metadata"]["name"]
+    assert run(["test", names[1]]) == 0
+    assert run(["check", names[0], "--server-concurrency", "120", "--fail-on", "warning"]) == 0
+    assert yaml.safe_load((project / names[2]).read_text("utf-8"))["kind"] == "PrometheusRule"
+    capsys.readouterr()
+    # The commands of the answer work, and find the same moves.
+    diff = next(line for line in found["change"]["commands"]["verify"] if line.startswith("apflint diff"))
+    moved = read_json(capsys, *shlex.split(diff)[1:], status=1)
+    levels = {change["to"]["priorityLevel"] for change in moved["changes"]}
+    assert levels == {level["metadata"]["name"]}
+    # Files are not replaced, and the proposal is not repeated.
+    assert run([*LIST_HEAVY, *find_metrics("list-heavy"), "-o", "out"]) == 2
+    assert "is not replaced" in capsys.readouterr().err
+
+
+def test_rejects_a_back_test_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    """With many seats, the simulation has none of the waits of the log."""
+    found = read_json(capsys, *SINGLE_FLOW[:-1], "3000", status=2)
+    assert not found["proposal"]
+    assert not found["evidence"]["backtest"]["usable"]
+    assert found["search"] is None
+    assert any("--server-concurrency" in reason for reason in found["evidence"]["backtest"]["reasons"])
+    assert "does not reproduce the log" in read(capsys, *SINGLE_FLOW[:-1], "3000", status=2)
+
+
+def test_log_without_incident(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = gzip.decompress((FIXTURES / "single-flow" / "audit.log.gz").read_bytes()).splitlines(keepends=True)
+    (project / "calm.log").write_bytes(b"".join(line for line in lines if b'"batch-users"' not in line))
+    printed = read(capsys, "propose", "calm.log", "-f", "apf", status=1)
+    assert "the log has no incident" in printed
+    read(capsys, "propose", "calm.log", "-f", "apf", "--exit-zero")
+
+
+def test_metrics_of_a_healthy_server(capsys: pytest.CaptureFixture[str]) -> None:
+    found = read_json(capsys, *SINGLE_FLOW, *find_metrics("healthy-busy"), status=1)
+    assert found["reason"] == "the metrics show no overload: nothing waits or is rejected that should not"
+
+
+def test_metrics_of_another_cause(capsys: pytest.CaptureFixture[str]) -> None:
+    found = read_json(capsys, *SINGLE_FLOW, *find_metrics("slow-webhook"), status=1)
+    assert found["observedCause"]["cause"] == "slow-webhook"
+    assert "slow-webhook" in found["reason"]
+    assert found["search"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--isolate", "group:a", "--seats", "5"), "logs and --isolate cannot be combined"),
+        (("--write", "a.yaml", "-o", "b"), "--write and --output-dir cannot be combined"),
+        (("--protect", "nobody"), "names no client"),
+        (("--protect", "batch=soon"), "names no client|is not a wait"),
+    ],
+)
+def test_refusals(arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*SINGLE_FLOW, *arguments]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_old_release(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*SINGLE_FLOW[:4], "--kubernetes", "1.30"]) == 2
+    assert "simulations follow Kubernetes 1.31 and later" in capsys.readouterr().err
+
+
+def test_options_for_logs_need_logs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["propose", "--protect", "batch"]) == 2
+    assert "require audit logs" in capsys.readouterr().err
+    assert run(["propose"]) == 2
+    assert "name the clients and their seats, or audit logs" in capsys.readouterr().err
+
+
+def test_protection_that_no_change_meets(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody can have a wait of less than a millisecond without new objects or more seats than the server has."""
+    found = read_json(capsys, *SINGLE_FLOW, "--protect", "batch=1ms", "--max-objects", "0", status=1)
+    assert found["reason"] == "no change that the search tried meets the goals"
+    assert found["search"]["tried"]
+    assert all(entry["misses"] for entry in found["search"]["tried"])
+    assert found["rejected"]
+
+
+def test_interrupt_of_the_search_keeps_what_was_tried(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = 0
+
+    def interrupt(*arguments: Any) -> Outcome:
+        nonlocal number
+        number += 1
+        if number > 2:
+            raise KeyboardInterrupt
+        return run_trial(*arguments)
+
+    monkeypatch.setattr(search, "run_trial", interrupt)
+    found = read_json(capsys, *SINGLE_FLOW, "--protect", "batch=1ms", "--max-objects", "0", status=130)
+    assert len(found["search"]["tried"]) == 2
+    assert found["search"]["ended"] == "interrupted"
+    assert "interrupted after 2 changes" in found["reason"]
