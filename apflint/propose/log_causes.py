@@ -378,7 +378,7 @@ def _find_timeouts(view: _View) -> LogCause | None:
         view.level,
         impatient[0].flow_schema,
         users,
-        advice="raise the timeouts of these clients, or give them a level of their own (`apflint propose --isolate`)",
+        advice="raise the timeouts of these clients, or give them their own level (`apflint propose --isolate`)",
     )
 
 

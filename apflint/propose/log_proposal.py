@@ -245,9 +245,7 @@ class _Proposer:
         warning = None if conclusion is None else next(iter(conclusion.warnings), None)
         if warning is not None and warning.cause not in CONFIGURATION_CAUSES:
             advice = warning.actions[0].text if warning.actions else ""
-            return self._decline(
-                f"the cause is {warning.cause}, which no FlowSchema and no priority level removes", advice
-            )
+            return self._decline(f"the cause is {warning.cause}, which a change of seats does not remove", advice)
         if cause is None:
             return self._decline("no priority level is overloaded: too few requests are rejected or wait")
         if cause.is_contained and not self.goals.protections:

@@ -205,7 +205,7 @@ def build_logged_load(
 
     `survey` is of the same log, under the configuration that was in force. `scale` is the average number of times that a
     request is sent. With `merges`, clients that send rejected requests again follow the simulated server: only the first
-    attempts are sent at their logged times. Requests that arrived in the time `early` have routes of their own.
+    attempts are sent at their logged times. Requests that arrived in the time `early` have separate routes.
     """
     duration = max(to_nanoseconds(survey.end - survey.start + 1), _MIN_DURATION)
     routes = LoggedRoutes(replay, survey, early)
