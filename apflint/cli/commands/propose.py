@@ -36,7 +36,7 @@ _LOGS_HELP = "Audit logs of all API servers, with an incident: files, directorie
         ),
         (
             "what would have prevented the incident in these logs",
-            "apflint propose logs/ -f manifests/ --metrics before.txt --metrics during.txt -o proposal",
+            "apflint propose logs/ -f manifests/ --metrics metrics-1.txt --metrics metrics.txt -o proposal",
         ),
         (
             "the same for a level, and for clients that may wait for at most a second",
