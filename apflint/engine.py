@@ -54,11 +54,11 @@ class Options(NamedTuple):
 
 
 def check(
-    inputs: Iterable[tuple[str, bytes]],
+    inputs: Iterable[tuple[str, str | bytes]],
     options: Options = Options(),  # noqa: B008  # immutable
-    context: Iterable[tuple[str, bytes]] = (),
+    context: Iterable[tuple[str, str | bytes]] = (),
 ) -> Report:
-    """Check inputs as one configuration. An input is a pair of name and bytes. Report no findings in the inputs of `context`."""
+    """Check inputs as one configuration. An input is a pair of a name, and text or bytes. Report no findings in the inputs of `context`."""
     return check_loaded(load_inputs(inputs, helm=options.helm), load_inputs(context), options)
 
 
@@ -72,12 +72,14 @@ def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: O
     return build_report(loaded, find(), options, options.kubernetes.name)
 
 
-def load_inputs(inputs: Iterable[tuple[str, bytes]], *, helm: bool = True) -> list[Loaded]:
-    """Load inputs, given as pairs of name and bytes. If `helm` is true, split the output of `helm template` on standard input."""
+def load_inputs(inputs: Iterable[tuple[str, str | bytes]], *, helm: bool = True) -> list[Loaded]:
+    """Load inputs, given as pairs of a name, and text or bytes. If `helm` is true, split the output of `helm template` on standard input."""
     loaded: list[Loaded] = []
-    for name, data in inputs:
-        sources = split_helm_output(data.decode("utf-8", "replace")) if helm and name == STDIN else None
-        loaded += [load(name, data)] if sources is None else map(load_text, sources)
+    for name, content in inputs:
+        sources = None
+        if helm and name == STDIN:
+            sources = split_helm_output(content if isinstance(content, str) else content.decode("utf-8", "replace"))
+        loaded += [load(name, content)] if sources is None else map(load_text, sources)
     return loaded
 
 

@@ -69,14 +69,14 @@ def describe_inputs(inputs: Inputs, report: Report) -> str:
 
 
 class Checker:
-    """Checks the files of a run in each configuration that contains them. Parses a file again only if its bytes change."""
+    """Checks the files of a run in each configuration that contains them. Parses a file again only if its content changes."""
 
     def __init__(self, inputs: Inputs, options: Options) -> None:
         self._inputs = inputs
         self._options = options
-        self._loaded: dict[str, tuple[bytes, Sequence[Loaded]]] = {}
+        self._loaded: dict[str, tuple[str | bytes, Sequence[Loaded]]] = {}
 
-    def check(self, edited: Mapping[str, bytes] = _NO_EDITS, others: Iterable[tuple[str, bytes]] = ()) -> Report:
+    def check(self, edited: Mapping[str, bytes] = _NO_EDITS, others: Iterable[tuple[str, str | bytes]] = ()) -> Report:
         """Return the report on the files to report on. `edited` are new contents of files by name.
 
         `others` are further context files of the manifests that belong to no cluster.
@@ -145,12 +145,12 @@ class Checker:
             configuration.name, configuration.members, context, configuration.kubernetes, configuration.assumptions
         )
 
-    def _load(self, edited: Mapping[str, bytes]) -> dict[str, Sequence[Loaded]]:
+    def _load(self, edited: Mapping[str, str | bytes]) -> dict[str, Sequence[Loaded]]:
         """Return all loaded files by name, with the contents in `edited`."""
         from apflint.engine import load_inputs
 
-        contents = dict(file.content for file in self._inputs.files.values()) | {**edited}
-        for name, data in contents.items():
-            if name not in self._loaded or self._loaded[name][0] != data:
-                self._loaded[name] = data, load_inputs([(name, data)], helm=self._options.helm)
+        contents = dict(file.input for file in self._inputs.files.values()) | {**edited}
+        for name, content in contents.items():
+            if name not in self._loaded or self._loaded[name][0] != content:
+                self._loaded[name] = content, load_inputs([(name, content)], helm=self._options.helm)
         return {name: self._loaded[name][1] for name in contents}

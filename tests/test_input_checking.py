@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -13,7 +14,11 @@ import pytest
 from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
+from apflint.engine import Options
+from apflint.input_checking import check_inputs
 from apflint.sources import file_reading
+from apflint.sources.input_types import create_request
+from apflint.sources.inputs import read_inputs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -226,6 +231,23 @@ def test_each_file_is_read_once(capsys: pytest.CaptureFixture[str], monkeypatch:
     read.clear()
     check(capsys, "--force-exclude", "base/level.yaml")
     assert sorted(read) == ["base/level.yaml", "clusters/prod/flow.yaml", "clusters/staging/flow.yaml"]
+
+
+def test_a_large_file_is_in_memory_once(tmp_path: Path) -> None:
+    """The file that was read and the loaded file share the text, and the bytes are not kept."""
+    path = tmp_path / "large.yaml"
+    path.write_text(f"{SCHEMA}# {'x' * 8_000_000}\n", encoding="utf-8")
+    request = create_request((str(path),), isolated=True)._replace(purpose="check")
+    tracemalloc.start()
+    try:
+        inputs = read_inputs(request)
+        report = check_inputs(inputs, Options)
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert report.objects == 1
+    assert inputs.files[str(path)].data == path.read_bytes()
+    assert size < 1.5 * path.stat().st_size
 
 
 def test_context_of_a_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

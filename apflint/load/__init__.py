@@ -31,14 +31,15 @@ class Loaded(NamedTuple):
     """Number of documents and list items that are not APF objects. Keys are descriptions such as `Deployment objects`."""
 
 
-def load(name: str, data: bytes) -> Loaded:
-    """Load the bytes of one input. If `name` ends with `.json`, the bytes are JSON. Findings show `name`. Never raises."""
-    encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        return _report_undecodable(name, data, error)
-    return load_text(Source(name, text)) if text else Loaded(Source(name, ""), (), (), {})
+def load(name: str, content: str | bytes) -> Loaded:
+    """Load the text or the bytes of one input. If `name` ends with `.json`, it is JSON. Findings show `name`. Never raises."""
+    if isinstance(content, bytes):
+        encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")
+        try:
+            return load(name, content.decode(encoding))
+        except UnicodeDecodeError as error:
+            return _report_undecodable(name, content, error)
+    return load_text(Source(name, content)) if content else Loaded(Source(name, ""), (), (), {})
 
 
 def load_text(source: Source) -> Loaded:

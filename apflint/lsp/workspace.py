@@ -15,8 +15,7 @@ from apflint.budgets import MAX_DIAGNOSTICS_PER_FILE, MAX_WORKSPACE_FILES
 from apflint.cluster_checking import Cluster, check_clusters
 from apflint.effective_configuration import Effective
 from apflint.engine import Options
-from apflint.load import Loaded, load, load_text
-from apflint.load.source_text import Source
+from apflint.load import Loaded, load
 from apflint.lsp.diagnostics import create_diagnostic
 from apflint.lsp.protocol_conversion import is_untitled, path_from_uri, uri_from_path
 from apflint.releases import NEWEST
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from lsprotocol import types
 
     from apflint.finding import Finding, Report
+    from apflint.load.source_text import Source
     from apflint.lsp.protocol_conversion import Encoding
     from apflint.sources.discovery import FoundFile
 
@@ -224,7 +224,7 @@ class DirectoryChecker:
         if reread or self._settings is None:
             self._settings = self._read_directory(texts)
         contents: dict[str, str | bytes] = {
-            name: file.data for name, file in self._inputs.files.items() if file.may_hold_apf
+            name: file.content for name, file in self._inputs.files.items() if file.may_hold_apf
         }
         configurations = self._inputs.configurations
         exclude = PathMatcher(self._settings.exclude)
@@ -336,8 +336,7 @@ class DirectoryChecker:
         """Return a file or an open document in parsed form. Parse the content only if it changed since the previous check."""
         loaded = previous.get(name)
         if loaded is None or loaded[0] != content:
-            new = load(name, content) if isinstance(content, bytes) else load_text(Source(name, content))
-            loaded = content, new
+            loaded = content, load(name, content)
         self._loaded[name] = loaded
         return loaded[1]
 

@@ -64,7 +64,7 @@ def read_source(request: InputRequest, word: str) -> SourceFiles:
     """Return the objects of `kustomize:DIR`. Raises UserError as `build_kustomization` does."""
     directory = word.removeprefix(KUSTOMIZE_PREFIX)
     name, data = build_kustomization(directory, may_render=request.may_render, is_trusted=request.is_trusted)
-    return SourceFiles((InputFile(name, name, data, may_hold_apf(data)),))
+    return SourceFiles((InputFile.from_bytes(name, name, data, may_hold_apf=may_hold_apf(data)),))
 
 
 def build_kustomization(directory: str, *, may_render: bool = False, is_trusted: bool = True) -> tuple[str, bytes]:

@@ -38,7 +38,7 @@ def read_rendered_cluster(
     else:
         home = os.path.join(directory, os.path.relpath(os.path.dirname(settings.path or "") or "."))
         name, data = render_command(cluster.name, cluster.render, may_render=request.may_render, directory=home)
-    return SourceFiles((InputFile(name, name, data, may_hold_apf(data)),))
+    return SourceFiles((InputFile.from_bytes(name, name, data, may_hold_apf=may_hold_apf(data)),))
 
 
 def read_cluster_of_revision(

@@ -37,7 +37,7 @@ def read_layout(root: str, exclude: Patterns) -> tuple[RepositoryLayout, tuple[R
     objects: dict[str, frozenset[ObjectKey]] = {}
     read = read_files(found)
     for file in read.files:
-        documents = load(*file.content).documents if file.may_hold_apf else ()
+        documents = load(*file.input).documents if file.may_hold_apf else ()
         if keys := frozenset((document.kind, document.name) for document in documents if document.name):
             objects[_relate(file.path, root)] = keys
     kustomizations: dict[str, KustomizedDirectory] = {}

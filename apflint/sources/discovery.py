@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml", ".json")
 """Suffixes of the files to read in directories. Named files may have any name."""
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # of UTF-8; those of UTF-16 are not valid UTF-8
 INSTALLED_DIRECTORY = "node_modules"
 """Name of directories that are not searched."""
 HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"
@@ -39,20 +41,38 @@ class FoundFile(NamedTuple):
 
 
 class InputFile(NamedTuple):
-    """An input file and its bytes."""
+    """An input file and its content."""
 
     name: str
     """The name in findings."""
     path: str
     """The path of the file, or `-` for standard input."""
-    data: bytes
+    content: str | bytes
+    """The text of a file in UTF-8, or the bytes of a file in another encoding.
+
+    The loaded file keeps the same text, so that a large file is in memory only once.
+    """
     may_hold_apf: bool
     """Whether the file may contain APF objects. A file without APF objects is not parsed."""
 
+    @classmethod
+    def from_bytes(cls, name: str, path: str, data: bytes, *, may_hold_apf: bool) -> InputFile:
+        """Return the file with this name, path and bytes."""
+        content: str | bytes = data
+        if not data.startswith(_BYTE_ORDER_MARK):  # `load` removes the mark
+            with suppress(UnicodeDecodeError):  # `load` reports the error
+                content = data.decode()
+        return cls(name, path, content, may_hold_apf)
+
     @property
-    def content(self) -> tuple[str, bytes]:
-        """Return the name and the bytes to parse, which are empty if the file cannot contain APF objects."""
-        return self.name, self.data if self.may_hold_apf else b""
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return self.content if isinstance(self.content, bytes) else self.content.encode()
+
+    @property
+    def input(self) -> tuple[str, str | bytes]:
+        """The name and the content to load, which is empty if the file cannot contain APF objects."""
+        return self.name, self.content if self.may_hold_apf else ""
 
     def to_found_file(self) -> FoundFile:
         """Return the file before it was read."""

@@ -115,7 +115,7 @@ class _ConfigurationBuilder:
             file = self._inputs.files[name]
             if file.may_hold_apf:
                 if name not in self._cache:
-                    self._cache[name] = load_inputs([file.content])
+                    self._cache[name] = load_inputs([file.input])
                 loaded += self._cache[name]
         return loaded
 

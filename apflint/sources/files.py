@@ -32,7 +32,7 @@ class ReadError(NamedTuple):
 
 
 class SourceFiles(NamedTuple):
-    """The content of a source: files with names and bytes, and the files that could not be read or were skipped."""
+    """The content of a source: files with names and contents, and the files that could not be read or were skipped."""
 
     files: tuple[InputFile, ...] = ()
     skipped: tuple[SkippedDocuments, ...] = ()
@@ -68,7 +68,8 @@ def read_files(found: Iterable[FoundFile]) -> SourceFiles:
             if file.path in patches:
                 skipped.append(SkippedDocuments(file.name, PATCH_REASON))
                 is_manifest = False
-        files.append(InputFile(file.name, file.path, data if is_manifest or _is_needed(file) else b"", is_manifest))
+        data = data if is_manifest or _is_needed(file) else b""
+        files.append(InputFile.from_bytes(file.name, file.path, data, may_hold_apf=is_manifest))
     return SourceFiles(tuple(files), tuple(skipped), tuple(errors))
 
 

@@ -170,8 +170,8 @@ def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, 
     for entry, data in git.read_entries(entries.values()):
         is_manifest = may_hold_apf(data)
         path = name if entry.path in named else ""
-        files[entry.path] = InputFile(
-            f"{GIT_PREFIX}{revision}:{entry.path}", path, data if is_manifest else b"", is_manifest
+        files[entry.path] = InputFile.from_bytes(
+            f"{GIT_PREFIX}{revision}:{entry.path}", path, data if is_manifest else b"", may_hold_apf=is_manifest
         )
     held = [posixpath.join(prefix, path) for path, file in files.items() if file.may_hold_apf]
     patches = {posixpath.relpath(patch, prefix or ".") for patch in git.list_patches(root.object_id, held)}

@@ -104,7 +104,7 @@ def _read_manifests(request: InputRequest, track: Track) -> Inputs:
     live = _read_running_cluster(request, words)
     read = _read_sources(request, words, _read_paths(request, request.context, track))
     if live is not None and not words.has_manifests:
-        objects = (InputFile(name, name, data, may_hold_apf=True) for name, data in live.files)
+        objects = (InputFile.from_bytes(name, name, data, may_hold_apf=True) for name, data in live.files)
         read = read._replace(files=(*objects, *read.files))
     files: dict[str, InputFile] = {}
     for file in read.files:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def confirm_findings(
-    report: Report, inputs: Inputs, check_again: Callable[[Iterable[tuple[str, bytes]]], Report]
+    report: Report, inputs: Inputs, check_again: Callable[[Iterable[tuple[str, str | bytes]]], Report]
 ) -> Report:
     """Return the report without the findings that other files of the project refute.
 
@@ -53,7 +53,7 @@ def _key(finding: Finding) -> tuple[object, ...]:
     return finding.rule, finding.file, finding.object, finding.field, finding.span
 
 
-def _other_files(root: str, inputs: Inputs) -> list[tuple[str, bytes]] | None:
+def _other_files(root: str, inputs: Inputs) -> list[tuple[str, str | bytes]] | None:
     """Return the manifests of the project that were not checked, or None if the project has too many files."""
     from apflint.sources.discovery import discover_files  # most runs of a hook have no such finding
     from apflint.sources.files import read_files
@@ -65,4 +65,4 @@ def _other_files(root: str, inputs: Inputs) -> list[tuple[str, bytes]] | None:
     members = (name for configuration in inputs.configurations for name in configuration.members)
     checked = inputs.owned.union(os.path.realpath(inputs.files[name].path) for name in members)
     others = (file for file in found if not file.problem and os.path.realpath(file.path) not in checked)
-    return [file.content for file in read_files(others).files if file.may_hold_apf]
+    return [file.input for file in read_files(others).files if file.may_hold_apf]

@@ -153,7 +153,7 @@ def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsaf
     files = {name: inputs.files[name] for name in inputs.reported}
     with show_progress("Fixing"):
         check = _checker(inputs, chosen, checker.check)
-        before = dict(file.content for file in files.values())
+        before = {name: file.data if file.may_hold_apf else b"" for name, file in files.items()}
         first = check(before)
         if inputs.left_out:
             result = apply_fixes(before, _checker(inputs, chosen, checker.check_in_all_clusters), unsafe=unsafe)
