@@ -36,14 +36,14 @@ _SUMMARY = """
         count(CASE WHEN rejected = 0 AND busy IS NULL THEN 1 END)
     FROM apf
 """
-"""SQL query: number, first and last arrival of these requests, rejected requests, and other requests."""
+"""SQL query for five values: number, first and last arrival of these requests, rejected requests, and other requests."""
 
 
 class LoggedLoad(NamedTuple):
     """The load of a log under one configuration."""
 
     load: Load
-    """The load without clients: its requests come from the source."""
+    """The load without clients, because its requests come from `source`."""
     routes: LoggedRoutes
     source: ArrivalSource
     notes: tuple[str, ...]
@@ -102,7 +102,7 @@ class LoggedRoutes:
 
 
 def build_logged_load(replay: Replay, scale: float, seed: int) -> LoggedLoad:
-    """Return the load of a log. `scale` is the average number of times that a request is sent."""
+    """Return the load of a log. `scale` is how often each request is sent on average."""
     rows: Any = replay.log.database.query(_SUMMARY)
     ((count, start, end, rejected, open_),) = rows
     duration = max((end - start + 1) * _NANOSECONDS, _MIN_DURATION)
