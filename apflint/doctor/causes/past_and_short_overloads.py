@@ -1,4 +1,4 @@
-"""What is worth knowing about a server that is not overloaded now: an overload in the past, a short peak, borrowed seats."""
+"""Causes at a server that is not overloaded now: an overload in the past, a short peak, and borrowed seats."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
 
 LONG_WAIT_SECONDS = 10.0
-"""Minimum wait that shows an overload in the past: most of the wait limit of 15 s."""
+"""Minimum wait that shows an overload in the past. The maximum wait is 15 s by default."""
 MIN_PEAK_WAIT_SECONDS = 0.02
 """Minimum wait of requests in a short peak."""
 MIN_PEAK_REQUESTS = 5
 _CALM_USE = 0.9
-"""Minimum ratio of the offered load to the nominal limit of a level that lives on borrowed seats."""
+"""Minimum ratio of the offered load to the nominal limit for reporting that a level depends on borrowed seats."""
 
 
 def find_past(
     server: ServerLoad, intervals: list[ServerState], explained: frozenset[str] = frozenset()
 ) -> OverloadCause | None:
-    """Return the overload that the counters show, and that is over, or None.
+    """Return an overload in the past according to the counters, or None.
 
-    It names no client, because the dump shows only the present. Levels in `explained` have a cause already.
+    The cause names no client, because the dump shows only the present. Levels in `explained` are ignored.
     """
     evidence: list[str] = []
-    names: dict[str, None] = {}  # in order
+    names: dict[str, None] = {}  # used as an ordered set
     for state in intervals:
         for level in state.levels:
             if level.is_exempt or level.is_deleted or level.name in explained or level.name in names:
@@ -86,7 +86,7 @@ def _all_requests(state: ServerState) -> int:
 
 
 def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
-    """Yield what is normal at a healthy server: levels that live on borrowed seats, and short peaks."""
+    """Yield notes about a healthy server: levels that depend on borrowed seats, and short peaks."""
     waiting = [level for level in server.limited if level.state.waiting and level.state.demand_average is not None]
     if waiting:
         level = max(waiting, key=lambda level: level.state.waiting or 0)

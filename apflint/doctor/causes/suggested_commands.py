@@ -1,4 +1,4 @@
-"""Commands of actions. Each one is a command line that apflint accepts, once its files exist."""
+"""Commands in suggested actions. apflint accepts each command line as printed, once the files that it names exist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GROUPS = {
     "selfsubjectaccessreviews": "authorization.k8s.io",
     "tokenreviews": "authentication.k8s.io",
 }
-"""API groups of resources that are named without their group."""
+"""API groups of resources, which dumps and metrics name without their group."""
 
 
 def verify_doctor(effect: str) -> Action:
