@@ -190,6 +190,6 @@ def require_not_logged_request(line: str) -> None:
     """Raise UserError with a better reason than "not JSON" if a line is of kube-apiserver's own log."""
     if parse_logged_request(line) is not None:
         raise UserError(
-            "this is a line of kube-apiserver's own log, which does not name the user, and not an audit event. To see what"
-            " the server logged, use apflint replay with this log alone"
+            "this line is from kube-apiserver's own log, which does not name users, instead of an audit log. To show what"
+            " the server logged, run apflint replay with this file alone"
         )

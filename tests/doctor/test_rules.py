@@ -266,7 +266,7 @@ def test_short_burst_is_an_info(seconds: int, severity: str) -> None:
     )
     (finding,) = diagnose_files({"m": lines(*rows)}).findings
     assert (finding.rule, finding.severity) == ("APF804", severity)
-    assert f"For {seconds} of 3600 s, it exceeded the seats that the level had." in finding.notes
+    assert f"For {seconds} of 3600 s, the demand exceeded the seats that the level had." in finding.notes
 
 
 def test_rejections_of_a_dump() -> None:

@@ -366,7 +366,7 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]
     for line, error in errors:
         print_note(f"{name}:{line}: {error}")
     if error_count > len(errors):
-        print_note(f"{name}: {pluralize(error_count - len(errors), 'more line')} without a request")
+        print_note(f"{name}: {pluralize(error_count - len(errors), 'more line')} that cannot be read as a request")
     if not (answered or error_count) and is_log:
         print_note(f"{name}: no audit event")
         return ExitCode.ERROR

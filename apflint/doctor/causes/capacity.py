@@ -66,7 +66,7 @@ def _suspect_single_flow(server: ServerLoad, overload: Overload) -> OverloadCaus
     schema = next(iter(level.schemas), None)
     return OverloadCause(
         "single-flow",
-        f'All requests of "{level.name}" wait alike, as if its clients shared one flow: the FlowSchema "{schema}" may have no flow'
+        f'All requests of "{level.name}" wait equally long, as if its clients shared one flow: the FlowSchema "{schema}" may have no flow'
         " distinguisher.",
         is_apf=True,
         levels=(level.name,),

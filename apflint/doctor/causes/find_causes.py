@@ -71,7 +71,7 @@ def _merge_webhooks(causes: list[OverloadCause]) -> list[OverloadCause]:
     first, *others = slow
     names = join_words([f'"{level}"' for cause in others for level in cause.levels], "and")
     merged = first._replace(
-        message=f"{first.message} The same at {names}.",
+        message=f"{first.message} The same applies to {names}.",
         levels=tuple(level for cause in slow for level in cause.levels),
         evidence=(
             *first.evidence,
@@ -140,7 +140,7 @@ def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[
         return f"{levels}."
     if verdict == "past":
         return "Nothing waits or is rejected now. Counters show an overload in the past."
-    return "Nothing waits or is rejected that should not."
+    return "No request waits or is rejected unexpectedly."
 
 
 def _describe_limits(servers: Sequence[ServerLoad]) -> Iterator[str]:

@@ -68,14 +68,14 @@ def find_past(
         return None
     return OverloadCause(
         "old-incident",
-        "An overload is over: counters show it, and nothing waits or is rejected now. The smoothed demand stays high after it, and"
-        " halves in 5 minutes.",
+        "The counters show an overload that is over: nothing waits or is rejected now. The smoothed demand stays high after an"
+        " overload, and halves every 5 minutes.",
         is_apf=True,
         severity="info",
         levels=tuple(names),
         evidence=tuple(evidence),
         would_not_help=(
-            "Limits need no change because of old counters. If it comes again, save metrics and dumps meanwhile.",
+            "Old counters are not a reason to change limits. If the overload returns, save metrics and dumps during it.",
         ),
         server=server.name,
     )
@@ -102,7 +102,7 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
                     f" completed period of 10 s: {level.state.demand_average or 0:.1f} seats."
                 ),
             ),
-            would_not_help=("More seats for a peak of some seconds: queues are made for it.",),
+            would_not_help=("More seats for a peak of some seconds: queues absorb short peaks.",),
             server=server.name,
         )
         return
@@ -124,7 +124,7 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
                     f" {level.state.nominal}. Limit now: {level.state.current}."
                 ),
             ),
-            would_not_help=("A high use of seats is no reason for other limits while nothing waits.",),
+            would_not_help=("A high use of seats is not a reason to change limits while no request waits.",),
             server=server.name,
         )
         return
@@ -143,7 +143,7 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
                     f" {seconds_text(MIN_PEAK_WAIT_SECONDS)} {describe_span(server)}; the mean is {seconds_text(level.wait.mean or 0)}."
                 ),
             ),
-            would_not_help=("More seats for a peak of some seconds: queues are made for it.",),
+            would_not_help=("More seats for a peak of some seconds: queues absorb short peaks.",),
             server=server.name,
         )
 

@@ -46,7 +46,7 @@ def find_catch_all(server: ServerLoad, overload: Overload) -> OverloadCause | No
     client = find_client(server, level, level.rows)
     return OverloadCause(
         "catch-all",
-        "No FlowSchema but catch-all matches these requests. Its level has few seats and no queues, so it rejects ordinary"
+        "No FlowSchema except catch-all matches these requests. The level catch-all has few seats and no queues, so it rejects ordinary"
         " requests.",
         is_apf=True,
         levels=(CATCH_ALL,),
@@ -179,7 +179,7 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
     client = describe_rejected(server, level)
     return OverloadCause(
         "leader-election-starved",
-        "The level leader-election has too few seats for all clients that renew leases there, so leaders renew late or lose"
+        "The level leader-election has too few seats for all clients whose leases it serves, so leaders renew late or lose"
         " their leases.",
         is_apf=True,
         levels=(LEADER_ELECTION,),

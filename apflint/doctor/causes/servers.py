@@ -88,7 +88,7 @@ def find_restart(
         ),
         would_not_help=(
             "Other shares or limits for a minute after a restart.",
-            "Counters before and after the start are not one series.",
+            "Counters from before and after the start cannot be compared.",
         ),
     )
 

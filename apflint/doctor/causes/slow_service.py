@@ -106,7 +106,7 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
     return OverloadCause(
         "inversion",
         f'{name} calls the API server back{user}, and its requests wait at "{level.name}", where the requests that wait'
-        " for the webhook hold the seats. Only timeouts free them.",
+        " for the webhook hold the seats. Only timeouts free these seats.",
         is_apf=True,
         levels=(level.name,),
         schema=client.schema,
