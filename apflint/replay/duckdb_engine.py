@@ -108,9 +108,8 @@ class DuckDatabase:
         self.query(f"SET temp_directory = {quote(self._directory.name)}")
         self.query("SET preserve_insertion_order = false")
         self.query("SET checkpoint_threshold = '1TB'")  # without a database file, checkpoints only take time
-        self.query(
-            "CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)"
-        )  # alias with the name that Spark uses
+        # Spark calls this function `regexp_like`.
+        self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
         self.query("SET enable_progress_bar = true")  # the name in Spark
         self.query("SET enable_progress_bar_print = false")
         # A log must not make DuckDB load extensions, change settings or use the network. DuckDB reads only the named files.

@@ -33,8 +33,8 @@ Recorded on 1.36.2: all requests that API Priority and Fairness admits have the 
 TOO_MANY_REQUESTS = 429
 """Status of rejections by API Priority and Fairness. Their `responseStatus` has no `reason`, because the body is plain text.
 
-A status with a reason is the response of a handler, such as the refusal of an eviction because of a PodDisruptionBudget, even if the
-event has no annotations. Source: `tooManyRequests` in staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go. Recorded on
+A status with a reason is the response of a handler, such as the refusal of an eviction because of a PodDisruptionBudget,
+even if the event has no annotations. Source: `tooManyRequests` in staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go. Recorded on
 1.36.2: all 10,352 rejections.
 """
 QUEUE_WAIT = "apiserver.latency.k8s.io/apf-queue-wait"
@@ -191,9 +191,8 @@ def parse_time(text: object) -> int | None:
         return None
     if time.tzinfo is None and str(text)[10:11] == " ":
         time = time.replace(tzinfo=UTC)
-    if (
-        time.tzinfo is None or not MIN_YEAR <= time.year <= MAX_YEAR or "T24" in str(text)
-    ):  # Python 3.14 accepts hour 24
+    # Python 3.14 accepts hour 24.
+    if time.tzinfo is None or not MIN_YEAR <= time.year <= MAX_YEAR or "T24" in str(text):
         return None
     return (time - _EPOCH) // _MICROSECOND
 

@@ -245,7 +245,7 @@ class CanonicalLines:
         return number
 
     def _find_namespace(self, uri: str, reference: bytes | None) -> str:
-        """Return the namespace of a URI, or `OTHER_NAMESPACE`. Cache the parts of the URI if `reference` is the same namespace."""
+        """Return the namespace of a URI, or `OTHER_NAMESPACE`. Cache the parts of the URI if `reference` is this namespace."""
         found, version = find_namespace(uri, (reference or b"").decode()), find_version(uri)
         namespace = OTHER_NAMESPACE if found and found not in self._namespaces else found
         if version is not None and reference == found.encode() and len(uri) <= _MAX_PART_BYTES:

@@ -1,5 +1,7 @@
-"""The engine without dependencies: it reads events with `json`, and stores requests in SQLite. The other engines must give the
-same results."""
+"""The engine without dependencies: it reads events with `json`, and stores requests in SQLite.
+
+The other engines must give the same results.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the APF configuration of a running cluster with kubectl, and changes nothing.
+"""Reads the APF configuration of a running cluster with kubectl. Does not change the cluster.
 
 kubectl is used instead of a client library, so that every kubeconfig and login plugin of the user works.
 """
@@ -31,7 +31,7 @@ _RESOURCES = {"flowschemas": "FlowSchema", "prioritylevelconfigurations": "Prior
 
 
 class KubectlOptions(NamedTuple):
-    """The cluster that kubectl reads. If a value is None, kubectl uses its own default."""
+    """Options that select the cluster. For None, kubectl uses its own default."""
 
     kubeconfig: str | None = None
     context: str | None = None
@@ -50,24 +50,24 @@ class KubectlOptions(NamedTuple):
 
 
 class LiveConfiguration(NamedTuple):
-    """The APF configuration that an API server has returned."""
+    """The APF configuration that an API server returned."""
 
     kubernetes: Release
-    """The release of the API server, or the release that the caller has asked for."""
+    """The release of the API server, or the release that the caller requested."""
     files: tuple[tuple[str, bytes], ...]
-    """The objects, as pairs of name and YAML. The name `live:flowschemas/batch` means that the YAML has the lines that
-    `kubectl get flowschemas/batch -o yaml` prints."""
+    """The objects, as pairs of name and YAML. For the name `live:flowschemas/batch`, the YAML has the same lines as the output
+    of `kubectl get flowschemas/batch -o yaml`."""
     managers: Managers
     """The managers of the fields of each object."""
     served: tuple[str, ...]
-    """The API versions that the API server serves, or those of the release that the caller has asked for."""
+    """The API versions that the API server serves, or those of the release that the caller requested."""
 
 
 def read_live_configuration(options: KubectlOptions, kubernetes: Release | None = None) -> LiveConfiguration:
     """Return the release and the APF objects of the API server that kubectl reaches.
 
     If `kubernetes` is None, the release is that of the API server. Raises UserError if kubectl is missing, fails, takes
-    longer than `MAX_KUBECTL_SECONDS`, or prints anything else than an answer of an API server.
+    longer than `MAX_KUBECTL_SECONDS`, or does not print the response of an API server.
     """
     release = kubernetes or _read_release(options)
     served = _list_versions(_get(options, _GROUP_PATH))
@@ -103,7 +103,7 @@ def _list_versions(group: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _choose_version(served: tuple[str, ...]) -> str:
-    """Return the newest API version that both the API server and apflint know."""
+    """Return the newest API version that the API server serves and apflint supports."""
     for known in API_VERSIONS:
         if known.name in served:
             return known.name
@@ -123,7 +123,7 @@ def _read_objects(
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
             raise _unexpected(path)
         managers[kind, metadata["name"]] = tuple(_list_managers(metadata.get("managedFields")))
-        # Items of a list have no kind. kubectl hides managedFields, too.
+        # Add the kind, which items of a list do not have. Remove managedFields, as kubectl does.
         shown = {key: value for key, value in metadata.items() if key != "managedFields"}
         value = {**item, "apiVersion": f"{GROUP}/{version}", "kind": kind, "metadata": shown}
         try:
@@ -144,7 +144,7 @@ def _list_items(options: KubectlOptions, path: str, kind: str) -> Iterator[Any]:
         metadata = answer.get("metadata")
         if answer.get("kind") != kind or not isinstance(items, list | None):
             raise _unexpected(path)
-        yield from items or ()  # Go writes an empty list as null, too
+        yield from items or ()  # Go writes an empty list as null
         token = metadata.get("continue") if isinstance(metadata, dict) else None
         if not token:
             return
@@ -153,14 +153,14 @@ def _list_items(options: KubectlOptions, path: str, kind: str) -> Iterator[Any]:
 
 
 def _list_managers(entries: object) -> Iterator[FieldManager]:
-    """Yield the managers in `managedFields`. Managers of the status, and invalid entries, are left out."""
+    """Yield the managers in `managedFields`, except managers of the status and invalid entries."""
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and isinstance(entry.get("manager"), str) and not entry.get("subresource"):
             yield FieldManager(entry["manager"], str(entry.get("operation")), entry.get("fieldsV1"))
 
 
 def _to_yaml(value: object) -> bytes:
-    """Render a value as `kubectl get -o yaml` does, with the same lines. Raises RecursionError if it is nested too deeply."""
+    """Return a value as YAML with the same lines as `kubectl get -o yaml`. Raises RecursionError if it is nested too deeply."""
     text: bytes = yaml.dump(
         value, Dumper=_LiveObjectDumper, encoding="utf-8", allow_unicode=True, default_flow_style=False
     )
@@ -171,24 +171,24 @@ class _LiveObjectDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type:
     """Writes YAML as go-yaml does."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # the signature of PyYAML
-        """Return True, so that the YAML contains no aliases."""
+        """Return True, to disable aliases in the output."""
         return True
 
 
 def _represent(dumper: Any, text: str) -> Any:
-    """Represent a string. Add quotes if PyYAML or go-yaml would read it as another type: they disagree about `1e3`."""
-    clean = text.encode("utf-8", "replace").decode()  # without lone surrogates
+    """Represent a string. Quote it if PyYAML or go-yaml would parse another type: for example, they differ for `1e3`."""
+    clean = text.encode("utf-8", "replace").decode()  # lone surrogates become `?`
     is_plain = resolve_plain(text) == text and dumper.resolve(yaml.ScalarNode, text, (True, False)) in _STRING_TAGS
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# PyYAML resolves `*` to the second tag, and quotes it anyway.
+# PyYAML resolves `*` to the second tag, but quotes `*` anyway.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 
 
 def _get(options: KubectlOptions, path: str) -> dict[str, Any]:
-    """Return the JSON object that the API server answers to a GET request. Raises UserError for everything else."""
+    """Return the JSON object of the response to a GET request. Raises UserError for any other response."""
     text = read_raw(options, path)
     try:
         answer = json.loads(text)
@@ -200,7 +200,7 @@ def _get(options: KubectlOptions, path: str) -> dict[str, Any]:
 
 
 def read_raw(options: KubectlOptions, path: str, max_bytes: int | None = None) -> bytes:
-    """Return what the API server answers to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error."""
+    """Return the body of the response to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error."""
     command = ("kubectl", "get", "--raw", path, f"--request-timeout={MAX_KUBECTL_SECONDS}s", *options.arguments)
     done = run_program(command, MAX_KUBECTL_SECONDS, max_bytes=max_bytes)
     if done.status == 0:
@@ -209,7 +209,7 @@ def read_raw(options: KubectlOptions, path: str, max_bytes: int | None = None) -
     if "(Forbidden)" in message:
         raise UserError(f"kubectl: {message}. To allow it, add this rule to a ClusterRole of the user: {_rule(path)}")
     if "(NotFound)" in message and path == _GROUP_PATH:
-        # --enable-priority-and-fairness=false leaves the group as it is (`FeatureOptions.ApplyTo` in server/options/feature.go).
+        # --enable-priority-and-fairness=false does not disable the API group (`FeatureOptions.ApplyTo` in server/options/feature.go).
         raise UserError(
             f"The API server does not serve the API group {GROUP}: it is older than Kubernetes 1.20, or --runtime-config"
             " disables the group."

@@ -33,20 +33,20 @@ _DETAILS = {"dump_requests": "?includeRequestDetails=1"}
 
 
 class LiveServer(NamedTuple):
-    """The answers of a running API server."""
+    """Metrics, dumps and objects of a running API server."""
 
     parts: tuple[Part, ...]
     objects: Effective | None
     """The objects of the cluster, or None if they cannot be read."""
     notes: tuple[str, ...]
-    """Sentences about answers that are missing."""
+    """Sentences about data that could not be read."""
 
 
 def read_live_server(kubectl: KubectlOptions, request: InputRequest, seconds: float | None = None) -> LiveServer:
     """Return the metrics, the dumps and the objects of the API server that kubectl reaches.
 
-    If `seconds` is set, read the metrics, wait for this time, and read everything else. The metrics of both moments are
-    returned, unless another API server has answered. Raises UserError if neither metrics nor dumps can be read.
+    If `seconds` is set, read the metrics first, wait, and then read all data. The result has the metrics of both times, unless
+    they are from different API servers. Raises UserError if neither metrics nor dumps can be read.
     """
     notes: list[str] = []
     first: Part | None = None
@@ -67,7 +67,7 @@ def read_live_server(kubectl: KubectlOptions, request: InputRequest, seconds: fl
 
 
 def _add_earlier(first: Part, parts: list[Part], notes: list[str]) -> list[Part]:
-    """Return the parts with the earlier metrics. If these are from another server, leave them out and add a note."""
+    """Return the parts with the earlier metrics. If the earlier metrics are from another server, only add a note."""
     earlier = first._replace(source=Source(f"{first.source.name}-before", first.source.text))
     later = [part for part in parts if part.kind == _METRICS]
     try:
@@ -85,7 +85,7 @@ def _add_earlier(first: Part, parts: list[Part], notes: list[str]) -> list[Part]
 def read_live_parts(kubectl: KubectlOptions, notes: list[str]) -> tuple[Part, ...]:
     """Return the metrics and the dumps of the API server that kubectl reaches.
 
-    Append sentences about missing metrics and dumps to `notes`.
+    Append a sentence about each missing part to `notes`.
 
     Raises UserError if neither metrics nor dumps can be read.
     """
@@ -93,7 +93,7 @@ def read_live_parts(kubectl: KubectlOptions, notes: list[str]) -> tuple[Part, ..
 
 
 def _read_parts(kubectl: KubectlOptions, notes: list[str]) -> Iterator[Part]:
-    """Yield the parts that can be read, at the same time as far as possible. Raises UserError if no part can be read."""
+    """Yield the parts that can be read, read concurrently if possible. Raises UserError if no part can be read."""
     with ThreadPoolExecutor(len(_PATHS)) as executor:
         answers = {
             name: executor.submit(read_raw, kubectl, path + _DETAILS.get(name, ""), MAX_METRICS_BYTES)
@@ -111,7 +111,7 @@ def _read_parts(kubectl: KubectlOptions, notes: list[str]) -> Iterator[Part]:
 
 
 def _drop_contradictions(parts: list[Part], notes: list[str]) -> list[Part]:
-    """Return the parts without those that contradict an earlier one: several API servers may have answered."""
+    """Return the parts without those that contradict an earlier part, because another API server answered."""
     kept: list[Part] = []
     for part in parts:
         try:
