@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from apflint.output.svg_chart import Bar
 
 _MAX_MISSING = 6
-"""Maximum number of missing metrics that are named. JSON has all of them."""
+"""Maximum number of missing metrics that are named. JSON names all of them."""
 _MAX_FLOWS = 3
 """Maximum number of flows of a level in the table."""
 MAX_DRAWN_QUEUES = 512
@@ -53,14 +53,14 @@ _SEATS = {
     "Demand": "demand_high",
     "Smoothed": "demand_smoothed",
 }
-"""Titles of columns about seats, with the fields of `LevelState`."""
+"""Fields of `LevelState` by title of a column about seats."""
 _REASONS = {"Queue full": "queue-full", "No seat": "concurrency-limit", "Time out": "time-out"}
-"""Titles of rejections, with their reasons."""
+"""Reasons of rejections by title of a column."""
 _LEVEL = Column("Priority level", "name")
 
 
 def state_json(state: ServerState) -> dict[str, object]:
-    """Return the state of a server. A value is None if the files do not show it; missing metrics are listed in `missing`."""
+    """Return the state of a server as JSON. A value is None if the files do not show it. `missing` lists absent metrics."""
     metrics = state.server.last.metrics
     return {
         "files": [source.name for snapshot in state.server.snapshots for source in snapshot.sources],
@@ -125,8 +125,9 @@ def report_doctor(
 ) -> Iterator[Block]:
     """Yield the verdict, the causes, the findings, and the state of each server.
 
-    `configuration` describes the manifests, if there are any. Text has tables only if the style is verbose, and the findings
-    about load only then or if rules are selected: the causes explain them.
+    `configuration` describes the manifests, or is empty. Text shows tables only if the style is verbose. Text shows
+    findings about load only if the style is verbose or the user selected rules, because the causes explain these
+    findings.
     """
     counts = [pluralize(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
     if configuration is not None:
@@ -187,7 +188,7 @@ def describe_gaps(state: ServerState) -> list[str]:
 
 
 def _tabulate_seats(state: ServerState) -> Table:
-    """Return the limits, the seats in use, and the demand of each level. The table has no rows without metrics."""
+    """Return a table with the limits, the seats in use, and the demand of each level. Without metrics, it has no rows."""
     levels = state.levels if state.server.last.metrics is not None else ()
     rows: list[tuple[Cell, ...]] = [
         (_name(level), *(_number(getattr(level, field)) for field in _SEATS.values())) for level in levels
@@ -203,7 +204,7 @@ def _tabulate_seats(state: ServerState) -> Table:
 
 
 def _tabulate_requests(state: ServerState) -> Table:
-    """Return the requests of each level: waiting, executing, dispatched, rejected, and how long they waited."""
+    """Return a table with the requests of each level: waiting, executing, dispatched, rejected, and their waits."""
     if state.since_start:
         span = "since the start of the server"
     else:
@@ -221,7 +222,7 @@ def _request_cells(level: LevelState, state: ServerState) -> tuple[str | Text, .
     by_reason = Counter[str]()
     for rejection in level.rejections:
         by_reason[rejection.reason] += rejection.requests
-    is_known = sum(by_reason.values()) == level.rejected  # the dump of levels has only the sum
+    is_known = sum(by_reason.values()) == level.rejected  # the dump of levels shows only the total
     return (
         _name(level),
         _number(level.waiting),
@@ -234,7 +235,7 @@ def _request_cells(level: LevelState, state: ServerState) -> tuple[str | Text, .
 
 
 def _tabulate_flows(state: ServerState) -> Table:
-    """Return the busiest flows of each level. The table has no rows without dumps."""
+    """Return a table with the busiest flows of each level. Without dumps, it has no rows."""
     columns = (
         _LEVEL,
         *(
@@ -295,7 +296,7 @@ def _flow_row(level: LevelState, flow: Flow) -> tuple[str | Text, ...]:
 
 
 def _draw_server(state: ServerState) -> Iterator[Block]:
-    from apflint.output.svg_chart import Bars  # only HTML has drawings
+    from apflint.output.chart import Bars  # imported for HTML only
 
     if state.server.last.metrics is not None:
         legend = (
@@ -326,8 +327,8 @@ def _to_bar(level: LevelState) -> Bar:
 
 
 def _draw_queues(level: LevelState, queues: Sequence[QueueRow]) -> Iterator[Block]:
-    """Yield a sentence and a drawing about the queues of a level, if it has requests in them."""
-    from apflint.output.svg_chart import Queues
+    """Yield a sentence about the queues of a level and a drawing of them, or nothing if all queues are empty."""
+    from apflint.output.chart import Queues
 
     rows = [queue for queue in queues if queue.level == level.name]
     waiting, executing = sum(queue.waiting for queue in rows), sum(queue.executing for queue in rows)

@@ -1,4 +1,4 @@
-"""The verdict about API servers and the causes of waits and rejections: as blocks and as JSON."""
+"""Renders the verdict about API servers, and the causes of waits and rejections, as blocks and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apflint.output.blocks import Block, Inline, Tone
 
 CAUSE_URL = "https://github.com/apflint/apflint/blob/main/docs/reference/causes.md#{id}"
-"""Address of the section about a cause."""
+"""URL of the documentation of a cause."""
 _VERDICTS = {
     "healthy": "Healthy",
     "past": "Healthy now, and overloaded in the past",
@@ -52,7 +52,7 @@ def describe_servers(states: Sequence[ServerState]) -> Iterator[str]:
 
 
 def _report_cause(number: int, cause: OverloadCause, *, is_alone: bool) -> Iterator[Block]:
-    """Yield what happens and where, the figures, what to do, and what would not help."""
+    """Yield the description of a cause: what happens, place, evidence, actions, and what would not help."""
     name = Text(cause.cause, cause.severity)
     place: list[str | Text] = [*name_place(cause)]
     if not is_alone:
@@ -83,7 +83,7 @@ def name_place(cause: OverloadCause) -> Iterator[str | Text]:
 
 
 def report_closing(conclusion: Conclusion, report: Report, *, is_verbose: bool) -> Prose:
-    """Return the last line: how much was found, and how to see all of it."""
+    """Return the last line: the number of findings, and the command that shows all of them."""
     number = len(report.findings) + report.left_out
     findings = f" in {count_noun(number, 'finding')}" if number else ""
     hint = "." if is_verbose else ": --verbose shows all, with tables."
@@ -94,7 +94,7 @@ def report_closing(conclusion: Conclusion, report: Report, *, is_verbose: bool) 
 
 
 def causes_json(conclusion: Conclusion, findings: Sequence[Sequence[str]]) -> dict[str, object]:
-    """Return the verdict and the causes. `findings` has the rules that each cause explains. Values that are unknown are None."""
+    """Return the verdict and the causes as JSON. `findings` has the rules that each cause explains. Unknown values are None."""
     return {
         "verdict": conclusion.verdict,
         "verdictMessage": conclusion.summary,
@@ -127,7 +127,7 @@ def _cause_json(cause: OverloadCause, findings: Sequence[str]) -> dict[str, obje
 
 
 def group_findings(conclusion: Conclusion, states: Sequence[ServerState], report: Report) -> list[list[str]]:
-    """Return the rules of the findings that each cause explains: those about its levels or FlowSchema at its server."""
+    """Return, for each cause, the rules of the findings that it explains: those about its levels or FlowSchema at its server."""
     servers = {
         source.name: state.server.last.sources[0].name
         for state in states

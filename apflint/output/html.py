@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from apflint.output.blocks import Block, Cell, Inline
 
 _LONG_CELL = 40
-"""Maximum characters of a cell that is not broken into lines."""
+"""Maximum number of characters in a cell that is not broken into lines."""
 
 
 def render(title: str, blocks: Iterable[Block]) -> str:

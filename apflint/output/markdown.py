@@ -1,4 +1,4 @@
-"""Reports as Markdown. Text from manifests never becomes markup, a mention or a link."""
+"""Renders reports as Markdown. Text from manifests is escaped, so that it cannot be markup, a mention or a link."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _PLAIN_WORD = re.compile(r"(?:[A-Za-z0-9.,;()'%?/=+µ→-]|<(?=[0-9]))+:?")
 _LINK = re.compile(r"www\.|\b[0-9a-f]{7,40}\b|\bGH-[0-9]")
-"""Plain text that GitHub turns into a link: an address, a commit, an issue."""
+"""Pattern for plain text that GitHub turns into a link: a web address, a commit or an issue."""
 _WORDS = re.compile(r'(?:"[^"]*"|`[^`]*`|[^ ])+')
 _NUMBER = re.compile(r"(?:[A-Za-z0-9.,()%/+µ→ -]|[<>](?=[ 0-9]))*")
-"""Cells of numbers, which stay as they are."""
+"""Pattern for cells with numbers, which need no escapes."""
 _STRONG = ("bold", "error", "warning")
 _TOP_LEVEL = 2
-"""Level of the title of a report minus one."""
+"""Number to add to the level of a heading. The title of a report gets level 3, because a page contains the report."""
 _QUOTED = re.compile(r"(\(?)(`[^`]+`|\"[^\"]*\")([.,:;)]*)")
 
 
@@ -45,7 +45,7 @@ def render(blocks: Iterable[Block]) -> str:
 
 
 def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the Markdown of each block that has any, without a newline at the end."""
+    """Yield the Markdown of each block, without a newline at its end. Skip blocks without Markdown."""
     for block in blocks:
         match block:
             case Only():
@@ -135,7 +135,7 @@ def _format(text: Inline) -> str:
 
 
 def _format_run(run: str | Text) -> str:
-    """Format a part of a line. Spaces at its ends stay."""
+    """Format a part of a line. Spaces at both ends stay."""
     if isinstance(run, Text):
         return _format(run)
     text = run.replace(" -> ", " → ")
@@ -146,13 +146,13 @@ def _format_run(run: str | Text) -> str:
 def format_prose(text: str) -> str:
     """Return `text` as Markdown, with values and commands as code spans."""
     safe = sanitize(text).strip()
-    if not safe or "  " in safe:  # only a code span keeps several spaces
+    if not safe or "  " in safe:  # only a code span preserves several spaces
         return format_code(safe)
     return " ".join(map(_format_word, _WORDS.findall(safe)))
 
 
 def _format_word(word: str) -> str:
-    """Format a word, or a quoted value that may have spaces in it."""
+    """Format a word, or a quoted value that contains spaces."""
     if _PLAIN_WORD.fullmatch(word) and not _LINK.search(word):
         return word
     if quoted := _QUOTED.fullmatch(word):

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 _MORE_BYTES = 100
-"""Bytes reserved for the sentence about findings that are not shown."""
+"""Bytes reserved for the sentence about omitted findings."""
 _MIN_BYTES = 200
-"""Bytes reserved for the head of the table, and for the sentence about findings that are not shown."""
+"""Bytes reserved for the head of the table, and for the sentence about omitted findings."""
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
