@@ -1,4 +1,4 @@
-"""The command `apflint doctor`."""
+"""Defines `apflint doctor`, which diagnoses a running API server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _LIVE_HELP = "Read the metrics, dumps and objects of the API server that kubectl
 _WATCH_HELP = "With --live: read the metrics twice, such as 60s apart, and show rates."
 _FORMATS = (*FORMATS, "html")
 _FORMATS_WITH_TABLES = ("text", "json", "markdown", "html")
-"""Formats that also show the state of the server. With the others, missing metrics are notes."""
+"""Formats that show the state of the server, too. In other formats, missing metrics are printed as notes."""
 _MIN_WATCH_SECONDS, _MAX_WATCH_SECONDS = 1, 600
 
 
@@ -59,7 +59,7 @@ def parse_doctor_format(name: str) -> str:
 
 
 def parse_watch(text: str) -> float:
-    """Parse the time between two snapshots, such as `60s`. Raises UserError for another text."""
+    """Parse the time between two snapshots, such as `60s`. Raises UserError for another form."""
     seconds = parse_duration(text)
     if seconds is None or not _MIN_WATCH_SECONDS <= seconds <= _MAX_WATCH_SECONDS:
         raise UserError(f'"{text}" is not a time from 1s to 10m, such as 60s')
@@ -170,14 +170,14 @@ def doctor(
     is_selected = "select" in settings.origins
     text = _render(states, report, conclusion, output_format, how, description, is_selected=is_selected)
     status = exit_code_of(report, Output(output_format, settings.fail_on, exit_zero=exit_zero))
-    # Not every cause has a finding: those of storage, lists and differences between servers have none.
+    # Some causes have no finding: those about storage, lists and differences between servers.
     if conclusion.warnings and settings.fail_on in ("warning", "info") and not exit_zero:
         status = ExitCode.FINDINGS
     return show(Answer(text, tuple(notes), status=status))
 
 
 def _apply_cluster(settings: Settings, name: str) -> Settings:
-    """Return the settings that apply in a cluster. Its release and seats count as given."""
+    """Return the settings for a cluster. The cluster's release and seats count as set by the user."""
     cluster = find_cluster(settings, name)
     origins = {field: name for field in ("kubernetes", "server_concurrency") if getattr(cluster, field) is not None}
     return apply_cluster(settings, cluster)._replace(origins={**origins, **settings.origins})
@@ -186,7 +186,7 @@ def _apply_cluster(settings: Settings, name: str) -> Settings:
 def _read_live(
     kubectl: KubectlOptions, request: InputRequest, watch: float | None
 ) -> tuple[tuple[Part, ...], Effective | None]:
-    """Return the metrics and dumps of the API server that answers, and the objects of the cluster, or None if unknown."""
+    """Return the metrics and dumps of the API server that responds, and the objects of the cluster (None if unknown)."""
     from apflint.sources.live_server_state import read_live_server
 
     with show_progress("Reading the cluster"):

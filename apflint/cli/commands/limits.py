@@ -1,4 +1,4 @@
-"""The command `apflint limits`."""
+"""Defines `apflint limits`, which shows the seats of each priority level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `apflint simulate`."""
+"""Defines `apflint simulate`, which simulates the requests of a load."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 LOAD = "Load"
 MIN_SCALE, MAX_SCALE = 0.001, 1_000_000
 OLDEST_MINOR = 31
-"""Oldest minor release whose adjustment of limits `apflint.simulate.borrowing` computes."""
+"""Oldest minor release whose algorithm for adjusting limits is implemented in `apflint.simulate.borrowing`."""
 _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in workload-low.queues=64; repeatable."
 
 
@@ -158,7 +158,7 @@ def simulate(
         )
         configuration = configuration._replace(effective=known, description=description)
     sides = [configuration] if other is None else [other, configuration]
-    gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
+    gc.disable()  # no garbage: requests have no cycles
     try:
         with show_progress("Simulating") as progress:
             if parsed is None:
@@ -178,7 +178,7 @@ def simulate(
 def _simulate_load(
     parsed: ParsedLoad, sides: Sequence[Effective], scale: float, seed: int, progress: Progress
 ) -> Iterator[SimulationResult]:
-    """Yield the result for each configuration, or nothing if that adds mistakes to the load."""
+    """Yield the result for each configuration. If a configuration adds mistakes to the load, yield nothing more."""
     assert parsed.load is not None
     assert parsed.fields is not None
     load = parsed.load.scale(scale)
@@ -210,7 +210,7 @@ def _simulate_log(
     from apflint.sources.audit_logs import find_audit_logs
 
     progress.label = "Reading"
-    # Flows may be namespaces, so the namespaces of requests are needed.
+    # Flows may be namespaces, so the log must be read with the namespaces of requests.
     options = ReplayOptions(by=("namespace",), counts=counts)
     with closing(replay_sides(find_audit_logs(logs), sides, options)) as replays:
         for number, read in enumerate(replays):
@@ -235,7 +235,7 @@ def _simulate_log(
 
 
 def _report_problems(coverage: Coverage) -> None:
-    """Print what was not read of a log. Raises UserError for a damaged file, and KeyboardInterrupt if the user did."""
+    """Print what could not be read of a log. Raises UserError for a damaged file, and KeyboardInterrupt after Ctrl-C."""
     first = coverage.first_unreadable
     if first is not None:
         print_note(f"{first.file}:{first.line}: {first.reason} (unreadable lines: {coverage.unreadable})")
@@ -246,7 +246,7 @@ def _report_problems(coverage: Coverage) -> None:
 
 
 def _render(results: Sequence[SimulationResult], output_format: str, how: Style) -> str:
-    """Render the only result, or the differences of two results."""
+    """Render one result, or the differences between two results."""
     result, found = results[-1], compare_results(*results) if len(results) > 1 else None
     if output_format == "json":
         return to_json(simulation_json(result) if found is None else comparison_json(found), 2)
@@ -281,7 +281,7 @@ def _print_mistakes(parsed: ParsedLoad, color: str) -> ExitCode:
 
 def _read_other(name: str, request: InputRequest, known: Effective) -> EffectiveConfiguration:
     """Read the configuration of --compare. Raises UserError for an old release, and for objects that a server rejects."""
-    if name == LIVE and request.recorded is None:  # the running cluster has the seats of the other side
+    if name == LIVE and request.recorded is None:  # the seats are those of the other side
         request = read_live(request.assume(server_concurrency=known.limits.server_concurrency))
     other = read_other_side(name, request)
     _reject_unsuitable(other.effective)

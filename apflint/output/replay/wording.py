@@ -108,7 +108,6 @@ def describe_contradictions(report: ReplayReport) -> Iterator[str]:
     """Yield sentences about rejections in the log that are impossible under this configuration.
 
     Such a contradiction makes all other figures doubtful.
-
     """
     for found in islice(find_contradictions(report), _MAX_NAMED_LEVELS):
         yield (
