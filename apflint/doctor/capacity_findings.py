@@ -175,7 +175,9 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
             duration = (
                 []
                 if short is None
-                else [f"For {short:.0f} of {level.seconds or 0:.0f} s, the demand exceeded the seats that the level had."]
+                else [
+                    f"For {short:.0f} of {level.seconds or 0:.0f} s, the demand exceeded the seats that the level had."
+                ]
             )
             yield about_level(
                 level,
