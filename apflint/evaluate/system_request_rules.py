@@ -1,7 +1,7 @@
-"""The requests that the built-in priority levels reserve capacity for: the definition of `system requests` in APF518 and APF601.
+"""System requests: the requests for which the built-in priority levels reserve capacity. APF518 and APF601 use this definition.
 
-The suggested FlowSchemas of a release define them. For example, the FlowSchema `system-nodes` sends all requests of the group
-`system:nodes` to the priority level `system`. Everybody else is an outsider in this level.
+The suggested FlowSchemas of a release define system requests. For example, the FlowSchema `system-nodes` sends all
+requests of the group `system:nodes` to the priority level `system`. All other clients are outsiders in this level.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PLATFORM_NAMESPACE_PREFIXES = ("kube-", "openshift-")
 """Prefixes of the namespaces of the platform. FlowSchemas of the platform reference protected levels on purpose."""
 PLATFORM_USER_PREFIXES = (
-    "eks:",  # EKS reserves these names for its own programs: https://docs.aws.amazon.com/eks/latest/userguide/set-custom-username.html
+    "eks:",  # reserved for EKS: https://docs.aws.amazon.com/eks/latest/userguide/set-custom-username.html
     *("system:aggregator", "system:apiserver", "system:cloud-", "system:gke-", "system:kube-"),
     *(f"{SERVICE_ACCOUNT_PREFIX}{prefix}" for prefix in PLATFORM_NAMESPACE_PREFIXES),
 )
@@ -56,8 +56,8 @@ def list_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
 def find_system_rules(schema: FlowSchema, release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
     """Return rules that match the system requests of a FlowSchema: those that it may send to its protected level.
 
-    In a limited level, these are all requests that a protected FlowSchema matches. If such requests belong to another
-    level, APF507 reports that they leave it. If the FlowSchema redefines a protected FlowSchema with another level, its
+    In a limited level, these are all requests that a protected FlowSchema matches. If such a request goes to another
+    level, APF507 reports this. If the FlowSchema redefines a protected FlowSchema with another level, its
     requests are not system requests. In the level `exempt`, they are requests of administrators and of the control
     plane, and health checks.
     """

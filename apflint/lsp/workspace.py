@@ -51,7 +51,7 @@ class DirectoryResult(NamedTuple):
     texts: Sequence[Loaded]
     """All texts that findings may refer to."""
     effective: Effective
-    """The configuration that contains the files of the report. If the settings define clusters, that of the first cluster."""
+    """The configuration that contains the files of the report. With clusters in the settings, that of the first cluster."""
     report: Report
     check_again: Callable[[Loaded], Report]
     """Function that checks a new version of a file together with the other files, and returns the report on this file."""
@@ -185,7 +185,7 @@ def apply_safe_fixes(document: DocumentResult) -> str | None:
     os.chdir(checked.directory)
     try:
         data = document.source.text.encode()
-    except UnicodeEncodeError:  # the text contains a lone surrogate
+    except UnicodeEncodeError:  # lone surrogate in the text
         return None
     result = apply_fixes({name: data}, check)
     return result.inputs[name].decode() if result.fixed else None
@@ -300,8 +300,8 @@ class DirectoryChecker:
     def _read_directory(self, texts: Iterable[str]) -> Settings:
         """Read the settings and the files. Invalid settings are reported in `notes`, and the last valid settings are used.
 
-        `texts` are the real paths of open files. Of a directory with clusters, also the other files of the clusters that
-        contain them are read.
+        `texts` are the real paths of open files. In a directory with clusters, all files of the clusters that contain
+        open files are read.
         """
         self.notes = []
         settings = self._settings or Settings()
@@ -361,7 +361,7 @@ def _by_directory(name: str) -> list[str]:
 def _add_new_file(
     configurations: tuple[InputConfiguration, ...], settings: Settings, path: str, name: str
 ) -> tuple[InputConfiguration, ...]:
-    """Return the configurations with a document that is not saved yet. It belongs to the clusters whose directories contain it."""
+    """Return the configurations with an unsaved document added to each cluster whose directories contain the document."""
     containing = {
         cluster.name for cluster in settings.cluster if is_below(path, map(os.path.realpath, cluster.paths))
     } or {""}
