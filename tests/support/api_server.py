@@ -1,4 +1,4 @@
-"""An HTTP server that answers as a kube-apiserver does, from recorded objects."""
+"""An HTTP server that gives the responses of a kube-apiserver, made from recorded objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OBJECTS = json.loads((ROOT / "fixtures/live/objects.json").read_text(encoding="u
 
 
 def status(code: int, reason: str, message: str) -> tuple[int, dict[str, Any]]:
-    """Return an error as an API server answers it."""
+    """Return the status code and body with which an API server reports an error."""
     body = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -32,7 +32,7 @@ def status(code: int, reason: str, message: str) -> tuple[int, dict[str, Any]]:
 
 
 def recorded_answers(version: str = "v1", git_version: str = "v1.36.2") -> dict[str, tuple[int, Any]]:
-    """Return the code and the body for each path, from the recorded objects. Items of a list have no kind, as in Kubernetes."""
+    """Return status code and body by path, made from the recorded objects. As in Kubernetes, items of a list have no kind."""
     answers: dict[str, tuple[int, Any]] = {
         "/version": (200, {"major": "1", "minor": git_version.split(".")[1], "gitVersion": git_version}),
         f"/apis/{GROUP}": (
@@ -62,9 +62,9 @@ def recorded_answers(version: str = "v1", git_version: str = "v1.36.2") -> dict[
 
 @contextmanager
 def serve(answers: Mapping[str, tuple[int, Any]], directory: Path) -> Iterator[str]:
-    """Answer GET requests for the paths in `answers`, and yield the path of a kubeconfig for the server.
+    """Serve GET requests for the paths in `answers`, and yield the path of a kubeconfig for the server.
 
-    A body that is bytes is sent as it is. Other paths are not found.
+    A body of type bytes is sent unchanged. All other paths get a response 404.
     """
 
     class Handler(BaseHTTPRequestHandler):
