@@ -106,7 +106,7 @@ def _parse_value(text: str, number: str) -> float:
     if not 0 <= value < float("inf"):
         raise UserError(f'"{text}": the value is not a positive number, such as 0.5 or 50%')
     if "wait" in text and value >= MAX_WAIT_BOUND_SECONDS:
-        raise UserError(f'"{text}": the longest wait that servers tell apart is {MAX_WAIT_BOUND_SECONDS} s')
+        raise UserError(f'"{text}": servers measure waits only up to {MAX_WAIT_BOUND_SECONDS} s')
     return value
 
 

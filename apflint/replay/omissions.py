@@ -81,6 +81,6 @@ def describe_omissions(omissions: Omissions) -> Iterator[str]:
         yield "Requests that the audit policy omits (level None, omitStages) are not counted."
     if not omissions.has_decisions:
         yield (
-            "No event has the annotation authorization.k8s.io/decision, so REJECTED counts all answers 429, also of others"
-            " than API Priority and Fairness."
+            "No event has the annotation authorization.k8s.io/decision, so REJECTED counts all responses 429, even"
+            " those of other components than API Priority and Fairness."
         )

@@ -91,7 +91,7 @@ class RequestArguments(NamedTuple):
         if self.path is not None and not self.words:
             return parse_http(self.method or "GET", self.path, user=self.user, groups=self.groups)
         if self.words and (self.method is not None or self.path is not None):
-            raise UserError("the request is given twice: in words, and with --method and --path")
+            raise UserError("the request is given twice: as arguments, and with --method and --path")
         return parse_words(
             self.words,
             user=self.user,

@@ -226,4 +226,4 @@ def _rule(path: str) -> str:
 
 
 def _unexpected(path: str) -> UserError:
-    return UserError(f"kubectl get --raw {path} printed something else than the answer of an API server.")
+    return UserError(f"kubectl get --raw {path} printed something other than a response of an API server.")

@@ -146,7 +146,7 @@ def explain(
     """
     uids = flow_schema_uid, priority_level_uid
     ways = {
-        "a request in words": bool(words),
+        "a request as arguments": bool(words),
         "--path": method is not None or path is not None,
         "--event": event is not None,
         "--requests": requests is not None,
