@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def defer_interrupt() -> Iterator[None]:
     """Delay Ctrl-C: a KeyboardInterrupt inside the block is raised at its end."""
     if (
-        threading.current_thread() is not threading.main_thread()  # only the main thread receives it
+        threading.current_thread() is not threading.main_thread()  # only the main thread gets Ctrl-C
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     ):
         yield

@@ -39,10 +39,10 @@ class Answer(NamedTuple):
 
 def run(request: InputRequest, find_answer: Callable[[Inputs], Answer]) -> int:
     """Run a command, and return its exit status."""
-    # 1. Sources. The source arguments name files, directories, git revisions, kustomizations, clusters in the settings,
-    # or a    running cluster. A source consists of names and bytes. Unreadable sources become errors in the result. 2.
-    # Configurations. A configuration is a release, the objects of its sources, and a name: one for each cluster, or one
-    # without a name if the project has no clusters.
+    # 1. Sources. The source arguments name files, directories, git revisions, kustomizations, clusters in the settings, or
+    #    a running cluster. A source consists of names and bytes. Unreadable sources become errors in the result.
+    # 2. Configurations. A configuration is a release, the objects of its sources, and a name: one for each cluster, or one
+    #    without a name if the project has no clusters.
     with show_progress("Reading") as progress:
         inputs = read_inputs(request, progress.track)
 

@@ -345,7 +345,7 @@ def test_hook_checks_a_file_of_a_base_in_every_cluster(project: Path, capsys: py
     assert "In 2 clusters: prod and staging." in capsys.readouterr().out
     write(project, "base/level.yaml", LEVEL)
     assert run(["check", "--force-exclude", "--", "base/level.yaml", "clusters/prod/flow.yaml"]) == 0
-    # A file of no cluster needs other files of no cluster, and no files of clusters.
+    # A file that belongs to no cluster needs the other files that belong to no cluster, and no files of clusters.
     write(project, "other/flow.yaml", SCHEMA)
     assert run(["check", "--force-exclude", "--fail-on", "warning", "--ignore", "APF505", "other/flow.yaml"]) == 1
     assert "APF401" in capsys.readouterr().out

@@ -91,7 +91,7 @@ class Parameter(NamedTuple):
 
     name: str
     annotation: object
-    """`Annotated[TYPE, DEFINITION]`."""
+    """The annotation of the parameter: `Annotated[TYPE, DEFINITION]`, where DEFINITION is a `Definition`."""
     default: object = REQUIRED
 
 

@@ -224,7 +224,7 @@ def _find_kept_requests(
             continue
         witness = analysis.find_request(schema)
         if witness is not None and comparison.old.resolve(witness.point).flow_schema is not same:
-            witness = comparison.find_passage([same], [schema])  # slower, because it encodes both sides
+            witness = comparison.find_passage([same], [schema])  # slow: encodes both sides
         if witness is not None:
             yield witness
 

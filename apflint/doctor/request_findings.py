@@ -38,7 +38,7 @@ def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
     default = evidence.state.level(GLOBAL_DEFAULT)
     is_few = not level.rejected and requests <= MAX_CATCH_ALL * everything
     if is_few and default is not None and default.dispatched:
-        return  # requests before the server had read its FlowSchemas; later ones go to global-default
+        return  # the requests arrived before the server had read its FlowSchemas
     if requests:
         metrics = evidence.state.server.last.metrics
         age = metrics.age_seconds if metrics is not None else None

@@ -55,7 +55,7 @@ class RequestInfo(NamedTuple):
     api_group: str
     api_version: str
     namespace: str
-    """Empty for cluster-scoped resources and for all namespaces. For the Namespace object `foo`, the value is `foo`."""
+    """Namespace, empty for cluster-scoped resources and for all namespaces. For the Namespace object `foo`: `foo`."""
     resource: str
     subresource: str
     name: str

@@ -42,7 +42,7 @@ class OpenDocument(NamedTuple):
     version: int | None
     source: Source
     may_hold_apf: bool
-    """True if the document may contain an APF object. Other documents are not checked."""
+    """Whether the document may contain an APF object. Other documents are not checked."""
 
     @property
     def text(self) -> str:

@@ -102,7 +102,7 @@ class _Collection:
     last: Path = ()
     """Path of the last value that was read."""
     expects_value: bool = False
-    """True in flow style after a key and a colon."""
+    """Whether a value comes next in flow style, after a key and a colon."""
 
     def start_value(self, key: str | None = None) -> Path:
         """Return the path of the value of `key`. Without a key, return the path of the next item of the list."""

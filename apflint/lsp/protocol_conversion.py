@@ -48,7 +48,7 @@ _MARKUP = re.compile(
 
 def path_from_uri(uri: str) -> str | None:
     """Return the path of a `file:` URI, or None if the URI has another scheme, has another host, or is invalid."""
-    for character, escape in (("#", "%23"), (";", "%3B"), ("?", "%3F")):  # some editors leave them unescaped
+    for character, escape in (("#", "%23"), (";", "%3B"), ("?", "%3F")):  # some editors do not escape them
         uri = uri.replace(character, escape)
     try:
         path = uris.to_fs_path(uri.replace("file://localhost/", "file:///", 1))

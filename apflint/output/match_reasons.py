@@ -34,7 +34,7 @@ _HINTS: dict[HintKind, str] = {
     "group with version": '"{0}" includes a version, which does not belong here',
     "only paths below": '"{0}" matches only paths below "{1}"',
     "whole segments": '"{0}" matches only whole segments of a path',
-    "namespaces without clusterScope": 'namespaces: ["*"] does not match that',
+    "namespaces without clusterScope": 'namespaces: ["*"] matches only requests to a single namespace',
 }
 
 

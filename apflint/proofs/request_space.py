@@ -184,11 +184,11 @@ class ResourceTraits(NamedTuple):
     """Restrictions on the verb and the namespace of requests for a resource."""
 
     watch_only: bool = False
-    """True if only watches of the resource are classified, because other requests are long-running."""
+    """Whether only watches of the resource are classified, because other requests are long-running."""
     no_namespace: bool = False
-    """True if requests have no namespace: in `.../namespaces/x/status`, the server reads `status` as a subresource."""
+    """Whether requests have no namespace: in `.../namespaces/x/status`, the server reads `status` as a subresource."""
     no_collection: bool = False
-    """True for the empty resource, which cannot be listed, because the server ignores slashes at the end of a path."""
+    """Whether the resource cannot be listed. True for the empty name: the server ignores slashes at the end of a path."""
 
 
 @lru_cache(maxsize=1024)  # most rules name the same resources

@@ -40,7 +40,7 @@ class Assignment(NamedTuple):
     has_seats_at_end: bool = True
     """Whether requests hold their seats until they end. Watches hold seats only until they are initialized."""
     certain: bool = True
-    """False if the FlowSchema depends on groups that the log does not contain."""
+    """Whether the FlowSchema is certain. False if it depends on groups that the log does not contain."""
 
 
 class TupleClassifier:

@@ -49,7 +49,7 @@ class LoggedMove(NamedTuple):
 
     type: MoveType
     old: LoggedDestination | None
-    """None if API Priority and Fairness does not classify the requests, such as watches until 1.21."""
+    """Old destination, or None if API Priority and Fairness does not classify the requests, such as watches until 1.21."""
     new: LoggedDestination | None
     requests: int
     rejected: int

@@ -219,7 +219,7 @@ class CanonicalLines:
             named = {"requestURI": url.decode().replace("\\u0026", "&"), "verb": verb.decode()}
             at = url.find(_NAMESPACES)
             namespace = self._plain_namespaces.get(reference)
-            # Most URIs contain the namespace of the object. Searching for it is faster than matching a pattern.
+            # Most URIs contain the namespace of the object. A search for this namespace is faster than a pattern.
             if (
                 namespace is None
                 or url[:at] not in self._versions

@@ -76,7 +76,7 @@ def read_log(
         except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
             if any(is_url(file.path) for file in distributed):
                 raise UserError(f"Spark cannot read the log: {_describe(error)}") from None
-            distributed = []  # Spark reads these; Python reads and reports damaged files
+            distributed = []  # read by Spark; Python reads the others
         for file in files:
             if file not in distributed:
                 reader.read_file(file)

@@ -288,7 +288,7 @@ def test_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> N
     wait = {"authorization.k8s.io/decision": "allow", "apiserver.latency.k8s.io/apf-queue-wait": "1.5s"}
     events = [
         logged(1, 0, 2),
-        logged(2, 1, 3.5, annotations=wait),  # 2 s without the wait
+        logged(2, 1, 3.5, annotations=wait),  # 2 s of execution after the wait
         logged(3, 4, 0.5, responseStatus={"code": 429}, annotations=None),
         logged(4, 5, 1, verb="watch", requestURI="/api/v1/namespaces/team-a/pods?watch=1"),
         logged(5, 10, 1),

@@ -202,7 +202,7 @@ EXAMPLES = (
         keep=(("9, 4, 0, 3", "9, 4, 0, 1"),),
         remove=(("9, 4, 0, 3", "9, 4, 0, 0"), ("9, 4, 0, 3", "9, 4, 3, 3")),
     ),
-    # The release decides whether the server counts time-outs apart: `wait` in queueset.go of 1.27 does.
+    # The release decides whether the server counts time-outs separately, as `wait` in queueset.go of 1.27 does.
     Example(
         "APF817",
         {

@@ -87,7 +87,7 @@ def test_only_wanted_metrics_are_parsed() -> None:
         ("", False),
     ],
 )
-def test_recognition(text: str, expected: bool) -> None:  # the expected result
+def test_recognition(text: str, expected: bool) -> None:  # expected result
     assert looks_like_metrics(text) == expected
 
 
@@ -95,7 +95,7 @@ def test_every_recorded_metric_is_read() -> None:
     found = parse_samples(read_text(LIVE / "4-mixed.metrics.txt.gz"), NAMES).by_name
     # The recording does not have the release and the sizes of objects.
     absent = {"kubernetes_build_info", "apiserver_resource_size_estimate_bytes"}
-    # It is not one of an incident, and has no webhooks and no etcd.
+    # The recording is not of an incident, and has no metrics of webhooks and etcd.
     absent |= {
         metric.name
         for quantity in MEASURES

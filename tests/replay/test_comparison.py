@@ -179,7 +179,7 @@ def test_upgrade_changes_seats_of_lists(engine: str, tmp_path: Path) -> None:
     comparison = compare_logs(log, read(kubernetes="1.33"), read(kubernetes="1.36"), engine, counts=counts)
     assert comparison.moves == ()
     assert [report.levels[0].peaks[0].seats for report in (comparison.old, comparison.new)] == [8, 8]
-    assert comparison.old.levels[0].limits.max_list_seats == 8  # the level allows no more
+    assert comparison.old.levels[0].limits.max_list_seats == 8  # maximum of the level
     counts = {"pods": ObjectTotals(5000, 200)}
     comparison = compare_logs(log, read(kubernetes="1.33"), read(kubernetes="1.36"), engine, counts=counts)
     assert [report.levels[0].peaks[0].seats for report in (comparison.old, comparison.new)] == [8, 1]

@@ -143,7 +143,7 @@ def prepare_checkout(directory: Path) -> dict[str, str]:
         "PYTHONPATH": str(directory / "work"),
     }
     (directory / "example").mkdir()
-    shutil.copy(directory / "bin" / ".ci/run", directory / "work" / ".ci/run")  # skips installation
+    shutil.copy(directory / "bin" / ".ci/run", directory / "work" / ".ci/run")  # the stand-in does not install
     script = """
         git init --quiet && git add --all && git commit --quiet --message Start
         git init --quiet --bare ../origin && git remote add origin ../origin && git push --quiet --set-upstream origin main

@@ -200,7 +200,7 @@ def _render_refusals(outcome: _Outcome, *, diff: bool) -> str:
     current = {} if diff else {identity(finding): finding for finding in outcome.after.findings}
     lines = []
     for finding, reason in sorted(outcome.refused, key=lambda refusal: _order(refusal.finding)):
-        moved = current.get(identity(finding), finding)  # has its line after fixing
+        moved = current.get(identity(finding), finding)  # the line number after fixing
         remark = f"{_at(moved)}: not fixed: {finding.rule} ({_title(moved)}): {reason}"
         lines.append(f"{sanitize_path(remark)}\n")
     return "".join(lines)

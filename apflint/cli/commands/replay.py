@@ -180,7 +180,7 @@ def replay(
         if LIVE in selected.words:
             selected = read_live(selected)  # both sides share the objects
         configuration = read(selected)
-        if compared == LIVE and selected.recorded is None:  # the seats are those of the other side
+        if compared == LIVE and selected.recorded is None:  # use the seats of the other side
             seats = configuration.effective.limits.server_concurrency
             selected = read_live(selected.assume(server_concurrency=seats))
         other = _read_other_side(compared, selected)

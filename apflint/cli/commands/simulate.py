@@ -281,7 +281,7 @@ def _print_mistakes(parsed: ParsedLoad, color: str) -> ExitCode:
 
 def _read_other(name: str, request: InputRequest, known: Effective) -> EffectiveConfiguration:
     """Read the configuration of --compare. Raises UserError for an old release, and for objects that a server rejects."""
-    if name == LIVE and request.recorded is None:  # the seats are those of the other side
+    if name == LIVE and request.recorded is None:  # use the seats of the other side
         request = read_live(request.assume(server_concurrency=known.limits.server_concurrency))
     other = read_other_side(name, request)
     _reject_unsuitable(other.effective)

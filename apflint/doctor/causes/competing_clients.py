@@ -55,7 +55,7 @@ MAX_TIMED_OUT = 0.5
 """Maximum proportion of requests that time out, if the level serves the other requests."""
 
 
-_UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If there are none, fair queuing protects the other clients (noisy-but-fair)."
+_UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients (noisy-but-fair)."
 _UNKNOWN_LIMITS = (
     "Without metrics, limits are unknown. If the level borrows, it takes seats of other levels (flood-one-flow)."
 )

@@ -120,7 +120,7 @@ class LevelLoad(NamedTuple):
 
     @property
     def arrived(self) -> int | None:
-        """Dispatched and rejected requests, or None if unknown."""
+        """Number of dispatched and rejected requests, or None if unknown."""
         if self.state.dispatched is None and self.state.rejected is None:
             return None
         return self.state.requests

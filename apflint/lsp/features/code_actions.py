@@ -36,7 +36,7 @@ class EditorAction(NamedTuple):
 
     title: str
     is_safe: bool
-    """True if the edits do not change the meaning of an object. Editors may prefer safe actions."""
+    """Whether the edits preserve the meaning of the object. Editors may prefer safe actions."""
     edits: tuple[Edit, ...]
     findings: tuple[Finding, ...]
 
