@@ -53,7 +53,7 @@ def _copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
     if (current.st_uid, current.st_gid) != (status.st_uid, status.st_gid):
         with suppress(PermissionError):  # only root may change the owner
             os.fchown(descriptor, status.st_uid, status.st_gid)
-    if hasattr(os, "fchmod"):  # Windows: from Python 3.13 on
+    if hasattr(os, "fchmod"):  # Windows has fchmod since Python 3.13
         os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # after chown, which clears set-user-ID bits
 
 

@@ -504,7 +504,7 @@ def test_every_built_in_flow_schema_needs_its_cluster_scope(release: Release) ->
     for name in builtin.list_suggested_names(release, "FlowSchema"):
         changed = without_cluster_scope(name, release)
         has_scope = changed["spec"] != built_in(name, release)["spec"]
-        if (name, release.name) == ("global-default", "1.18"):  # matches service accounts only
+        if (name, release.name) == ("global-default", "1.18"):  # this FlowSchema matches service accounts only
             has_scope = False
         found = findings(changed, only="APF517", kubernetes=release.name)
         assert [finding.severity for finding in found] == (

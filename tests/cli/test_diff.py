@@ -342,7 +342,7 @@ def test_server_concurrency_changes_the_limits_of_levels() -> None:
         side().configuration.levels
     ) - {
         "exempt",  # its requests never wait
-        "catch-all",  # no request reaches it
+        "catch-all",  # no request reaches catch-all
     }
 
 
