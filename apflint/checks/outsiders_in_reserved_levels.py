@@ -1,6 +1,6 @@
 """APF518: requests of outsiders in priority levels that are reserved for the system. APF601 uses the same proofs.
 
-An outsider is a client that sends a request other than the requests of the system (`apflint.evaluate.system_requests`).
+An outsider is a client that sends a request other than the requests of the system (`apflint.evaluate.system_request_rules`).
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
 
 def _has_only_exceptions(requests: PolicyRulesWithSubjects, exceptions: tuple[PolicyRulesWithSubjects, ...]) -> bool:
     """Quick test: return True if the rule matches only leases or health checks, and these are exceptions."""
-    leases, health = system_requests.LEASES, system_requests.HEALTH_CHECKS
+    leases, health = system_request_rules.LEASES, system_request_rules.HEALTH_CHECKS
     urls = {url for entry in health.non_resource_rules for url in entry.non_resource_urls}
     return all(
         leases in exceptions and entry.api_groups == (system_request_rules.LEASE_GROUP,)

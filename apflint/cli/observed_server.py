@@ -27,7 +27,7 @@ class ObservedServers(NamedTuple):
 
     def describe(self, explanation: Explanation) -> tuple[list[dict[str, object]], str]:
         """Return the observations of the servers about a request: JSON objects, and text."""
-        from apflint.output.server_observation import describe_observations, observation_json, observe
+        from apflint.output.observed_server_state import describe_observations, observation_json, observe
 
         if self.problem:
             return [], f"Unknown. {self.problem}"

@@ -302,7 +302,7 @@ def list_words(
     *paths: list[str] | None, kustomize: list[str] | None = None, clusters: list[str] | None = None, live: bool = False
 ) -> tuple[str, ...]:
     """Return the source arguments that options and paths stand for: `-k DIR` is `kustomize:DIR`, and `--live` is `live`."""
-    from apflint.sources.source_words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
+    from apflint.sources.source_arguments import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
 
     return (
         *([LIVE] if live else ()),
@@ -313,8 +313,8 @@ def list_words(
 
 
 def reject_other_sources(command: str, words: tuple[str, ...]) -> None:
-    """Raise UserError if a source argument names something else than files or a cluster, which `command` cannot edit."""
-    from apflint.sources.source_words import BUILT_IN_PREFIX, LIVE, parse_words
+    """Raise UserError if a source argument names something other than files or a cluster, which `command` cannot edit."""
+    from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE, parse_words
 
     parsed = parse_words(words)
     others = (*parsed.revisions, *parsed.built, *([LIVE] if parsed.is_live else ()))

@@ -296,7 +296,7 @@ def _flow_row(level: LevelState, flow: Flow) -> tuple[str | Text, ...]:
 
 
 def _draw_server(state: ServerState) -> Iterator[Block]:
-    from apflint.output.chart import Bars  # imported for HTML only
+    from apflint.output.svg_chart import Bars  # imported for HTML only
 
     if state.server.last.metrics is not None:
         legend = (
@@ -328,7 +328,7 @@ def _to_bar(level: LevelState) -> Bar:
 
 def _draw_queues(level: LevelState, queues: Sequence[QueueRow]) -> Iterator[Block]:
     """Yield a sentence about the queues of a level and a drawing of them, or nothing if all queues are empty."""
-    from apflint.output.chart import Queues
+    from apflint.output.svg_chart import Queues
 
     rows = [queue for queue in queues if queue.level == level.name]
     waiting, executing = sum(queue.waiting for queue in rows), sum(queue.executing for queue in rows)

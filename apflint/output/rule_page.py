@@ -83,7 +83,7 @@ def render_rule(rule: Rule, style: Style) -> str:
         return f"{prose}\n## References\n\n{references}\n{rule.url}\n"
     from rich.theme import Theme
 
-    from apflint.output.markdown_page import MarkdownPage  # imported for terminals only
+    from apflint.output.terminal_markdown import MarkdownPage  # imported for terminals only
 
     console = make_console(style, min(style.width, PROSE_WIDTH))
     # rich's default theme shows code on black, even in light terminals.

@@ -7,5 +7,5 @@ wait. Tests compare the results with recordings of Kubernetes 1.36.2.
 
 `simulation` sends requests to simulated servers: the requests of a `load` at the times of `arrivals`, or the requests of
 a `logged_load`. `routes` classifies the requests, and `feasibility` rejects loads that are too large. `statistics`,
-`fairness` and `level_summaries` summarize the results.
+`fairness` and `verdict_sentences` summarize the results.
 """

@@ -34,7 +34,7 @@ class InputRequest(NamedTuple):
     """The sources to read: source arguments of the command line (`words`), and the settings of the project."""
 
     words: tuple[str, ...] = ()
-    """The source arguments, such as `manifests/` or `git:main`. Module `apflint.sources.source_words` defines their notation."""
+    """The source arguments, such as `manifests/` or `git:main`. Module `apflint.sources.source_arguments` defines their notation."""
     settings: Settings = Settings()
     purpose: Purpose = "analyze"
     defaults: bool = True
