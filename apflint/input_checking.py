@@ -76,7 +76,7 @@ class Checker:
         self._options = options
         self._loaded: dict[str, tuple[str | bytes, Sequence[Loaded]]] = {}
 
-    def check(self, edited: Mapping[str, bytes] = _NO_EDITS, others: Iterable[tuple[str, bytes]] = ()) -> Report:
+    def check(self, edited: Mapping[str, bytes] = _NO_EDITS, others: Iterable[tuple[str, str | bytes]] = ()) -> Report:
         """Return the report about the files in `Inputs.reported`. `edited` are new contents of files by name.
 
         `others` are further context files of the manifests that belong to no cluster.

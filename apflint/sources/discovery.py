@@ -65,9 +65,14 @@ class InputFile(NamedTuple):
         return cls(name, path, content, may_hold_apf)
 
     @property
-    def content(self) -> tuple[str, bytes]:
-        """Return the name and the bytes to parse. The bytes are empty if the file cannot contain APF objects."""
-        return self.name, self.data if self.may_hold_apf else b""
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return self.content if isinstance(self.content, bytes) else self.content.encode()
+
+    @property
+    def input(self) -> tuple[str, str | bytes]:
+        """The name and the content to load. The content is empty if the file cannot contain APF objects."""
+        return self.name, self.content if self.may_hold_apf else ""
 
     def to_found_file(self) -> FoundFile:
         """Return the same file without its bytes."""
