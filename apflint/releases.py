@@ -240,8 +240,8 @@ class Release(NamedTuple):
         life = api_version(version)
         if life is None or life.deprecated is None or life.removed is None or self.minor < life.deprecated:
             return None
-        # Recorded: for v1beta1, 1.25 names v1beta2 and 1.26 names v1beta3. For v1beta2, a 1.29 server that is forced to
-        # serve it names v1beta3, which is deprecated in 1.29. This function returns v1 instead.
+        # In recorded warnings about v1beta1, 1.25 suggests v1beta2, and 1.26 suggests v1beta3. About v1beta2, a 1.29 server
+        # that is forced to serve v1beta2 suggests v1beta3, which is deprecated in 1.29. This function returns v1 instead.
         return Deprecation(f"1.{life.deprecated}", f"1.{life.removed}", replacement=self.served[0])
 
 

@@ -54,7 +54,9 @@ def test_analysis_prints_the_notes_of_its_configuration(capsys: pytest.CaptureFi
     assert run.analyze(create_request(), lambda known: Answer(f"{known.description}\n")) == ExitCode.OK
     printed = capsys.readouterr()
     assert printed.out == "the current directory (1 object) and built-in objects of 1.37\n"
-    assert printed.err == "apflint: gone.yaml: Symbolic link to something that does not exist. It is not used\n"
+    assert (
+        printed.err == "apflint: gone.yaml: Symbolic link to something that does not exist. apflint ignores the file\n"
+    )
     assert run.read(create_request()).notes == (printed.err.removeprefix("apflint: ").rstrip("\n"),)
 
 

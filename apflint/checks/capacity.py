@@ -197,8 +197,8 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
     first, *others = (_shares_place(level.document) for level in redefined.values())
     yield Problem(
         first,
-        values[0] if not others else f"{len(values)} built-in priority levels have other shares than in the release",
-        related=tuple(Elsewhere(place, "other shares here, too") for place in others),
+        values[0] if not others else f"{len(values)} built-in priority levels have shares that differ from the release",
+        related=tuple(Elsewhere(place, "these shares differ, too") for place in others),
         severity="warning" if any(change.ratio < -_SEVERE for change in changes) else None,
         notes=(
             *([f"{join_some(values, _MAX_NAMED_SHARES)}."] if others else ()),

@@ -77,7 +77,7 @@ class Outsider(NamedTuple):
 
 
 class Outsiders(NamedTuple):
-    """The outsiders whose requests a FlowSchema sends to a protected level."""
+    """The outsiders whose requests a FlowSchema sends to a reserved level."""
 
     broad: tuple[Outsider, ...]
     """One outsider for each subject that matches nearly all users."""
@@ -101,7 +101,7 @@ def is_broad(subject: Subject) -> bool:
 
 @once
 def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
-    """Return the outsiders of each FlowSchema of the manifests that sends requests of outsiders to a protected level."""
+    """Return the outsiders of each FlowSchema of the manifests that sends requests of outsiders to a reserved level."""
     searches = [search for schema in _find_candidates(effective) for search in _searches(effective, schema)]
     if not searches:
         return {}
@@ -134,7 +134,7 @@ class _OutsiderSearch(NamedTuple):
 
 
 def _find_candidates(effective: Effective) -> Iterator[FlowSchema]:
-    """Yield the effective FlowSchemas of the manifests that reference a protected level."""
+    """Yield the effective FlowSchemas of the manifests that reference a reserved level."""
     reserved = system_request_rules.list_levels(effective.release)
     for schema in effective.own_flow_schemas:
         level = schema.spec.priority_level_configuration

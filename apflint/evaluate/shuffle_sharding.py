@@ -125,7 +125,9 @@ def squish_ratio(hand_size: int, queues: int, elephants: int) -> tuple[int, int]
     if not 0 <= elephants <= MAX_ELEPHANTS:
         raise UserError(f"the number of elephants (busy flows) must be from 0 to {MAX_ELEPHANTS}, not {elephants}")
     if hand_size * required_entropy_bits(queues, hand_size) * max(1, elephants) > MAX_SHARDS_WORK:
-        raise UserError(f"a hand of {hand_size} from {queues} queues is too large to compute for {elephants} elephants")
+        raise UserError(
+            f"a hand of {hand_size} from {queues} queues takes too long to compute for {elephants} elephants"
+        )
     hands = comb(queues, hand_size)
     missing = hands
     squished = 0

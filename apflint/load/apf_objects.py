@@ -335,7 +335,7 @@ def _find_near_miss(
     group: str,
     api_version: str,
     kind: str,
-    has_apf_spec: bool,  # not an option, but a fact
+    has_apf_spec: bool,  # positional: a property of the object, not an option
 ) -> tuple[str, str, str, tuple[str, str] | None] | None:
     """Return the problem of an object that resembles an APF object, or None for other objects.
 

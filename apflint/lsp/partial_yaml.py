@@ -70,7 +70,7 @@ class PartialEntry(NamedTuple):
 
 
 def document_at(text: str, offset: int, *, json: bool = False) -> tuple[int, int] | None:
-    """Return start and end of the document that contains an offset, or None if the document is too long to complete."""
+    """Return start and end of the document that contains an offset, or None if the document is too long for completion."""
     documents = [(0, len(text))] if json else split_documents(text)
     start, end = next(extent for extent in documents if offset < extent[1] or extent[1] == len(text))
     return (start, end) if end - start <= MAX_COMPLETION_CHARACTERS else None

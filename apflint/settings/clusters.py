@@ -190,7 +190,7 @@ def _parse_render(value: object, place: str, _directory: str) -> tuple[str, ...]
     if not value:
         raise UserError(f"{place}: the list is empty. Name a program and its arguments.")
     if len(value) > MAX_PATTERNS:
-        raise UserError(f"{place}: {len(value):,} words, but at most {MAX_PATTERNS:,} are allowed.")
+        raise UserError(f"{place}: {len(value):,} strings, but at most {MAX_PATTERNS:,} are allowed.")
     if not value[0]:
         raise UserError(f"{place}: the program is an empty string.")
     if any("\0" in word for word in value):

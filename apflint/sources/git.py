@@ -245,7 +245,7 @@ def _follow_links(
         if target is None and real not in tree.directories:
             problem = "No such file or directory."
         if problem:
-            notes.append(f"{name_prefix}{path}: {problem} It is not used")
+            notes.append(f"{name_prefix}{path}: {problem} apflint ignores the file")
         if target is not None and real not in seen:
             found[path] = entry._replace(object_id=target.object_id, size=target.size)
         seen.add(real)

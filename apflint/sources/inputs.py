@@ -220,7 +220,7 @@ def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError
         is_named = file.path in words.paths
         is_unrelated = is_default and bool(request.ignored)  # the current directory contains a log to read
         if not is_named and (is_unrelated or is_dangling(file.path)):
-            yield f"{message} It is not used"
+            yield f"{message} apflint ignores the file"
             continue
         owner = f"cluster {quote(words.clusters[0])}: " if words.clusters and not is_named else ""
         hint = "" if os.path.lexists(file.path) else suggest_word(file.path, request.cluster_names)

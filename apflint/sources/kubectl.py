@@ -182,7 +182,7 @@ def _represent(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# PyYAML resolves `*` to the second tag, but quotes `*` anyway.
+# Tags of plain text that PyYAML writes correctly. It gives `*` the second tag, and quotes `*` itself.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 

@@ -121,9 +121,10 @@ def _parse_comments(source: Source) -> Iterator[Suppression]:
 
 
 def _find_files(text: str) -> list[tuple[int, Ranges]]:
-    """Return the start and the ranges of each file in a text, sorted by start.
+    """Return the start offset of each file in a text, and the ranges of offsets that the file covers, sorted by start.
 
-    The whole text counts as a file that starts at -1. In the output of Helm, each template also counts as a file.
+    The whole text counts as a file; its start is -1, so that it is the first. In the output of Helm, each template also
+    counts as a file.
     """
     files: list[tuple[int, Ranges]] = [(-1, ((0, len(text) + 1),))]
     templates = find_helm_templates(text) if "# Source: " in text else {}

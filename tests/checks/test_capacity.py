@@ -315,7 +315,7 @@ def test_several_redefined_levels_are_one_finding() -> None:
     (finding,) = findings(*redefined, only="APF603")
     assert finding.file == "0.json"
     assert [related.file for related in finding.related] == ["1.json", "2.json"]
-    assert finding.message == "3 built-in priority levels have other shares than in the release"
+    assert finding.message == "3 built-in priority levels have shares that differ from the release"
     assert finding.notes[0] == (
         '"workload-low" has 300 shares instead of 100, "system" has 3 shares instead of 30'
         ' and "leader-election" has 100 shares instead of 10.'

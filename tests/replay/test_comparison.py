@@ -98,7 +98,7 @@ def test_move_to_another_level(engine: str, log: Path, tmp_path: Path) -> None:
     assert move.first == MovedRequest("c", START, "alice", "list", "pods", "team-a")
     assert comparison.changed
     assert comparison.levels == ("global-default", "tenant")
-    # The old configuration has no level `tenant`, and both have other seats.
+    # Only the new configuration has the level `tenant`. The seats of the other level differ, too.
     assert (comparison.levels_with_other_limits, comparison.levels_with_other_seats, comparison.classified) == (2, 2, 4)
     peaks = [
         {level.name: level.peaks[0].seats for level in report.levels} for report in (comparison.old, comparison.new)

@@ -302,7 +302,7 @@ def _compare(
 
 
 def _report_problems(coverage: Coverage, *, is_shown: bool) -> ExitCode:
-    """Print what could not be read on standard error, unless the report shows it. Return the exit code."""
+    """Print unreadable input to standard error, unless the report already shows it. Return the exit code."""
     first = coverage.first_unreadable
     if not is_shown and first is not None:
         print_note(f"{first.file}:{first.line}: {first.reason} (unreadable lines: {coverage.unreadable})")

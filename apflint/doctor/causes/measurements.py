@@ -423,7 +423,7 @@ def _single_operations(reader: _Reader, metrics: Metrics | None, earlier: Metric
 def waits_between(waits: Waits | None, low: float, high: float = inf) -> int | None:
     """Return the number of requests that waited longer than `low` and at most `high` seconds, or None if unknown.
 
-    Both numbers are rounded up to the next bucket bound.
+    `low` and `high` are rounded up to the next bucket bound.
     """
     if waits is None or not waits.requests:
         return None

@@ -181,7 +181,7 @@ def _tabulate_seats_in(style: Style, report: ReplayReport) -> Table:
         columns.append(column)
         for row, items, level in zip(rows, lists[column], report.levels, strict=True):
             row.append(_fit(items, level.user_count if column is _USERS else len(items), cells))
-    hint = "For the FlowSchemas, use a wider terminal or --by flowSchema."
+    hint = "To show the FlowSchemas, use a wider terminal or --by flowSchema."
     return Table(columns, rows, notes=[Text(hint, "dim")] if _SCHEMAS not in columns else [])
 
 
