@@ -35,11 +35,22 @@ class KubectlOptions(NamedTuple):
 
     kubeconfig: str | None = None
     context: str | None = None
+    address: str | None = None
+    """Address and port of one API server of the cluster, or None for the address in the kubeconfig."""
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The options of kubectl for this cluster."""
-        given = (("--kubeconfig", self.kubeconfig), ("--context", self.context))
+        """The options of kubectl for this cluster.
+
+        Certificates of API servers are valid for the name of the service `kubernetes`, because pods use it, but not always
+        for the address.
+        """
+        given = (
+            ("--kubeconfig", self.kubeconfig),
+            ("--context", self.context),
+            ("--server", None if self.address is None else f"https://{self.address}"),
+            ("--tls-server-name", None if self.address is None else "kubernetes.default.svc"),
+        )
         return tuple(f"{name}={value}" for name, value in given if value is not None)
 
     @property
@@ -70,7 +81,7 @@ def read_live_configuration(options: KubectlOptions, kubernetes: Release | None 
     longer than `MAX_KUBECTL_SECONDS`, or does not print the response of an API server.
     """
     release = kubernetes or _read_release(options)
-    served = _list_versions(_get(options, _GROUP_PATH))
+    served = _list_versions(read_json(options, _GROUP_PATH))
     version = _choose_version(served)
     managers: dict[tuple[str, str], tuple[FieldManager, ...]] = {}
     files = tuple(file for resource in _RESOURCES for file in _read_objects(options, version, resource, managers))
@@ -82,7 +93,7 @@ def read_live_configuration(options: KubectlOptions, kubernetes: Release | None 
 
 
 def _read_release(options: KubectlOptions) -> Release:
-    answer = _get(options, "/version")
+    answer = read_json(options, "/version")
     version = answer.get("gitVersion")
     if not isinstance(version, str):
         raise _unexpected("/version")
@@ -139,7 +150,7 @@ def _list_items(options: KubectlOptions, path: str, kind: str) -> Iterator[Any]:
     """
     query = ""
     for _ in range(MAX_LIVE_PAGES):
-        answer = _get(options, path + query)
+        answer = read_json(options, path + query)
         items: Any = answer.get("items")
         metadata = answer.get("metadata")
         if answer.get("kind") != kind or not isinstance(items, list | None):
@@ -187,8 +198,8 @@ _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 
 
-def _get(options: KubectlOptions, path: str) -> dict[str, Any]:
-    """Return the JSON object of the response to a GET request. Raises UserError for any other response."""
+def read_json(options: KubectlOptions, path: str) -> dict[str, Any]:
+    """Return the JSON object that the API server answers to a GET request. Raises UserError for everything else."""
     text = read_raw(options, path)
     try:
         answer = json.loads(text)
@@ -199,9 +210,14 @@ def _get(options: KubectlOptions, path: str) -> dict[str, Any]:
     return answer
 
 
-def read_raw(options: KubectlOptions, path: str, max_bytes: int | None = None) -> bytes:
-    """Return the body of the response to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error."""
-    command = ("kubectl", "get", "--raw", path, f"--request-timeout={MAX_KUBECTL_SECONDS}s", *options.arguments)
+def read_raw(
+    options: KubectlOptions, path: str, max_bytes: int | None = None, seconds: int = MAX_KUBECTL_SECONDS
+) -> bytes:
+    """Return what the API server answers to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error.
+
+    `seconds` limits the request, but not the login of the user before it.
+    """
+    command = ("kubectl", "get", "--raw", path, f"--request-timeout={seconds}s", *options.arguments)
     done = run_program(command, MAX_KUBECTL_SECONDS, max_bytes=max_bytes)
     if done.status == 0:
         return done.stdout
@@ -217,11 +233,28 @@ def read_raw(options: KubectlOptions, path: str, max_bytes: int | None = None) -
     raise UserError(f"kubectl get --raw {path}: {message}")
 
 
+def is_verified(options: KubectlOptions) -> bool:
+    """Return whether kubectl verifies the certificate of the API server in the kubeconfig.
+
+    If it does not (`insecure-skip-tls-verify`), no option of kubectl switches verification on: the option with the value
+    false has no effect.
+    """
+    command = ("kubectl", "config", "view", "--minify", "--output=json", *options.arguments)
+    done = run_program(command, MAX_KUBECTL_SECONDS)
+    try:
+        clusters = json.loads(done.stdout)["clusters"] if done.status == 0 else ()
+        return bool(clusters) and not any(entry["cluster"].get("insecure-skip-tls-verify") for entry in clusters)
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+        return False
+
+
 def _rule(path: str) -> str:
     """Return the RBAC rule that allows a GET request for a path, in the syntax of a ClusterRole."""
     resource = path.partition("?")[0].rpartition("/")[2]
     if resource in _RESOURCES:
         return f"{{apiGroups: [{GROUP}], resources: [{', '.join(_RESOURCES)}], verbs: [list]}}"
+    if resource == "endpointslices":
+        return "{apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [list]}"
     return f"{{nonResourceURLs: [{path.partition('?')[0]}], verbs: [get]}}"
 
 

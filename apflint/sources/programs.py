@@ -23,6 +23,10 @@ _MAX_MESSAGE_CHARACTERS = 400
 _LOG_HEADER = re.compile(r'^[EF][0-9]{4} [0-9:.]+ +[0-9]+ [\w.-]+:[0-9]+\] ("command failed" err=)?')
 
 
+_running: set[subprocess.Popen[bytes]] = set()
+"""Programs that have not ended yet. Several threads run programs at the same time."""
+
+
 class ProgramOutput(NamedTuple):
     """Output and exit status of a program."""
 
@@ -73,6 +77,7 @@ def run_program(
         raise UserError(f"{name} is not installed, or not in the PATH.") from None
     except OSError as error:
         raise UserError(f"{name} cannot be run: {error.strerror}.") from None
+    _running.add(process)
     expired = threading.Event()
 
     def expire() -> None:
@@ -94,12 +99,19 @@ def run_program(
     finally:  # also after Ctrl-C
         timer.cancel()
         _kill(process)
+        _running.discard(process)
         process.stdout.close()
     if expired.is_set():
         raise UserError(f"{name} did not finish within {seconds} seconds.")
     if len(stdout) > limit:
         raise UserError(f"{name} printed more than {limit >> 20} MiB.")
     return ProgramOutput(status, stdout, b"".join(messages).decode("utf-8", "replace"))
+
+
+def kill_programs() -> None:
+    """Kill all programs that other threads run, so that these threads can end after Ctrl-C."""
+    for process in tuple(_running):
+        _kill(process)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -66,6 +67,30 @@ def serve(answers: Mapping[str, tuple[int, Any]], directory: Path) -> Iterator[s
 
     A body of type bytes is sent unchanged. All other paths get a response 404.
     """
+    with listen(answers) as port:
+        yield write_kubeconfig(directory, f'server: "http://127.0.0.1:{port}"')
+
+
+def write_kubeconfig(directory: Path, cluster: str) -> str:
+    """Write a kubeconfig with the fields of its only cluster, and return its path."""
+    kubeconfig = directory / "kubeconfig.yaml"
+    kubeconfig.write_text(
+        f"""\
+apiVersion: v1
+kind: Config
+clusters: [{{name: recorded, cluster: {{{cluster}}}}}]
+users: [{{name: alice, user: {{token: secret}}}}]
+contexts: [{{name: recorded, context: {{cluster: recorded, user: alice}}}}]
+current-context: recorded
+""",
+        encoding="utf-8",
+    )
+    return str(kubeconfig)
+
+
+@contextmanager
+def listen(answers: Mapping[str, tuple[int, Any]], certificate: Path | None = None) -> Iterator[int]:
+    """Answer GET requests as `serve` does, with TLS if there is a file with a key and a certificate. Yield the port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -81,24 +106,23 @@ def serve(answers: Mapping[str, tuple[int, Any]], directory: Path) -> Iterator[s
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    kubeconfig = directory / "kubeconfig.yaml"
-    kubeconfig.write_text(
-        f"""\
-apiVersion: v1
-kind: Config
-clusters: [{{name: recorded, cluster: {{server: "http://127.0.0.1:{server.server_port}"}}}}]
-users: [{{name: alice, user: {{token: secret}}}}]
-contexts: [{{name: recorded, context: {{cluster: recorded, user: alice}}}}]
-current-context: recorded
-""",
-        encoding="utf-8",
-    )
     try:
-        yield str(kubeconfig)
+        yield server.server_port
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    """A server that does not report clients which end a connection, such as those that reject its certificate."""
+
+    def handle_error(self, *_: object) -> None:
+        pass
