@@ -76,6 +76,8 @@ MAX_METRICS_BYTES = Bound(64 * 1024 * 1024, "an error")
 
 MAX_SERVER_LEVELS = Bound(5_000, "an error")
 """Maximum number of priority levels of a running server. Clusters have about ten."""
+MAX_SHOWN_CAUSES = Bound(20, "the report states how many more causes there are, and JSON has all")
+"""Maximum number of causes in a report for people. Causes are sorted, the worst first."""
 MAX_LABEL_CHARACTERS = Bound(1_024, "an error with the line")
 """Maximum number of characters in a label of metrics, and in a name in a dump. Names of objects have at most 253 characters."""
 MAX_AMBIGUOUS_ROW_CHARACTERS = Bound(8_192, "an error with the line")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from apflint.doctor.rule_runner import list_unexplained
 from apflint.finding import SEVERITIES
 from apflint.output.blocks import (
-    DOCUMENTS,
     HTML,
     TEXT,
     Column,
@@ -23,9 +22,9 @@ from apflint.output.blocks import (
     Table,
     Text,
 )
-from apflint.output.doctor_causes import report_causes, report_closing
+from apflint.output.doctor_causes import name_server, report_causes, report_closing
 from apflint.output.findings import render as render_findings
-from apflint.wording import join_some, pluralize
+from apflint.wording import count_noun, join_some, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -133,9 +132,11 @@ def report_doctor(
     if configuration is not None:
         yield Prose([f"Configuration: {configuration}"])
     yield from report_causes(states, conclusion)
-    yield Only(HTML, [Heading(", ".join(counts) or "No findings")])
+    yield Only(HTML, _draw_levels(states, conclusion))
     yield Only(("markdown",), _embed_findings(report, "markdown", style))
-    yield Only(HTML, map(_report_finding, report.findings))
+    number = count_noun(len(report.findings) + report.left_out, "finding")
+    title = f"{number}: {', '.join(counts)}" if counts else "No findings"
+    yield Only(HTML, [Details(title, map(_report_finding, report.findings)) if report.findings else Prose([title])])
     for state in states:
         yield from _report_server(state, is_verbose=style.verbose)
     shown = report if style.verbose or is_selected else list_unexplained(report)
@@ -161,9 +162,33 @@ def _report_server(state: ServerState, *, is_verbose: bool) -> Iterator[Block]:
     title, gaps = f"API server{seats}: {', '.join(files)}", describe_gaps(state)
     tables = (_tabulate_seats(state), _tabulate_requests(state), _tabulate_flows(state))
     yield Only(TEXT, [Prose([*([title] if is_verbose else []), *gaps]), *(tables if is_verbose else ())])
-    yield Only(DOCUMENTS, [Heading(title, 1), Prose(gaps)])
-    yield Only(HTML, _draw_server(state))
-    yield Only(DOCUMENTS, tables)
+    yield Only(("markdown",), [Heading(title, 1), Prose(gaps), *tables])
+    yield Only(
+        HTML,
+        [
+            Details(
+                ("All priority levels of ", Text(name_server(state), "name")),
+                [Prose(gaps), *_draw_server(state), *tables],
+            )
+        ],
+    )
+
+
+def _draw_levels(states: Sequence[ServerState], conclusion: Conclusion) -> Iterator[Block]:
+    """Yield a picture of each level that a cause names, for each server."""
+    from apflint.output.level_history import LEGEND, MAX_PICTURES, Gallery, LevelHistory, list_affected, list_moments
+
+    for state in states:
+        name = name_server(state)
+        levels = list_affected(state, conclusion)
+        if not levels:
+            continue
+        title = "Seats and waiting requests"
+        yield Heading(title if len(states) == 1 else (f"{title} at ", Text(name, "name")))
+        histories = list_moments(state, levels[:MAX_PICTURES])
+        yield Figure(Gallery([LevelHistory(level, moments) for level, moments in histories.items()]), LEGEND)
+        if (more := len(levels) - MAX_PICTURES) > 0:
+            yield Prose([f"{count_noun(more, 'further level')}: see the table of all priority levels."], "dim")
 
 
 def describe_gaps(state: ServerState) -> list[str]:
@@ -301,12 +326,11 @@ def _draw_server(state: ServerState) -> Iterator[Block]:
     if state.server.last.metrics is not None:
         legend = (
             ("use", "seats in use"),
-            ("wait", "demand above them (high watermark of 10 s)"),
+            ("wait", "demand above the limit (high watermark of 10 s)"),
             ("track", "current limit"),
             ("mark", "nominal limit"),
         )
-        yield Heading("Seats of each priority level")
-        yield Figure(Bars("Seats", [_to_bar(level) for level in state.levels]), legend)
+        yield Figure(Bars("Seats of each priority level", [_to_bar(level) for level in state.levels]), legend)
     if state.server.last.queues is not None:
         yield Heading("Queues with requests")
         figures = [block for level in state.levels for block in _draw_queues(level, state.server.last.queues)]
@@ -323,7 +347,8 @@ def _to_bar(level: LevelState) -> Bar:
         "nominal": level.nominal,
     }
     numbers = ", ".join(f"{label} {value:g}" for label, value in figures.items() if value is not None)
-    return Bar(level.name, level.seats_in_use, level.demand_high, level.current, level.nominal, numbers)
+    wanted = None if level.is_exempt else level.demand_high  # nothing limits the seats of exempt
+    return Bar(level.name, level.seats_in_use, wanted, level.current, level.nominal, numbers)
 
 
 def _draw_queues(level: LevelState, queues: Sequence[QueueRow]) -> Iterator[Block]:

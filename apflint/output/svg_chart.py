@@ -70,7 +70,7 @@ class SeatsOverTime(NamedTuple):
         parts = [*_draw_scale(highest), f'<path class="area use" d="{_area(self.seats, highest)}"/>']
         parts += (*self._draw_lines(highest), *_draw_rejections(self.rejected, base))
         height = base + _STRIP_GAP + _STRIP + _AXIS_HEIGHT
-        return _svg(self.label, height, (*parts, *_draw_times(self.times, height)), description=self.description)
+        return draw_svg(self.label, height, (*parts, *_draw_times(self.times, height)), description=self.description)
 
     def _find_highest(self) -> float:
         highest = max(1.0, *self.seats, *(max(line.values) for line in self.lines[:1]))
@@ -137,10 +137,10 @@ class HeatMap(NamedTuple):
                     continue
                 if (shade := shades[start]) is not None:
                     x, width, kind = LEFT + start * step, (end - start) * step, "busy" if shade[1] else "use"
-                    parts.append(_rect(kind, x, number * cell, width, cell, shade[0] / _SHADES))
+                    parts.append(draw_rect(kind, x, number * cell, width, cell, shade[0] / _SHADES))
                 start = end
         height = len(self.rows) * cell + _AXIS_HEIGHT
-        return _svg(self.label, height, (*parts, *self._draw_names(cell), *_draw_times(self.times, height)))
+        return draw_svg(self.label, height, (*parts, *self._draw_names(cell), *_draw_times(self.times, height)))
 
     def _draw_names(self, cell: int) -> Iterator[str]:
         below = 0
@@ -167,7 +167,7 @@ class Bar(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """The seats of each level: the limit, the seats in use, the demand above them, and a mark at the nominal limit."""
+    """The seats of each level: the limit, the seats in use, the demand above the limit, and the nominal limit as a mark."""
 
     label: str
     bars: Sequence[Bar]
@@ -177,14 +177,18 @@ class Bars(NamedTuple):
         values = [value for bar in self.bars for value in (bar.used, bar.wanted, bar.limit, bar.nominal) if value]
         scale = _BAR_WIDTH / max(values, default=1)
         rows = [_draw_bar(bar, row * _ROW_HEIGHT, scale) for row, bar in enumerate(self.bars)]
-        return _svg(self.label, _ROW_HEIGHT * len(self.bars), rows)
+        return draw_svg(self.label, _ROW_HEIGHT * len(self.bars), rows)
 
 
 def _draw_bar(bar: Bar, top: float, scale: float) -> str:
     parts = [draw_text(_NAME_WIDTH - 10, top + 17, shorten(sanitize(bar.name), _MAX_NAME_CELLS), "end")]
-    for kind, value, inset in (("track", bar.limit, 3), ("wait", bar.wanted, 9), ("use", bar.used, 6)):
+    for kind, value, inset in (("track", bar.limit, 3), ("use", bar.used, 6)):
         if value:
-            parts.append(_rect(kind, _NAME_WIDTH, top + inset, value * scale, _ROW_HEIGHT - 2 * inset))
+            parts.append(draw_rect(kind, _NAME_WIDTH, top + inset, value * scale, _ROW_HEIGHT - 2 * inset))
+    start = max(bar.limit or 0, bar.used or 0)
+    if bar.wanted is not None and bar.wanted > start:  # below the limit, demand is no problem
+        x, width = _NAME_WIDTH + start * scale, (bar.wanted - start) * scale
+        parts.append(draw_rect("wait", x, top + 9, width, _ROW_HEIGHT - 18))
     if bar.nominal is not None:
         x = _NAME_WIDTH + bar.nominal * scale
         parts.append(f'<path class="line" d="M{x:.1f} {top + 2:g}V{top + _ROW_HEIGHT - 2:g}"/>')
@@ -208,11 +212,11 @@ class Queues(NamedTuple):
             x, used, waits = position * step, executing * unit, waiting * unit
             title = _title(f"queue {number}: {waiting} waiting, {executing} executing")
             parts.append(
-                f"<g>{title}{_rect('track', x, _QUEUE_HEIGHT, width, 3)}"
-                f"{_rect('use', x, _QUEUE_HEIGHT - used, width, used)}"
-                f"{_rect('wait', x, _QUEUE_HEIGHT - used - waits, width, waits)}</g>"
+                f"<g>{title}{draw_rect('track', x, _QUEUE_HEIGHT, width, 3)}"
+                f"{draw_rect('use', x, _QUEUE_HEIGHT - used, width, used)}"
+                f"{draw_rect('wait', x, _QUEUE_HEIGHT - used - waits, width, waits)}</g>"
             )
-        return _svg(self.label, _QUEUE_HEIGHT + 4, parts, width=round(step * len(self.queues)), kind="chart queues")
+        return draw_svg(self.label, _QUEUE_HEIGHT + 4, parts, width=round(step * len(self.queues)), kind="chart queues")
 
 
 def draw_text(x: float, y: float, text: str, kind: str = "") -> str:
@@ -229,9 +233,10 @@ def list_ticks(top: float) -> range:
     return range(0, int(top) + 1, step)
 
 
-def _svg(
+def draw_svg(
     label: str, height: float, parts: Iterable[str], *, width: int = WIDTH, kind: str = "chart", description: str = ""
 ) -> str:
+    """Return a drawing. `label` is its name for screen readers."""
     text = f"<desc>{escape_xml(sanitize(description))}</desc>\n" if description else ""
     name = escape_xml(sanitize(label))
     body = "".join(f"{part}\n" for part in parts)
@@ -245,7 +250,8 @@ def _title(text: str) -> str:
     return f"<title>{escape_xml(sanitize(text))}</title>"
 
 
-def _rect(kind: str, x: float, y: float, width: float, height: float, opacity: float = 1, title: str = "") -> str:
+def draw_rect(kind: str, x: float, y: float, width: float, height: float, opacity: float = 1, title: str = "") -> str:
+    """Return a rectangle, which shows its title under the mouse pointer."""
     shade = f' opacity="{opacity:.2g}"' if opacity < 1 else ""
     size = f'x="{round(x, 1):g}" y="{round(y, 1):g}" width="{round(width, 1):g}" height="{round(height, 1):g}"'
     return (
@@ -296,7 +302,7 @@ def _draw_rejections(rejected: Sequence[int], base: float) -> Iterator[str]:
     for number, count in enumerate(rejected):
         if count:
             x, opacity = LEFT + number * width, 0.25 + 0.75 * count / most
-            yield _rect("rejected", x, base + _STRIP_GAP, max(width, 2), _STRIP, opacity, f"{count:,} rejected")
+            yield draw_rect("rejected", x, base + _STRIP_GAP, max(width, 2), _STRIP, opacity, f"{count:,} rejected")
     if most:
         y = base + _STRIP_GAP + _STRIP
         yield draw_text(LEFT + _PLOT_WIDTH + 6, y, f"{sum(rejected):,} rejected", "rejected")

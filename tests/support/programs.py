@@ -206,6 +206,7 @@ USAGES: dict[str, Callable[..., None]] = {
     "helm template CHART --values VALUES --kube-version RELEASE": show("chart.txt"),
     "kind create cluster --image IMAGE": succeed,
     "kubectl apply -f FILE": apply_objects,
+    "kubectl config view --minify --output=json": lambda: print('{"clusters": [{"cluster": {}}]}'),
     "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels": show_recording(
         "2-slow-a.priority_levels.txt"
     ),
@@ -215,9 +216,15 @@ USAGES: dict[str, Callable[..., None]] = {
     ),
     "kubectl get --raw /metrics": show_recording("metrics.txt"),
     "kubectl get --raw /openapi/v3/apis/flowcontrol.apiserver.k8s.io/v1": show_openapi,
+    "kubectl get --raw /apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    "?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes": lambda: print('{"items": []}'),
     "kubectl get --raw PATH": show_answer,
     "kubectl get flowschemas NAME": get_flow_schema,
     "kubectl get flowschemas,prioritylevelconfigurations -o yaml": show("live.yaml"),
+    "kubectl get --raw /metrics --server=https://127.0.0.1:16443 --tls-server-name=kubernetes.default.svc": show_recording(
+        "metrics.txt"
+    ),
+    "kubectl port-forward -n kube-system POD PORTS": succeed,
     "kubectl kustomize PATH": show("live.yaml"),
     "kubectl proxy --port PORT": succeed,
     "kustomize build PATH": show("live.yaml"),

@@ -23,7 +23,7 @@ from apflint.doctor.snapshot import group_servers
 from apflint.evaluate.request_outcomes import parse_duration
 from apflint.output.configuration_line import name_configuration
 from apflint.output.doctor import describe_gaps, report_doctor, state_json
-from apflint.output.doctor_causes import causes_json, group_findings
+from apflint.output.doctor_causes import causes_json, group_findings, name_verdict
 from apflint.output.findings import FORMATS, render
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
@@ -250,5 +250,5 @@ def _render(
         return to_json(name_configuration({**head, **findings, "configuration": configuration}, configuration), 2)
     if output_format in _FORMATS_WITH_TABLES:
         blocks = report_doctor(states, report, conclusion, how, configuration, is_selected=is_selected)
-        return render_report("apflint doctor", blocks, output_format, how)
+        return render_report(name_verdict(conclusion), blocks, output_format, how)
     return render(report, output_format, how)
