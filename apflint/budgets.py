@@ -74,7 +74,7 @@ MAX_METRICS_BYTES = Bound(64 * 1024 * 1024, "an error")
 """Maximum number of bytes of metrics or of a dump, uncompressed. For comparison: 60,000 lines of metrics have 10 MB."""
 
 
-MAX_SERVER_LEVELS = Bound(5_000, "an error")
+MAX_SERVER_LEVELS = Bound(10_000, "an error")
 """Maximum number of priority levels of a running server. Clusters have about ten."""
 MAX_SHOWN_CAUSES = Bound(20, "the report states how many more causes there are, and JSON has all")
 """Maximum number of causes in a report for people. Causes are sorted, the worst first."""

@@ -168,7 +168,7 @@ class Report(NamedTuple):
     """The result of a run."""
 
     kubernetes: str
-    """The release, or the releases of all configurations, such as `1.33, 1.36`."""
+    """The release, or the releases of all configurations, such as `1.33, 1.36`. Empty if the release of a server is unknown."""
     findings: tuple[Finding, ...]
     files: int
     """Number of files that were read."""

@@ -45,10 +45,11 @@ class Sample(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Samples by metric name, and the lines whose values are NaN, infinite or implausible."""
+    """The samples of a text by metric name, and the values that are not used."""
 
     by_name: dict[str, list[Sample]]
-    not_finite: tuple[int, ...]
+    unusable: tuple[tuple[int, str], ...]
+    """Line and metric name of each value that is NaN, infinite, too large, or negative although the metric cannot be."""
 
 
 def looks_like_metrics(text: str) -> bool:
@@ -57,7 +58,7 @@ def looks_like_metrics(text: str) -> bool:
 
 
 def parse_samples(text: str, names: Collection[str]) -> Samples:
-    """Return the samples of the metrics in `names`. Values that are NaN, infinite or implausible are left out.
+    """Return the samples of the metrics in `names`. Unusable values are left out.
 
     Raises UserError for a line that is not in the format, for a text that ends within a line, and for a sample that occurs
     twice. The message does not contain the file name.
@@ -66,7 +67,7 @@ def parse_samples(text: str, names: Collection[str]) -> Samples:
         raise UserError("the last line has no end, so a part of the metrics is missing: save them again")
     by_name: dict[str, list[Sample]] = {}
     seen: set[str] = set()
-    not_finite: list[int] = []
+    unusable: list[tuple[int, str]] = []
     for number, line in enumerate(text.split("\n"), 1):
         brace = line.find("{")
         end = brace if brace > 0 else line.find(" ")
@@ -91,8 +92,8 @@ def parse_samples(text: str, names: Collection[str]) -> Samples:
         if lowest <= value < _MAX_VALUE:  # NaN is not in this range
             by_name.setdefault(name, []).append(Sample(labels, value, number))
         else:
-            not_finite.append(number)
-    return Samples(by_name, tuple(not_finite))
+            unusable.append((number, name))
+    return Samples(by_name, tuple(unusable))
 
 
 def _has_bound(name: str, labels: dict[str, str]) -> bool:

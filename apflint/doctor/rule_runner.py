@@ -49,7 +49,9 @@ def diagnose(
         finding.document.source.name: finding.document.source for finding in findings if finding.document is not None
     }
     return Report(
-        kubernetes=evidence[0].release.name,
+        kubernetes=", ".join(
+            dict.fromkeys(one.state.release.name for one in evidence if one.state.release is not None)
+        ),
         findings=tuple(sorted(findings, key=lambda found: (found.file, found.span, found.rule, found.message))),
         files=len(files),
         objects=0,

@@ -68,11 +68,22 @@ class Metrics(NamedTuple):
         metrics. Then the value is unknown: if the file has no dispatched requests, which every server exports, or if it ends
         before the name of the counter (servers sort metrics by name).
         """
+        if self.has_unusable(quantity):
+            return False
         if self.find(quantity):
             return True
         last = max(self.samples.by_name, default="")
         is_complete = bool(self.find(metric_names.DISPATCHED))
         return not quantity.is_permanent and is_complete and last > max(metric.name for metric in quantity.metrics)
+
+    def has_unusable(self, quantity: Quantity) -> bool:
+        """Return whether a value of a quantity is unusable, so that an absent value is unknown, and not 0."""
+        return not self.unusable_names.isdisjoint(metric.name for metric in quantity.metrics)
+
+    @property
+    def unusable_names(self) -> set[str]:
+        """The names of the metrics with unusable values."""
+        return {name for _, name in self.samples.unusable}
 
     @property
     def has_all_levels(self) -> bool:
@@ -84,11 +95,14 @@ class Metrics(NamedTuple):
         """The names of the priority levels."""
         return {level for quantity in metric_names.QUANTITIES for level in map(level_of, self.find(quantity)) if level}
 
-    def missing(self, release: Release | None) -> Iterator[str]:
-        """Yield a phrase for each quantity that the release exports but the metrics lack, with the name of the metric."""
+    def missing(self, release: Release | None, *, with_unusable: bool = True) -> Iterator[str]:
+        """Yield the quantities that the metrics do not show although the release has them, with the name of the metric.
+
+        `with_unusable` includes those with unusable values.
+        """
         for quantity in metric_names.QUANTITIES:
             name = quantity.metrics[0].name if release is None else metric_names.name_in(quantity, release)
-            if name is not None and not self.has(quantity):
+            if name is not None and not self.has(quantity) and (with_unusable or not self.has_unusable(quantity)):
                 yield f"{quantity.label} ({name})"
 
     def unsupported(self, release: Release | None) -> Iterator[str]:
@@ -203,7 +217,9 @@ def _parse(source: Source) -> Part:
                 return Part(source, kind, rows)
     if looks_like_metrics(text):
         metrics = Metrics(source, parse_samples(text, metric_names.NAMES))
-        if not any(name.startswith(metric_names.PREFIX) for name in metrics.samples.by_name):
+        if not any(
+            name.startswith(metric_names.PREFIX) for name in (*metrics.samples.by_name, *metrics.unusable_names)
+        ):
             raise UserError(
                 f"there is no metric {metric_names.PREFIX}*: these are the metrics of another component, or of an API server"
                 " without API Priority and Fairness"

@@ -198,16 +198,17 @@ def describe_gaps(state: ServerState) -> list[str]:
     if metrics is None:
         return [f"{last.sources[0].name}: no metrics, so limits, reasons of rejections, and waits are unknown."]
     lines = []
-    if missing := list(metrics.missing(state.release)):
+    if missing := list(metrics.missing(state.release, with_unusable=False)):
         lines.append(f"{metrics.source.name}: not in the metrics: {join_some(missing, _MAX_MISSING)}.")
     if state.release is not None and (unsupported := list(metrics.unsupported(state.release))):
         lines.append(
             f"{metrics.source.name}: Kubernetes {state.release.name} has no metrics of: {', '.join(unsupported)}."
         )
-    if count := len(metrics.samples.not_finite):
-        values = "1 value is" if count == 1 else f"{count} values are"
+    if unusable := metrics.samples.unusable:
+        line, name = unusable[0]
+        values = "1 value is" if len(unusable) == 1 else f"{len(unusable):,} values are"
         lines.append(
-            f"{metrics.source.name}: {values} NaN, infinite or impossible, and not used (line {metrics.samples.not_finite[0]})."
+            f"{metrics.source.name}: {values} negative, NaN, infinite or too large, and not used: {name} (line {line})."
         )
     return lines
 

@@ -34,7 +34,7 @@ def test_sample(line: str, labels: dict[str, str], value: float) -> None:
 
 @pytest.mark.parametrize("text", ["NaN", "+Inf", "-Inf", "inf", "nan", "1e19", "-1e308", "Infinity", str(2**63)])
 def test_impossible_values_are_left_out(text: str) -> None:
-    assert parse_samples(f'a{{x="1"}} {text}\na{{x="2"}} 2\n', {"a"}) == ({"a": [({"x": "2"}, 2, 2)]}, (1,))
+    assert parse_samples(f'a{{x="1"}} {text}\na{{x="2"}} 2\n', {"a"}) == ({"a": [({"x": "2"}, 2, 2)]}, ((1, "a"),))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_impossible_values_are_left_out(text: str) -> None:
     ],
 )
 def test_counters_and_seats_are_not_negative(name: str, is_possible: bool) -> None:
-    assert parse_samples(f"{name} -1\n", {name}).not_finite == (() if is_possible else (1,))
+    assert parse_samples(f"{name} -1\n", {name}).unusable == (() if is_possible else ((1, name),))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from apflint.wording import join_some
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from apflint.doctor.causes.conclusion import OverloadCause
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
     from apflint.doctor.dumps import RequestRow
 
@@ -37,6 +38,15 @@ class Client(NamedTuple):
     def seats(self) -> int:
         """Seats that the requests have or wait for."""
         return count_seats(self.rows)
+
+    def add_to(self, cause: OverloadCause) -> OverloadCause:
+        """Return a cause with this client, its FlowSchema and its requests, except for values that the cause already has."""
+        return cause._replace(
+            schema=self.schema if cause.schema is None else cause.schema,
+            user=self.user if cause.user is None else cause.user,
+            verb=self.verb if cause.verb is None else cause.verb,
+            resource=self.resource if cause.resource is None else cause.resource,
+        )
 
 
 def user_of(row: RequestRow) -> str | None:

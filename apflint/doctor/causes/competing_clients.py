@@ -98,36 +98,35 @@ def _single_flow_cause(
 ) -> OverloadCause:
     level, top = overload.load, clients[0]
     queues = {row.queue for row in flow.waiting}
-    return OverloadCause(
-        "single-flow",
-        f'The FlowSchema "{flow.schema}" has no flow distinguisher, so {len(clients)} users share one flow. They wait as long as'
-        f' "{top.user}", who sends most of the requests.',
-        is_apf=True,
-        levels=(level.name,),
-        schema=flow.schema,
-        user=top.user,
-        verb=top.verb,
-        resource=top.resource,
-        evidence=(
-            (
-                f"{len(flow.waiting)} requests of {count_noun(len(clients), 'user')} wait in {count_noun(len(queues), 'queue')}: a flow"
-                " uses only the queues of its hand."
+    return top.add_to(
+        OverloadCause(
+            "single-flow",
+            f'The FlowSchema "{flow.schema}" has no flow distinguisher, so {len(clients)} users share one flow. They wait as long as'
+            f' "{top.user}", who sends most of the requests.',
+            is_apf=True,
+            levels=(level.name,),
+            schema=flow.schema,
+            evidence=(
+                (
+                    f"{len(flow.waiting)} requests of {count_noun(len(clients), 'user')} wait in {count_noun(len(queues), 'queue')}: a flow"
+                    " uses only the queues of its hand."
+                ),
+                *describe_clients(flow.rows, "Seats of the flow"),
+                describe_harm(server, overload),
+                *describe_service(level),
             ),
-            *describe_clients(flow.rows, "Seats of the flow"),
-            describe_harm(server, overload),
-            *describe_service(level),
-        ),
-        actions=(
-            Action(
-                f'set distinguisherMethod to ByUser in the FlowSchema "{flow.schema}", so that each user has a separate flow',
-                simulate_manifests(),
+            actions=(
+                Action(
+                    f'set distinguisherMethod to ByUser in the FlowSchema "{flow.schema}", so that each user has a separate flow',
+                    simulate_manifests(),
+                ),
+                Action("compare the manifests with those of the server before you apply them", compare_manifests()),
             ),
-            Action("compare the manifests with those of the server before you apply them", compare_manifests()),
-        ),
-        would_not_help=(
-            "More or longer queues: one flow uses the same few queues.",
-            "More shares alone: the user with most requests takes these seats, too.",
-        ),
+            would_not_help=(
+                "More or longer queues: one flow uses the same few queues.",
+                "More shares alone: the user with most requests takes these seats, too.",
+            ),
+        )
     )
 
 
@@ -349,58 +348,56 @@ def _flood_cause(
             f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * level.wait.mean)}: fair queuing serves the"
             " flows of other clients."
         )
-    return OverloadCause(
-        "flood-one-flow",
-        f'{who} sends more requests than "{level.name}" can execute. Each request is fast, its own queues overflow, and the level'
-        " takes the seats that other levels lend.",
-        is_apf=True,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(
-            *in_dump,
-            *describe_offered(server, level),
-            describe_harm(server, overload),
-            *describe_service(level),
-            *describe_clients(level.rows),
-        ),
-        actions=(
-            Action(
-                "give this client its own FlowSchema and priority level, with few seats, lendablePercent 0 and"
-                " borrowingLimitPercent 0",
-                simulate_manifests(),
+    return client.add_to(
+        OverloadCause(
+            "flood-one-flow",
+            f'{who} sends more requests than "{level.name}" can execute. Each request is fast, its own queues overflow, and the level'
+            " takes the seats that other levels lend.",
+            is_apf=True,
+            levels=(level.name,),
+            evidence=(
+                *in_dump,
+                *describe_offered(server, level),
+                describe_harm(server, overload),
+                *describe_service(level),
+                *describe_clients(level.rows),
             ),
-            Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),
-        ),
-        would_not_help=(
-            "More shares for the level: the flood takes them, too.",
-            "Exempting other clients removes the limit that protects the server.",
-            "Webhooks and etcd are not the cause: single requests are fast.",
-        ),
-        unsure=unsure,
+            actions=(
+                Action(
+                    "give this client its own FlowSchema and priority level, with few seats, lendablePercent 0 and"
+                    " borrowingLimitPercent 0",
+                    simulate_manifests(),
+                ),
+                Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),
+            ),
+            would_not_help=(
+                "More shares for the level: the flood takes them, too.",
+                "Exempting other clients removes the limit that protects the server.",
+                "Webhooks and etcd are not the cause: single requests are fast.",
+            ),
+            unsure=unsure,
+        )
     )
 
 
 def _contained_cause(server: ServerLoad, overload: Overload, client: Client, unsure: str | None) -> OverloadCause:
     level = overload.load
     who = f'"{client.user}"' if client.user else "one client"
-    return OverloadCause(
-        "flood-contained",
-        f'"{level.name}" works as configured: it contains the requests of {who}, rejects the excess, and takes no seats of'
-        " other levels.",
-        is_apf=True,
-        severity="info",
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(describe_harm(server, overload), *describe_offered(server, level), *describe_clients(level.rows)),
-        actions=(Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),),
-        would_not_help=(f'More shares for "{level.name}" let more of the flood through.',),
-        unsure=unsure,
+    return client.add_to(
+        OverloadCause(
+            "flood-contained",
+            f'"{level.name}" works as configured: it contains the requests of {who}, rejects what is too much, and takes no seats of'
+            " other levels.",
+            is_apf=True,
+            severity="info",
+            levels=(level.name,),
+            evidence=(describe_harm(server, overload), *describe_offered(server, level), *describe_clients(level.rows)),
+            actions=(
+                Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),
+            ),
+            would_not_help=(f'More shares for "{level.name}" let more of the flood through.',),
+            unsure=unsure,
+        )
     )
 
 
@@ -410,29 +407,27 @@ def _fair_cause(server: ServerLoad, overload: Overload, domination: Domination |
     who = f'"{client.user}"' if client.user else "One client"
     short = short_wait_share(level)
     is_shared = short is not None and short >= MIN_SHORT_WAITS
-    return OverloadCause(
-        "noisy-but-fair",
-        f'{who} waits for its own requests at "{level.name}", and nothing is rejected. '
-        + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there."),
-        is_apf=True,
-        severity="info",
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(
-            describe_harm(server, overload),
-            *(
-                [
-                    f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * (level.wait.mean or 0))}."
-                ]
-                if short is not None and is_shared
-                else []
+    return client.add_to(
+        OverloadCause(
+            "noisy-but-fair",
+            f'{who} waits for its own requests at "{level.name}", and nothing is rejected. '
+            + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there."),
+            is_apf=True,
+            severity="info",
+            levels=(level.name,),
+            evidence=(
+                describe_harm(server, overload),
+                *(
+                    [
+                        f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * (level.wait.mean or 0))}."
+                    ]
+                    if short is not None and is_shared
+                    else []
+                ),
+                *describe_offered(server, level),
+                *describe_clients(level.rows),
             ),
-            *describe_offered(server, level),
-            *describe_clients(level.rows),
-        ),
-        would_not_help=(),
-        unsure=None if domination is not None else "Without a dump of requests, the clients are unknown.",
+            would_not_help=(),
+            unsure=None if domination is not None else "Without a dump of requests, the clients are unknown.",
+        )
     )

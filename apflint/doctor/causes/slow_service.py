@@ -103,29 +103,27 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
             if _is_timed_out(webhook)
             else f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average."
         )
-    return OverloadCause(
-        "inversion",
-        f'{name} calls the API server back{user}, and its requests wait at "{level.name}", where the requests that wait'
-        " for the webhook hold the seats. Only timeouts free these seats.",
-        is_apf=True,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(*evidence, *describe_service(level)),
-        actions=(
-            Action(
-                f"send the requests of {_name(client)} to another priority level, with a separate FlowSchema",
-                explain_request(client),
+    return client.add_to(
+        OverloadCause(
+            "inversion",
+            f'{name} calls the API server back{user}, and its requests wait at "{level.name}", where the requests that wait'
+            " for the webhook hold the seats. Only timeouts free them.",
+            is_apf=True,
+            levels=(level.name,),
+            evidence=(*evidence, *describe_service(level)),
+            actions=(
+                Action(
+                    f"send the requests of {_name(client)} to another priority level, with a separate FlowSchema",
+                    explain_request(client),
+                ),
+                Action("let the webhook answer from a cache or informer instead of a request for each review"),
+                verify_doctor("requests of the level run as fast as before"),
             ),
-            Action("let the webhook answer from a cache or informer instead of a request for each review"),
-            verify_doctor("requests of the level run as fast as before"),
-        ),
-        would_not_help=(
-            "The webhook itself is not slow, so more replicas of it do not help.",
-            "A longer timeout of the webhook, or longer queues, keep the seats blocked for longer.",
-        ),
+            would_not_help=(
+                "The webhook itself is not slow, so more replicas of it do not help.",
+                "A longer timeout of the webhook, or longer queues, keep the seats blocked for longer.",
+            ),
+        )
     )
 
 
@@ -211,32 +209,31 @@ def find_slow_webhook(server: ServerLoad, overload: Overload) -> OverloadCause |
     share = min(1.0, webhook.calls.total / (level.executions.total or webhook.calls.total))
     seats = f" and hold {seats_text(held)} on average" if held is not None else ""
     client = find_client(server, level, _writes(level))
-    return OverloadCause(
-        "slow-webhook",
-        f'The webhook "{webhook.name}" takes {seconds_text(mean)} on average, and requests hold their seats meanwhile.'
-        f' This is {share:.0%} of the execution time at "{level.name}".',
-        is_apf=False,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb="create" if client.verb is None else client.verb,
-        resource=client.resource,
-        evidence=(
-            (
-                f"{count_noun(round(webhook.calls.number), 'call')} of the webhook {describe_span(server)} took"
-                f" {seconds_text(mean)} on average{compare(webhook.earlier)}{seats}."
+    return client.add_to(
+        OverloadCause(
+            "slow-webhook",
+            f'The webhook "{webhook.name}" takes {seconds_text(mean)} on average, and requests hold their seats meanwhile.'
+            f' This is {share:.0%} of the execution time at "{level.name}".',
+            is_apf=False,
+            levels=(level.name,),
+            verb="create" if client.verb is None else client.verb,
+            evidence=(
+                (
+                    f"{count_noun(round(webhook.calls.number), 'call')} of the webhook {describe_span(server)} took"
+                    f" {seconds_text(mean)} on average{compare(webhook.earlier)}{seats}."
+                ),
+                *describe_service(level),
+                *describe_offered(server, level),
+                describe_harm(server, overload),
+                *describe_clients(_writes(level), "Seats of writes in the dump"),
             ),
-            *describe_service(level),
-            *describe_offered(server, level),
-            describe_harm(server, overload),
-            *describe_clients(_writes(level), "Seats of writes in the dump"),
-        ),
-        actions=_webhook_actions(),
-        would_not_help=_WEBHOOK_NOT,
-        unsure=None
-        if level.rows
-        else "If the webhook sends requests to this API server, and they wait at the same level, its calls are slow because of"
-        " that (inversion). A dump of requests shows it.",
+            actions=_webhook_actions(),
+            would_not_help=_WEBHOOK_NOT,
+            unsure=None
+            if level.rows
+            else "If the webhook sends requests to this API server, and they wait at the same level, its calls are slow because of"
+            " that (inversion). A dump of requests shows it.",
+        )
     )
 
 
@@ -296,26 +293,24 @@ def _suspect_webhook(server: ServerLoad, overload: Overload) -> OverloadCause | 
     client = find_client(server, level, slow or executing)
     mean = level.executions.mean
     seconds = max((_execution_seconds(server, row) for row in slow), default=mean or 0)
-    return OverloadCause(
-        "slow-webhook",
-        f'Requests hold the seats of "{level.name}" for {seconds_text(seconds)}, as with a slow admission webhook.',
-        is_apf=False,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(
-            *describe_service(level),
-            *_describe_other_levels(server, level),
-            *_describe_slow_writes(executing, slow),
-            *describe_offered(server, level),
-            describe_harm(server, overload),
-            *describe_clients(slow, "Seats of these writes"),
-        ),
-        actions=_webhook_actions(),
-        would_not_help=_WEBHOOK_NOT,
-        unsure=_NO_WEBHOOK_METRICS,
+    return client.add_to(
+        OverloadCause(
+            "slow-webhook",
+            f'Requests hold the seats of "{level.name}" for {seconds_text(seconds)}, as with a slow admission webhook.',
+            is_apf=False,
+            levels=(level.name,),
+            evidence=(
+                *describe_service(level),
+                *_describe_other_levels(server, level),
+                *_describe_slow_writes(executing, slow),
+                *describe_offered(server, level),
+                describe_harm(server, overload),
+                *describe_clients(slow, "Seats of these writes"),
+            ),
+            actions=_webhook_actions(),
+            would_not_help=_WEBHOOK_NOT,
+            unsure=_NO_WEBHOOK_METRICS,
+        )
     )
 
 

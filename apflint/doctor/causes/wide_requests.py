@@ -69,28 +69,31 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
             f" {seconds_text(level.watches.mean)} on average{events}. They are"
             f" {watch_time / (watch_time + other_time):.0%} of the execution time."
         )
-    return OverloadCause(
-        "watch-init-storm",
-        f'Many watches started at once at "{level.name}". Each holds its seats until its initial events are sent.'
-        " The burst ends on its own, but clients retry rejected watches.",
-        is_apf=True,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb="watch",
-        resource=client.resource,
-        evidence=(*evidence, describe_harm(server, overload), *describe_clients(rows, "Seats of watches in the dump")),
-        actions=(
-            Action("restart these clients in steps, such as with a smaller maxUnavailable of their DaemonSet"),
-            Action(
-                "send their watches to another priority level, with a separate FlowSchema",
-                explain_request(client, verb="watch"),
+    return client.add_to(
+        OverloadCause(
+            "watch-init-storm",
+            f'Many watches started at once at "{level.name}". Each holds its seats until its initial events are sent.'
+            " It ends on its own, but watches that are rejected come again.",
+            is_apf=True,
+            levels=(level.name,),
+            verb="watch",
+            evidence=(
+                *evidence,
+                describe_harm(server, overload),
+                *describe_clients(rows, "Seats of watches in the dump"),
             ),
-            Action("let them watch fewer objects: one namespace, or a field selector"),
-        ),
-        would_not_help=(
-            "A permanently larger level is not needed: open watches hold no seats after their initial events.",
-        ),
+            actions=(
+                Action("restart these clients in steps, such as with a smaller maxUnavailable of their DaemonSet"),
+                Action(
+                    "send their watches to another priority level, with a separate FlowSchema",
+                    explain_request(client, verb="watch"),
+                ),
+                Action("let them watch fewer objects: one namespace, or a field selector"),
+            ),
+            would_not_help=(
+                "A permanently larger level is not needed: open watches hold no seats after their initial events.",
+            ),
+        )
     )
 
 
@@ -113,37 +116,36 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
     is_certain = bool(wide) and client.verb is not None
     verb, lists = client.verb or "list", "lists" if client.verb in (None, "list") else "requests"
     user = f' of "{client.user}"' if client.user else ""
-    return OverloadCause(
-        "list-heavy",
-        f'Wide {lists}{user} hold most seats of "{level.name}": a few requests with several seats each. Small requests of'
-        " others wait behind them.",
-        is_apf=True,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=verb,
-        resource=client.resource,
-        evidence=(
-            *_describe_width(server, level, wide),
-            describe_harm(server, overload),
-            *describe_clients(level.rows),
-        ),
-        actions=(
-            Action(
-                "give the client its own FlowSchema and priority level, with few seats and borrowingLimitPercent 0",
-                simulate_manifests(),
+    return client.add_to(
+        OverloadCause(
+            "list-heavy",
+            f'Wide {lists}{user} hold most seats of "{level.name}": a few requests with several seats each. Small requests of'
+            " others wait behind them.",
+            is_apf=True,
+            levels=(level.name,),
+            verb=verb,
+            evidence=(
+                *_describe_width(server, level, wide),
+                describe_harm(server, overload),
+                *describe_clients(level.rows),
             ),
-            Action("let the client use an informer (list once, then watch), or list one namespace"),
-            Action("send fewer of these requests at a time"),
-        ),
-        would_not_help=(
-            "The number of requests is misleading: the client sends few, and each takes several seats.",
-            "Longer queues only let more requests wait. Higher inflight limits let more lists run on the same processors.",
-        ),
-        unsure=None
-        if is_certain
-        else "The metrics show the seats, not the requests: lists, or writes that many watchers observe. A dump of requests"
-        " with includeRequestDetails=1 shows the client.",
+            actions=(
+                Action(
+                    "give the client its own FlowSchema and priority level, with few seats and borrowingLimitPercent 0",
+                    simulate_manifests(),
+                ),
+                Action("let the client use an informer (list once, then watch), or list one namespace"),
+                Action("send fewer of these requests at a time"),
+            ),
+            would_not_help=(
+                "The number of requests is misleading: the client sends few, and each takes several seats.",
+                "Longer queues only let more requests wait. Higher inflight limits let more lists run on the same processors.",
+            ),
+            unsure=None
+            if is_certain
+            else "The metrics show the seats, not the requests: lists, or writes that many watchers observe. A dump of requests"
+            " with includeRequestDetails=1 shows the client.",
+        )
     )
 
 
@@ -209,42 +211,41 @@ def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> Over
         return None
     client = _heaviest(exempt)
     user = f' of "{client.user}"' if client.user else ""
-    return OverloadCause(
-        "exempt-abuse",
-        f"Exempt requests{user} hold seats of the whole server, and no limit applies to them. The server takes these seats from"
-        " what the other levels may have.",
-        is_apf=True,
-        levels=("exempt", *(overload.name for overload in squeezed)),
-        schema=client.schema or "exempt",
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(
-            *evidence,
-            *_describe_exempt(server, exempt),
-            *describe_clients(
-                [row for flow in exempt.flows for row in flow.rows], "Seats of exempt requests in the dump"
+    return client.add_to(
+        OverloadCause(
+            "exempt-abuse",
+            f"Exempt requests{user} hold seats of the whole server, and no limit applies to them. The server takes these seats from"
+            " what the other levels may have.",
+            is_apf=True,
+            levels=("exempt", *(overload.name for overload in squeezed)),
+            schema=client.schema or "exempt",
+            evidence=(
+                *evidence,
+                *_describe_exempt(server, exempt),
+                *describe_clients(
+                    [row for flow in exempt.flows for row in flow.rows], "Seats of exempt requests in the dump"
+                ),
+                *(
+                    f'"{overload.name}" has {overload.load.state.current} of nominal {overload.load.state.nominal} seats.'
+                    for overload in squeezed[:3]
+                    if overload.load.state.current is not None
+                ),
+                *(describe_harm(server, overload) for overload in squeezed[:3]),
             ),
-            *(
-                f'"{overload.name}" has {overload.load.state.current} of nominal {overload.load.state.nominal} seats.'
-                for overload in squeezed[:3]
-                if overload.load.state.current is not None
+            actions=(
+                Action(
+                    "remove the user from the group system:masters, and grant its rights with a ClusterRole, so that a FlowSchema"
+                    " can match its requests",
+                    explain_request(client),
+                ),
+                Action("then send its requests to a priority level with a limit", compare_manifests()),
+                Action("let it send fewer and smaller lists"),
             ),
-            *(describe_harm(server, overload) for overload in squeezed[:3]),
-        ),
-        actions=(
-            Action(
-                "remove the user from the group system:masters, and grant its rights with a ClusterRole, so that a FlowSchema"
-                " can match its requests",
-                explain_request(client),
+            would_not_help=(
+                "More shares for the waiting levels do not bind exempt requests.",
+                "Moving more users to exempt takes more seats from all others.",
             ),
-            Action("then send its requests to a priority level with a limit", compare_manifests()),
-            Action("let it send fewer and smaller lists"),
-        ),
-        would_not_help=(
-            "More shares for the waiting levels do not limit exempt requests.",
-            "Moving more users to exempt takes more seats from all others.",
-        ),
+        )
     )
 
 
