@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.doctor.causes.measurements import intervals
-from apflint.output.chart import draw_rect, draw_svg, draw_text, list_ticks
+from apflint.output.svg_chart import draw_rect, draw_svg, draw_text, list_ticks
 from apflint.wording import format_duration
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Gallery(NamedTuple):
         return "".join(history.draw() for history in self.histories)
 
 
-class Moment(NamedTuple):
+class LevelMoment(NamedTuple):
     """A priority level at a snapshot. Values that the files do not show are None."""
 
     label: str
@@ -75,7 +75,7 @@ class LevelHistory(NamedTuple):
     """A priority level at one or more moments, the oldest first."""
 
     name: str
-    moments: Sequence[Moment]
+    moments: Sequence[LevelMoment]
 
     def draw(self) -> str:
         """Draw a row for each moment, or a line if there are many."""
@@ -88,7 +88,7 @@ class LevelHistory(NamedTuple):
         return draw_svg(label, height, (*parts, *body), width=WIDTH, kind="chart level")
 
 
-def _draw_rows(moments: Sequence[Moment], highest: float) -> tuple[list[str], float]:
+def _draw_rows(moments: Sequence[LevelMoment], highest: float) -> tuple[list[str], float]:
     """Return a row for each moment, with the rejections before it, and the height of all rows."""
     scale, y = WIDTH / highest, float(_LINE + _GAP / 2)
     parts: list[str] = []
@@ -103,11 +103,11 @@ def _draw_rows(moments: Sequence[Moment], highest: float) -> tuple[list[str], fl
     return parts, y
 
 
-def _describe_rejected(moment: Moment, *, is_first: bool) -> str:
+def _describe_rejected(moment: LevelMoment, *, is_first: bool) -> str:
     return f"{moment.rejected:,} rejected {'since the start' if is_first else 'in between'}"
 
 
-def _draw_bar(moment: Moment, y: float, scale: float) -> Iterator[str]:
+def _draw_bar(moment: LevelMoment, y: float, scale: float) -> Iterator[str]:
     used, waiting = (moment.used or 0) * scale, (moment.waiting or 0) * scale
     if moment.limit:
         yield draw_rect("track", 0, y, moment.limit * scale, _BAR)
@@ -121,12 +121,12 @@ def _draw_bar(moment: Moment, y: float, scale: float) -> Iterator[str]:
         yield f'<path class="line" d="M{x:.1f} {y - 1:g}V{y + _BAR + 1:g}"/>'
 
 
-def _draw_line(moments: Sequence[Moment], highest: float) -> tuple[list[str], float]:
+def _draw_line(moments: Sequence[LevelMoment], highest: float) -> tuple[list[str], float]:
     """Return seats over time, with a strip of rejections below, and the height."""
     top, first, last = float(_LINE + _TOP), moments[0].seconds, moments[-1].seconds
     base, span = top + _HEIGHT, max(last - first, 1e-9)
 
-    def at(moment: Moment) -> float:
+    def at(moment: LevelMoment) -> float:
         return round(_LEFT + (moment.seconds - first) / span * (WIDTH - _LEFT), 1)
 
     def height(value: float | None) -> float:
@@ -155,7 +155,7 @@ def _draw_line(moments: Sequence[Moment], highest: float) -> tuple[list[str], fl
     return parts, base + _STRIP + _AXIS + 6
 
 
-def _draw_strip(moments: Sequence[Moment], at: Callable[[Moment], float], base: float) -> Iterator[str]:
+def _draw_strip(moments: Sequence[LevelMoment], at: Callable[[LevelMoment], float], base: float) -> Iterator[str]:
     """Yield a mark below the axis for each time between two snapshots with rejections: the more, the darker."""
     most = max((moment.rejected or 0 for moment in moments[1:]), default=0)
     for before, moment in pairwise(moments):
@@ -174,9 +174,9 @@ def list_affected(state: ServerState, conclusion: Conclusion) -> list[str]:
     return list(dict.fromkeys(name for cause in conclusion.causes if cause.server == server for name in cause.levels))
 
 
-def list_moments(state: ServerState, levels: Sequence[str]) -> dict[str, list[Moment]]:
+def list_moments(state: ServerState, levels: Sequence[str]) -> dict[str, list[LevelMoment]]:
     """Return the snapshots of these levels. Between snapshots, rejections are counted; a single one has them since the start."""
-    histories: dict[str, list[Moment]] = {}
+    histories: dict[str, list[LevelMoment]] = {}
     ages = [shot.metrics.age_seconds if shot.metrics is not None else None for shot in state.server.snapshots]
     last = ages[-1]
     for number, (interval, age) in enumerate(zip(intervals(state), ages, strict=True)):
@@ -185,7 +185,7 @@ def list_moments(state: ServerState, levels: Sequence[str]) -> dict[str, list[Mo
         for name in levels:
             if (level := known.get(name)) is None:
                 continue
-            moment = Moment(
+            moment = LevelMoment(
                 _label(number, len(ages), before),
                 float(number) if before is None else -before,
                 level.seats_in_use,

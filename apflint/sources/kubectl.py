@@ -198,7 +198,7 @@ _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 
 
-def read_json(options: KubectlOptions, path: str) -> dict[str, Any]:
+def read_json(options: KubectlOptions, path: str) -> dict[str, object]:
     """Return the JSON object that the API server answers to a GET request. Raises UserError for everything else."""
     text = read_raw(options, path)
     try:

@@ -18,7 +18,7 @@ from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.kubectl import is_verified, read_raw
 from apflint.sources.live_server_state import METRICS, Reading, start_readers
 from apflint.sources.server_addresses import read_server_addresses
-from apflint.sources.source_words import LIVE
+from apflint.sources.source_arguments import LIVE
 from apflint.user_error import UserError
 from apflint.wording import count_noun
 
@@ -51,7 +51,7 @@ class LiveServers(NamedTuple):
     """Sentences about answers that are missing."""
 
 
-class Routes(NamedTuple):
+class ServerRoutes(NamedTuple):
     """The ways to the API servers of a cluster."""
 
     direct: tuple[KubectlOptions, ...]
@@ -127,23 +127,23 @@ def watch_live_servers(kubectl: KubectlOptions, request: InputRequest, seconds: 
             del rounds[0]
 
 
-def _collect(routes: Routes, servers: tuple[Server, ...], request: InputRequest, notes: list[str]) -> LiveServers:
+def _collect(routes: ServerRoutes, servers: tuple[Server, ...], request: InputRequest, notes: list[str]) -> LiveServers:
     objects = _read_objects(routes.balanced, request, notes)
     return LiveServers(servers, objects, _describe(routes, len(servers)), tuple(dict.fromkeys(notes)))
 
 
-def find_routes(kubectl: KubectlOptions) -> Routes:
+def find_routes(kubectl: KubectlOptions) -> ServerRoutes:
     """Return the ways to the API servers of a cluster. Servers that cannot be reached are problems and not errors."""
     try:
         addresses = read_server_addresses(kubectl)
     except UserError as error:
-        return Routes((), kubectl, None, (f"The addresses of the API servers are unknown: {error}",))
+        return ServerRoutes((), kubectl, None, (f"The addresses of the API servers are unknown: {error}",))
     if not is_verified(kubectl):
         # Without a verified certificate, the login of the user could go to anybody who has the address in this network.
         problem = (
             "kubectl does not verify certificates (insecure-skip-tls-verify), so API servers are not asked directly."
         )
-        return Routes((), kubectl, len(addresses) or None, (problem,))
+        return ServerRoutes((), kubectl, len(addresses) or None, (problem,))
     direct: list[KubectlOptions] = []
     problems: list[str] = []
     with start_readers() as executor:
@@ -157,16 +157,15 @@ def find_routes(kubectl: KubectlOptions) -> Routes:
             try:
                 probe.result()
             except UserError as error:
-                reason = str(error).removeprefix(f"kubectl get --raw {_PROBE}: ")
-                problems.append(f"The API server at {address} was not asked: {reason}")
+                problems.append(f"The API server at {address} was not asked: {error}")
             else:
                 direct.append(kubectl._replace(address=address))
     if (more := len(addresses) - MAX_LIVE_SERVERS) > 0:
         problems.append(f"Not asked: {count_noun(more, 'further API server')}. At most {MAX_LIVE_SERVERS} are.")
-    return Routes(tuple(direct), kubectl, len(addresses) or None, tuple(problems))
+    return ServerRoutes(tuple(direct), kubectl, len(addresses) or None, tuple(problems))
 
 
-def _read_round(routes: Routes, notes: list[str], *, has_dumps: bool) -> list[_Answer]:
+def _read_round(routes: ServerRoutes, notes: list[str], *, has_dumps: bool) -> list[_Answer]:
     """Return the answers of all servers at one moment. Append sentences about missing answers to `notes`.
 
     Raises UserError if no server answers.
@@ -268,7 +267,7 @@ def _read_objects(kubectl: KubectlOptions, request: InputRequest, notes: list[st
     return configuration.effective
 
 
-def _describe(routes: Routes, answered: int) -> tuple[str, ...]:
+def _describe(routes: ServerRoutes, answered: int) -> tuple[str, ...]:
     """Return sentences about which servers were asked, and why others were not. None are needed if all were."""
     if routes.is_complete and answered == routes.number:
         return ()

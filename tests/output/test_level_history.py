@@ -13,12 +13,12 @@ from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.rule_runner import diagnose
 from apflint.doctor.snapshot import group_servers, parse_part
-from apflint.output.chart import Bar, Bars
 from apflint.output.console import Style
 from apflint.output.doctor import report_doctor
 from apflint.output.doctor_causes import name_verdict
 from apflint.output.html import render
-from apflint.output.level_history import MAX_ROWS, WIDTH, LevelHistory, Moment, list_affected, list_moments
+from apflint.output.level_history import MAX_ROWS, WIDTH, LevelHistory, LevelMoment, list_affected, list_moments
+from apflint.output.svg_chart import Bar, Bars
 
 if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
@@ -33,9 +33,9 @@ def read_state(*moments: str) -> ServerState:
     return compute_state(server)
 
 
-def moment(number: int, **values: float | None) -> Moment:
+def moment(number: int, **values: float | None) -> LevelMoment:
     known = {"used": 3, "waiting": 0, "limit": 4, "nominal": 2, "rejected": 0, **values}
-    return Moment(f"t{number}", float(number), **known)  # type: ignore[arg-type]  # by name
+    return LevelMoment(f"t{number}", float(number), **known)  # type: ignore[arg-type]  # by name
 
 
 def find_rectangles(svg: str, kind: str) -> list[dict[str, float]]:
@@ -68,7 +68,7 @@ def test_everything_is_inside_the_picture() -> None:
 
 
 def test_unknown_values_are_not_drawn() -> None:
-    unknown = Moment("now", 0.0, None, None, None, None, None)
+    unknown = LevelMoment("now", 0.0, None, None, None, None, None)
     svg = LevelHistory("<b>", [unknown]).draw()
     assert "now: unknown" in svg
     assert "<rect" not in svg

@@ -211,7 +211,7 @@ def _diagnose_live(question: _Question, kubectl: KubectlOptions, watch: float | 
     from apflint.sources.live_servers import read_live_servers, watch_live_servers
 
     if watch is not None and question.output_format == "text" and sys.stdout.isatty():
-        from apflint.cli.watching import watch as show_on_screen
+        from apflint.cli.screen_updates import watch as show_on_screen
 
         return show_on_screen(
             _answer(question, _Observed(*found)) for found in watch_live_servers(kubectl, question.manifests, watch)
@@ -220,7 +220,7 @@ def _diagnose_live(question: _Question, kubectl: KubectlOptions, watch: float | 
         found = read_live_servers(kubectl, question.manifests, watch)
     answer = _answer(question, _Observed(*found))
     if watch is not None and question.output_format == "text":
-        from apflint.cli.watching import format_time
+        from apflint.cli.screen_updates import format_time
 
         answer = answer._replace(text=f"{format_time()}\n{answer.text}")  # so that a log of several runs has times
     return show(answer)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.api_server import serve
 
-from apflint.cli.watching import arrange
+from apflint.cli.screen_updates import arrange
 from apflint.run import Answer
 from cli.test_doctor_live import FORBIDDEN, answers
 
