@@ -111,11 +111,11 @@ def _draw_bar(moment: LevelMoment, y: float, scale: float) -> Iterator[str]:
     used, waiting = (moment.used or 0) * scale, (moment.waiting or 0) * scale
     if moment.limit:
         yield draw_rect("track", 0, y, moment.limit * scale, _BAR)
-    if used:
-        yield draw_rect("use", 0, y + 2, max(used, _MIN_MARK), _BAR - 4)
     if waiting:
         width = max(waiting, _MIN_MARK)
         yield draw_rect("wait", min(used, WIDTH - width), y + 2, width, _BAR - 4)
+    if used:  # last, so that one seat stays visible beside hundreds of waiting requests
+        yield draw_rect("use", 0, y + 2, max(used, _MIN_MARK), _BAR - 4)
     if moment.nominal is not None:
         x = min(max(moment.nominal * scale, 1), WIDTH - 1)
         yield f'<path class="line" d="M{x:.1f} {y - 1:g}V{y + _BAR + 1:g}"/>'
