@@ -199,7 +199,7 @@ _LiveObjectDumper.add_representer(str, _represent)
 
 
 def read_json(options: KubectlOptions, path: str) -> dict[str, object]:
-    """Return the JSON object that the API server answers to a GET request. Raises UserError for everything else."""
+    """Return the JSON object of the response to a GET request. Raises UserError for any other response."""
     text = read_raw(options, path)
     try:
         answer = json.loads(text)
@@ -213,7 +213,7 @@ def read_json(options: KubectlOptions, path: str) -> dict[str, object]:
 def read_raw(
     options: KubectlOptions, path: str, max_bytes: int | None = None, seconds: int = MAX_KUBECTL_SECONDS
 ) -> bytes:
-    """Return what the API server answers to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error.
+    """Return the body of the response to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error.
 
     `seconds` limits the request, but not the login of the user before it.
     """

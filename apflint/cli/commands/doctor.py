@@ -200,7 +200,7 @@ def _answer(question: _Question, observed: _Observed) -> Answer:
     is_selected = "select" in settings.origins
     text = _render(states, report, conclusion, output_format, how, description, is_selected=is_selected)
     status = exit_code_of(report, Output(output_format, settings.fail_on, exit_zero=question.exit_zero))
-    # Not every cause has a finding: those of storage, lists and differences between servers have none.
+    # Some causes have no finding: those about storage, lists and differences between servers.
     if conclusion.warnings and settings.fail_on in ("warning", "info") and not question.exit_zero:
         status = ExitCode.FINDINGS
     return Answer(text, tuple(notes), status=status)

@@ -386,7 +386,7 @@ def _contained_cause(server: ServerLoad, overload: Overload, client: Client, uns
     return client.add_to(
         OverloadCause(
             "flood-contained",
-            f'"{level.name}" works as configured: it contains the requests of {who}, rejects what is too much, and takes no seats of'
+            f'"{level.name}" works as configured: it contains the requests of {who}, rejects the excess, and takes no seats of'
             " other levels.",
             is_apf=True,
             severity="info",

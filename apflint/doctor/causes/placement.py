@@ -171,7 +171,7 @@ def _describe_idle_lease_levels(server: ServerLoad) -> list[str]:
 
 
 def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that the level leader-election has too few seats for all clients whose leases it gets."""
+    """Return the cause that the level leader-election has too few seats for all clients that renew leases there, or None."""
     level = overload.load
     if level.name != LEADER_ELECTION:
         return None
@@ -179,7 +179,7 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
     client = describe_rejected(server, level)
     return OverloadCause(
         "leader-election-starved",
-        "The level leader-election has too few seats for all clients whose leases it gets, so leaders renew late or lose their"
+        "The level leader-election has too few seats for all clients whose leases it serves, so leaders renew late or lose their"
         " leases.",
         is_apf=True,
         levels=(LEADER_ELECTION,),
@@ -194,7 +194,7 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
         ),
         actions=(
             Action("give leader-election more shares, or let it borrow", enlarge(server, level)),
-            Action("increase the retryPeriod of the operators whose leases leader-election gets"),
+            Action("increase the retryPeriod of the operators that renew leases at this level"),
             Action(
                 "send the leases of operators to a separate priority level, so that the control plane keeps its seats",
                 compare_manifests(),

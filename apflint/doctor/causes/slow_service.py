@@ -107,7 +107,7 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
         OverloadCause(
             "inversion",
             f'{name} calls the API server back{user}, and its requests wait at "{level.name}", where the requests that wait'
-            " for the webhook hold the seats. Only timeouts free them.",
+            " for the webhook hold the seats. Only timeouts free these seats.",
             is_apf=True,
             levels=(level.name,),
             evidence=(*evidence, *describe_service(level)),

@@ -73,7 +73,7 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
         OverloadCause(
             "watch-init-storm",
             f'Many watches started at once at "{level.name}". Each holds its seats until its initial events are sent.'
-            " It ends on its own, but watches that are rejected come again.",
+            " The burst ends on its own, but clients retry rejected watches.",
             is_apf=True,
             levels=(level.name,),
             verb="watch",
@@ -242,7 +242,7 @@ def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> Over
                 Action("let it send fewer and smaller lists"),
             ),
             would_not_help=(
-                "More shares for the waiting levels do not bind exempt requests.",
+                "More shares for the waiting levels do not limit exempt requests.",
                 "Moving more users to exempt takes more seats from all others.",
             ),
         )
