@@ -1,0 +1,109 @@
+"""Service times of requests for which the log does not show them: those of other requests, drawn at random.
+
+A rejected request has no service time. A request that took at most half a second has one, but it contains the wait in a queue,
+which the log does not show. Both get the service time of a request of the same kind that arrived at nearly the same time and
+did not wait: because service times change during an incident, requests of another hour are no evidence.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.replay.classification import Assignment
+    from apflint.replay.events import AttributeTuple
+
+_NEIGHBORS = 50
+"""Maximum number of earlier, and of later, requests among which a service time is drawn."""
+_MAX_SAMPLES = 20_000
+"""Maximum number of samples of one kind. Beyond it, every second sample is dropped."""
+
+
+class RequestKind(NamedTuple):
+    """Requests whose service times are alike. Empty texts stand for all values."""
+
+    level: str = ""
+    verb: str = ""
+    user: str = ""
+    resource: str = ""
+    subresource: str = ""
+    api_group: str = ""
+
+
+class _Samples:
+    """Service times of requests in the order of their arrival."""
+
+    __slots__ = ("_left_out", "_step", "received", "times")
+
+    def __init__(self) -> None:
+        self.received = array("q")
+        self.times = array("q")
+        self._step, self._left_out = 1, 0
+
+    def add(self, received: int, time: int) -> None:
+        self._left_out += 1
+        if self._left_out < self._step:
+            return
+        self._left_out = 0
+        self.received.append(received)
+        self.times.append(time)
+        if len(self.times) > _MAX_SAMPLES:
+            self.received, self.times, self._step = self.received[::2], self.times[::2], 2 * self._step
+
+    def draw(self, received: int, quantile: float) -> int:
+        """Return the time of a request that arrived shortly before or after `received`."""
+        middle = bisect_left(self.received, received)
+        first, end = max(0, middle - _NEIGHBORS), min(len(self.times), middle + _NEIGHBORS)
+        return self.times[first + int(quantile * (end - first))]
+
+
+class ServiceTimes:
+    """Service times in microseconds, by the kind of the request."""
+
+    def __init__(self, tuples: Sequence[AttributeTuple], assignments: Sequence[Assignment]) -> None:
+        self._kinds = [
+            tuple(_list_kinds(attributes, assignment.priority_level or ""))
+            for attributes, assignment in zip(tuples, assignments, strict=True)
+        ]
+        self._exact: dict[RequestKind, _Samples] = {}
+        self._rough: dict[RequestKind, _Samples] = {}
+
+    def add(self, attributes: int, received: int, time: int, *, is_exact: bool) -> None:
+        """Add the service time of a request with an attribute tuple. `is_exact` is false if the time may contain a wait."""
+        samples = self._exact if is_exact else self._rough
+        for kind in self._kinds[attributes]:
+            found = samples.get(kind)
+            if found is None:
+                found = samples[kind] = _Samples()
+            found.add(received, time)
+
+    def draw(self, attributes: int, received: int, quantile: float) -> int | None:
+        """Return a service time of the most similar requests, or None if the log does not show any service time."""
+        for kind in self._kinds[attributes]:
+            found = self._exact.get(kind) or self._rough.get(kind)
+            if found is not None:
+                return found.draw(received, quantile)
+        return None
+
+    def draw_exact(self, attributes: int, received: int, quantile: float) -> int | None:
+        """Return a service time without a wait of requests with the same level and verb, or None without such a time."""
+        for kind in self._kinds[attributes][:2]:
+            found = self._exact.get(kind)
+            if found is not None:
+                return found.draw(received, quantile)
+        return None
+
+
+def _list_kinds(attributes: AttributeTuple, level: str) -> Iterator[RequestKind]:
+    """Yield the kinds of a request, from the most special to the most general one."""
+    verb, user = attributes.verb, attributes.user or ""
+    yield RequestKind(level, verb, user, attributes.resource, attributes.subresource, attributes.api_group)
+    yield RequestKind(level, verb)
+    yield RequestKind(level)
+    yield RequestKind()
