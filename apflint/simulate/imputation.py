@@ -73,31 +73,58 @@ class ServiceTimes:
         ]
         self._exact: dict[RequestKind, _Samples] = {}
         self._rough: dict[RequestKind, _Samples] = {}
+        self._merged: dict[tuple[RequestKind, bool], _Samples] = {}
+        """Samples of more general kinds, which few requests need."""
 
     def add(self, attributes: int, received: int, time: int, *, is_exact: bool) -> None:
         """Add the service time of a request with an attribute tuple. `is_exact` is false if the time may contain a wait."""
         samples = self._exact if is_exact else self._rough
-        for kind in self._kinds[attributes]:
-            found = samples.get(kind)
-            if found is None:
-                found = samples[kind] = _Samples()
-            found.add(received, time)
+        kind = self._kinds[attributes][0]
+        found = samples.get(kind)
+        if found is None:
+            found = samples[kind] = _Samples()
+        found.add(received, time)
 
     def draw(self, attributes: int, received: int, quantile: float) -> int | None:
         """Return a service time of the most similar requests, or None if the log does not show any service time."""
         for kind in self._kinds[attributes]:
-            found = self._exact.get(kind) or self._rough.get(kind)
-            if found is not None:
-                return found.draw(received, quantile)
+            for is_exact in (True, False):
+                if (found := self._find(kind, is_exact=is_exact)) is not None:
+                    return found.draw(received, quantile)
         return None
 
     def draw_exact(self, attributes: int, received: int, quantile: float) -> int | None:
         """Return a service time without a wait of requests with the same level and verb, or None without such a time."""
         for kind in self._kinds[attributes][:2]:
-            found = self._exact.get(kind)
-            if found is not None:
+            if (found := self._find(kind, is_exact=True)) is not None:
                 return found.draw(received, quantile)
         return None
+
+    def _find(self, kind: RequestKind, *, is_exact: bool) -> _Samples | None:
+        """Return the samples of a kind, or None if it has none."""
+        samples = self._exact if is_exact else self._rough
+        if kind in samples:
+            return samples[kind]
+        if kind.user or kind.resource:  # the most special kind
+            return None
+        found = self._merged.get((kind, is_exact))
+        if found is None:
+            found = self._merged[kind, is_exact] = _merge(
+                [
+                    special
+                    for name, special in samples.items()
+                    if kind.level in ("", name.level) and kind.verb in ("", name.verb)
+                ]
+            )
+        return found if found.times else None
+
+
+def _merge(parts: Sequence[_Samples]) -> _Samples:
+    """Return the samples of several kinds in the order of their arrival."""
+    merged = _Samples()
+    for received, time in sorted(pair for part in parts for pair in zip(part.received, part.times, strict=True)):
+        merged.add(received, time)
+    return merged
 
 
 def _list_kinds(attributes: AttributeTuple, level: str) -> Iterator[RequestKind]:

@@ -1,7 +1,6 @@
 """What an audit log shows about its load and about the server that wrote it, under the configuration that was in force.
 
-A simulation reads the requests of a log twice: first to survey the log, then to send the requests again. Both use a
-`RequestJudge`, so that they come to the same conclusions about each request.
+A simulation reads the requests of a log once to survey the log, and again to send them under each configuration.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.match import rs_join
 from apflint.named_tuple import NamedTuple
 from apflint.simulate.closed_loops import ClosedLoopFinder
 from apflint.simulate.histogram import Histogram
@@ -19,6 +19,7 @@ from apflint.simulate.load import SECOND
 from apflint.simulate.logged_requests import MICROSECONDS, list_servers, stream_requests
 from apflint.simulate.logged_retries import RetryCounts, RetryFinder
 from apflint.simulate.random_draws import Draws
+from apflint.simulate.service_growth import GrowthFinder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.closed_loops import ClosedLoop
     from apflint.simulate.logged_requests import LoggedRequest
+    from apflint.simulate.service_growth import ServiceGrowth
 
 _NANOSECONDS = 1000
 """Number of nanoseconds in a microsecond, the unit of times in logs."""
@@ -74,8 +76,12 @@ class LogSurvey(NamedTuple):
     """The assignment of each attribute tuple under the configuration that was in force."""
     limits: Mapping[str, LevelLimits]
     """Priority levels of this configuration by name."""
+    marks: bytes | bytearray
+    """The marks of each request, in the order of arrival."""
     services: ServiceTimes
     loops: tuple[ClosedLoop, ...]
+    growths: tuple[ServiceGrowth, ...]
+    """Requests whose service times grow with their number."""
     retrying_users: frozenset[str]
     """Users who send rejected requests again."""
     levels: tuple[LoggedLevel, ...]
@@ -125,21 +131,12 @@ class Occupancy:
         return used[0]
 
 
-class Judgement(NamedTuple):
-    """A request of a log with its service time."""
-
-    request: LoggedRequest
-    service: int | None
-    """Service time in microseconds, or None if the log does not show it."""
-    is_exact: bool
-    """Whether the log shows the service time without any wait."""
-    is_watch: bool
-    is_retry: bool
-    """Whether the request looks like a further attempt of a rejected request."""
+_EXACT, _WATCH, _RETRY = 1, 2, 4
+"""Marks of a request: the log shows the service time without any wait; it is a watch; it looks like a further attempt."""
 
 
-class RequestJudge:
-    """Decides about requests, in the order of their arrival, under the configuration that was in force."""
+class _RequestMarker:
+    """Finds the marks of requests, in the order of their arrival, under the configuration that was in force."""
 
     def __init__(self, assignments: Sequence[Assignment], limits: Mapping[str, LevelLimits]) -> None:
         self._assignments = assignments
@@ -147,61 +144,67 @@ class RequestJudge:
         self._occupancy = Occupancy()
         self._retries = RetryFinder(assignments)
 
-    def judge(self, request: LoggedRequest) -> Judgement:
-        """Return what the log shows about a request. Requests must arrive in order."""
+    def mark(self, request: LoggedRequest) -> int:
+        """Return the marks of a request."""
         assignment = self._assignments[request.attributes]
-        is_retry = self._retries.add(request)
+        marks = _RETRY if self._retries.add(request) else 0
         if not assignment.has_seats_at_end:
-            return Judgement(request, None, is_exact=False, is_watch=True, is_retry=is_retry)
+            return marks | _WATCH
         name = assignment.priority_level or ""
-        level, is_exact = self._limits[name], True
+        level = self._limits[name]
         if not level.is_exempt and request.ended is not None:
             seats = self._occupancy.add(request.server, name, request.received, request.ended, assignment.seats)
             # The current limit is never below the minimum, so a request within it never waits.
-            is_exact = request.wait is not None or seats <= max(1, level.min)
-        return Judgement(request, request.busy, is_exact, is_watch=False, is_retry=is_retry)
+            if request.wait is None and seats > max(1, level.min):
+                return marks
+        return marks | _EXACT
 
 
-class LoadReader:
-    """Yields the requests of a survey's log again, with the service times that the survey found."""
+class SentRequest(NamedTuple):
+    """A request of a log that a simulation sends again."""
 
-    def __init__(self, survey: LogSurvey) -> None:
-        self._survey = survey
-        self._judge = RequestJudge(survey.assignments, survey.limits)
-        self._draw = Draws(survey.seed, "service")
+    request: LoggedRequest
+    service: int
+    """Service time in microseconds."""
+    is_retry: bool
+    """Whether the request looks like a further attempt of a rejected request."""
 
-    def read(self, requests: Iterator[LoggedRequest]) -> Iterator[Judgement]:
-        """Yield the requests that have a service time."""
-        services = self._survey.services
-        for place, request in enumerate(requests):
-            judgement = self._judge.judge(request)
-            if judgement.is_watch:
-                continue
-            service = judgement.service
-            if request.rejected:
-                service = services.draw(request.attributes, request.received, self._draw(place))
-            elif service is not None and not judgement.is_exact:
-                other = services.draw_exact(request.attributes, request.received, self._draw(place))
-                service = service if other is None else min(service, other)
-            if service is not None:
-                yield judgement._replace(service=service)
+
+def list_sent_requests(survey: LogSurvey, requests: Iterator[LoggedRequest]) -> Iterator[SentRequest]:
+    """Yield the requests that have a service time. `requests` are all requests of the surveyed log, in the same order."""
+    services, draw = survey.services, Draws(survey.seed, "service")
+    for place, (request, marks) in enumerate(zip(requests, survey.marks, strict=True)):
+        if marks & _WATCH:
+            continue
+        service = request.busy
+        if request.rejected:
+            service = services.draw(request.attributes, request.received, draw(place))
+        elif service is not None and not marks & _EXACT:
+            other = services.draw_exact(request.attributes, request.received, draw(place))
+            service = service if other is None else min(service, other)
+        if service is not None:
+            yield SentRequest(request, service, bool(marks & _RETRY))
 
 
 class _LevelTally:
     def __init__(self) -> None:
-        self.requests = self.rejected = self.retries = self.watches = 0
+        self.requests = self.rejected = self.retries = self.watches = self.unshown = 0
         self.waits = Histogram()
 
-    def add(self, judgement: Judgement) -> None:
-        request = judgement.request
+    def add(self, request: LoggedRequest, marks: int) -> None:
         self.requests += 1
         self.rejected += request.rejected
-        self.retries += judgement.is_retry
-        self.watches += judgement.is_watch
-        if not judgement.is_watch and not request.is_rejected_on_arrival:
-            self.waits.add(request.shown_wait * _NANOSECONDS)
+        if marks & _RETRY:
+            self.retries += 1
+        if marks & _WATCH:
+            self.watches += 1
+        elif wait := request.shown_wait:
+            self.waits.add(wait * _NANOSECONDS)
+        elif not request.rejected:
+            self.unshown += 1
 
     def summarize(self, name: str) -> LoggedLevel:
+        self.waits.add_zeros(self.unshown)
         waits = self.waits.summarize()
         p99 = None if waits is None else waits.p99
         return LoggedLevel(name, self.requests, self.rejected, self.retries, self.watches, p99)
@@ -211,24 +214,27 @@ def survey_log(replay: Replay, seed: int) -> LogSurvey:
     """Survey a log. `replay` has the configuration that was in force."""
     tuples, assignments = tuple(replay.log.tuples), tuple(replay.assignments)
     limits = {level.name: level for level in replay.known.limits.levels}
-    judge, services = RequestJudge(assignments, limits), ServiceTimes(tuples, assignments)
+    marker, marked, services = _RequestMarker(assignments, limits), bytearray(), ServiceTimes(tuples, assignments)
     loops, retries, time_outs = ClosedLoopFinder(), RetryCounts(), Counter[int]()
+    growths, kinds = GrowthFinder(), list(map(find_kind, tuples))
     levels: dict[str, _LevelTally] = {}
     requests, rejected = Counter[int](), Counter[int]()
     executed = imputed = corrected = unknown = 0
     start = end = 0
     for request in stream_requests(replay):
-        judgement = judge.judge(request)
+        marks = marker.mark(request)
+        marked.append(marks)
         attributes, user = request.attributes, tuples[request.attributes].user or ""
         level = assignments[attributes].priority_level or ""
         tally = levels.get(level)
         if tally is None:
             tally = levels[level] = _LevelTally()
-        tally.add(judgement)
+        tally.add(request, marks)
         requests[attributes] += 1
         rejected[attributes] += request.rejected
-        retries.add(user, is_rejected=request.rejected == 1, is_retry=judgement.is_retry)
-        if judgement.is_watch or (request.busy is None and not request.rejected):
+        if request.rejected or marks & _RETRY:
+            retries.add(user, is_rejected=request.rejected == 1, is_retry=bool(marks & _RETRY))
+        if marks & _WATCH or (request.busy is None and not request.rejected):
             unknown += 1
             continue
         start, end = start or request.received, request.received
@@ -238,8 +244,11 @@ def survey_log(replay: Replay, seed: int) -> LogSurvey:
                 time_outs[round(request.wait / _WAIT_STEP)] += 1
         elif request.busy is not None:
             executed += 1
-            corrected += not judgement.is_exact
-            services.add(attributes, request.received, request.busy, is_exact=judgement.is_exact)
+            is_exact = bool(marks & _EXACT)
+            corrected += not is_exact
+            services.add(attributes, request.received, request.busy, is_exact=is_exact)
+            if is_exact and request.ended is not None:
+                growths.add(kinds[attributes], request.ended - request.busy, request.ended)
         if request.ended is not None:
             is_rejected = request.is_rejected_on_arrival
             loops.add(user, request.server, request.received, request.ended, is_rejected_on_arrival=is_rejected)
@@ -247,8 +256,10 @@ def survey_log(replay: Replay, seed: int) -> LogSurvey:
         tuples,
         assignments,
         limits,
+        marked,
         services,
         tuple(loops.list_loops()),
+        tuple(growths.list_growths()),
         retries.list_retrying_users(),
         tuple(tally.summarize(name) for name, tally in sorted(levels.items())),
         tuple(_list_clients(tuples, assignments, requests, rejected)),
@@ -262,6 +273,12 @@ def survey_log(replay: Replay, seed: int) -> LogSurvey:
         unknown=unknown,
         seed=seed,
     )
+
+
+def find_kind(attributes: AttributeTuple) -> tuple[str, str, str]:
+    """Return the user, the verb, and the resource or path of requests."""
+    resource = rs_join(attributes.resource, attributes.subresource) or attributes.path
+    return attributes.user or "", attributes.verb, resource
 
 
 def _list_clients(

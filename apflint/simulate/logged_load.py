@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from apflint.evaluate.flows import BY_NAMESPACE
 from apflint.evaluate.limits import WAIT_FRACTION
-from apflint.evaluate.match import rs_join
 from apflint.evaluate.request_outcomes import read_deadline
 from apflint.evaluate.seats import Seats
 from apflint.evaluate.shuffle_sharding import flow_hash
@@ -21,7 +20,7 @@ from apflint.named_tuple import NamedTuple
 from apflint.requests.request_words import RequestArguments
 from apflint.simulate.arrivals import Arrival, ArrivalSource
 from apflint.simulate.load import SECOND, Load, Retries, ServiceTime, SimulatedClient
-from apflint.simulate.log_survey import LoadReader, to_nanoseconds
+from apflint.simulate.log_survey import find_kind, list_sent_requests, to_nanoseconds
 from apflint.simulate.logged_requests import stream_requests
 from apflint.simulate.logged_retries import MAX_LOGGED_RETRIES
 from apflint.simulate.random_draws import Draws
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.replay.loaded_log import Replay
-    from apflint.simulate.log_survey import Judgement, LogSurvey
+    from apflint.simulate.log_survey import LogSurvey, SentRequest
     from apflint.simulate.logged_requests import LoggedRequest
 
 _MIN_DURATION = SECOND // 1000
@@ -130,18 +129,17 @@ class LoggedRoutes:
         level, schema = assignment.priority_level, assignment.flow_schema
         assert level is not None
         assert schema is not None
-        user = attributes.user or ""
+        user, verb, resource = find_kind(attributes)
         distinguisher = ""
         if assignment.distinguished_by is not None:
             distinguisher = sender.namespace if assignment.distinguished_by == BY_NAMESPACE else user
         wait_limit = self._limit_wait(sender.timeout)
-        resource = rs_join(attributes.resource, attributes.subresource) or attributes.path
         return Route(
             level,
             SimulatedFlow(schema, distinguisher),
             flow_hash(schema, distinguisher) if self._queues[level] > 1 else 0,
-            f"{user} {attributes.verb} {resource}",
-            attributes.verb,
+            f"{user} {verb} {resource}",
+            verb,
             complete_work_estimate(Seats(assignment.seats)),
             wait_limit if sender.left_after is None else min(wait_limit, sender.left_after),
             WAIT_FRACTION * wait_limit,
@@ -199,7 +197,7 @@ def build_logged_load(replay: Replay, survey: LogSurvey, scale: float = 1.0, *, 
     routes = LoggedRoutes(replay, survey)
     loops = _ClosedLoops(survey, routes, duration, scale)
     sending = _Sending(survey, routes, loops, scale, survey.retrying_users if merges else frozenset())
-    arrivals = sending.list_arrivals(LoadReader(survey).read(stream_requests(replay)))
+    arrivals = sending.list_arrivals(list_sent_requests(survey, stream_requests(replay)))
     if survey.loops:  # a simulation may need a later request of a closed loop before its logged time
         arrivals = iter(list(arrivals))
     clients = [
@@ -234,15 +232,13 @@ class _Sending:
         self._scale = scale
         self._retrying = retrying
 
-    def list_arrivals(self, judgements: Iterator[Judgement]) -> Iterator[Arrival]:
+    def list_arrivals(self, requests: Iterator[SentRequest]) -> Iterator[Arrival]:
         """Yield the requests that do not follow a response."""
         copies, number, start = Draws(self._survey.seed, "copies"), 0, self._survey.start
-        for place, judgement in enumerate(judgements):
-            request, service = judgement.request, judgement.service
-            assert service is not None
+        for place, (request, service, is_retry) in enumerate(requests):
             instance = self._routes.find_instance(request)
             source = self._find_source(request, instance)
-            if source == _RETRYING and judgement.is_retry:
+            if source == _RETRYING and is_retry:
                 continue
             for _ in range(int(self._scale + copies(place))):
                 time = to_nanoseconds(request.received - start)

@@ -13,23 +13,26 @@ from apflint.named_tuple import NamedTuple
 from apflint.simulate.back_test import BackTest, compare_with_log
 from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
 from apflint.simulate.feasibility import check_servers
-from apflint.simulate.load import SECOND
-from apflint.simulate.log_survey import LogSurvey, survey_log
+from apflint.simulate.log_survey import LogSurvey, find_kind, survey_log
 from apflint.simulate.logged_load import build_logged_load
 from apflint.simulate.simulation import simulate
 from apflint.user_error import UserError
+from apflint.wording import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from apflint.evaluate.limits import LevelLimits
+    from apflint.replay.classification import Assignment
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.load import Load
     from apflint.simulate.simulation import SimulationResult
 
 _PHASES = tuple(part * ADJUSTMENT_PERIOD // 8 for part in range(8))
 """Times of the first adjustment of limits that are tried."""
-_MAX_DURATION = 15 * 60 * SECOND
-"""Maximum duration of a log for which phases are tried. In a longer log, the first seconds do not matter."""
+_MAX_TRIED_REQUESTS = 70_000
+"""Number of simulated requests after which no further time is tried, so that a large log costs little more than one
+simulation. In a large log, the first seconds hardly matter."""
 
 
 class Assumptions(NamedTuple):
@@ -48,6 +51,8 @@ class LoggedRun(NamedTuple):
     """The simulation with the assumptions that reproduce the log best."""
     other: SimulationResult | None
     """The simulation with the other assumption about further attempts, or None if it does not matter."""
+    unpredictable: tuple[str, ...]
+    """Sentences about requests whose waits and rejections the simulation cannot predict."""
 
 
 class LogSimulation(NamedTuple):
@@ -77,16 +82,41 @@ def simulate_log(
             check_survey(survey, scale)
             back_test, assumptions, known = test_log(replay, survey, show)
             if scale == 1.0:
-                runs.append(_join(known))
+                runs.append(_join(known, ()))
                 continue
-        runs.append(_join([run(replay, survey, assumed, scale, show) for assumed in assumptions]))
+        results = [run(replay, survey, assumed, scale, show) for assumed in assumptions]
+        runs.append(_join(results, tuple(_list_unpredictable(survey, replay))))
     if survey is None:
         raise UserError("the log has no configuration")
     return LogSimulation(survey, back_test, tuple(runs), assumptions[0])
 
 
-def _join(results: list[SimulationResult]) -> LoggedRun:
-    return LoggedRun(results[0], results[1] if len(results) > 1 else None)
+def _join(results: list[SimulationResult], unpredictable: tuple[str, ...]) -> LoggedRun:
+    return LoggedRun(results[0], results[1] if len(results) > 1 else None, unpredictable)
+
+
+def _list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
+    """Yield sentences about requests with growing service times that get other seats under the configuration of `replay`."""
+    limits = {level.name: level for level in replay.known.limits.levels}
+    changed = {
+        find_kind(attributes)
+        for attributes, before, after in zip(survey.tuples, survey.assignments, replay.assignments, strict=True)
+        if _find_seats(before, survey.limits) != _find_seats(after, limits)
+    }
+    for growth in survey.growths:
+        if growth.kind in changed:
+            user, verb, resource = growth.kind
+            yield (
+                f"the waits of {user}: {verb} {resource}. In the log, a request takes {format_duration(growth.median_of_few)} if at"
+                f" most {growth.few} execute at once, and {format_duration(growth.median_of_many)} if at least {growth.many} do. The"
+                " change gives them other seats, so their service times change too, and the simulation keeps those of the log."
+            )
+
+
+def _find_seats(assignment: Assignment, limits: Mapping[str, LevelLimits]) -> tuple[object, ...]:
+    """Return what determines how many requests of an attribute tuple execute at once."""
+    level = limits.get(assignment.priority_level or "")
+    return (assignment.seats, *(() if level is None else (level.name, level.nominal, level.min, level.max)))
 
 
 def check_survey(survey: LogSurvey, scale: float) -> None:
@@ -115,10 +145,11 @@ def test_log(
         tried.append((test, assumed, result))
         return test
 
-    is_short = (survey.end - survey.start) * 1000 <= _MAX_DURATION
-    for phase in _PHASES if is_short else _PHASES[:1]:
-        tests = [attempt(Assumptions(merges, phase)) for merges in ((False, True) if survey.has_retries else (False,))]
-        if any(test.is_usable for test in tests):
+    ends = (False, True) if survey.has_retries else (False,)
+    for number, phase in enumerate(_PHASES, 1):
+        tests = [attempt(Assumptions(merges, phase)) for merges in ends]
+        following = (number + 1) * len(ends) * survey.sent
+        if any(test.is_usable for test in tests) or following > _MAX_TRIED_REQUESTS:
             break
     tried.sort(key=lambda item: (item[0].distance, item[1]))
     best, assumed, result = tried[0]

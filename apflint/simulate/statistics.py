@@ -30,7 +30,11 @@ class ClientResult(NamedTuple):
     name: str
     level: str
     flow_schemas: tuple[str, ...]
+    user: str | None
+    """The user, or None if the clients of the load with this name may have several users."""
     verb: str
+    resource: str | None
+    """The resource or path, or None as for the user."""
     requests: int
     """Number of requests. Retries are not counted."""
     attempts: int
@@ -130,7 +134,9 @@ class ClientTally:
             "client",
             "level",
             "flow_schemas",
+            "user",
             "verb",
+            "resource",
             "requests",
             "attempts",
             "executed",
@@ -141,11 +147,11 @@ class ClientTally:
         *("unfinished", "waited", "waits", "latencies", "first_rejection", "last_rejection"),
     )
 
-    def __init__(self, client: str, level: str, verb: str) -> None:
+    def __init__(self, client: str, level: str, route: Route) -> None:
         self.client = client
         self.level = level
         self.flow_schemas: dict[str, None] = {}
-        self.verb = verb
+        self.user, self.verb, self.resource = route.user or None, route.verb, route.resource or None
         self.requests = self.attempts = self.executed = self.expired = self.failed = self.unfinished = self.waited = 0
         self.rejected: Counter[str] = Counter()
         self.waits = Histogram()
@@ -159,7 +165,9 @@ class ClientTally:
             self.client,
             self.level,
             tuple(self.flow_schemas),
+            self.user,
             self.verb,
+            self.resource,
             self.requests,
             self.attempts,
             self.executed,
@@ -203,7 +211,7 @@ class LevelTally:
         """Return the tally of a client at this level."""
         tally = self.clients.get(name)
         if tally is None:
-            tally = self.clients[name] = ClientTally(name, self.limits.name, route.verb)
+            tally = self.clients[name] = ClientTally(name, self.limits.name, route)
         tally.flow_schemas[route.flow.flow_schema] = None
         return tally
 
