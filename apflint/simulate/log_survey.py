@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.closed_loops import ClosedLoop
-    from apflint.simulate.logged_requests import LoggedRequest
+    from apflint.simulate.logged_requests import LoggedArrival
     from apflint.simulate.service_growth import ServiceGrowth
 
 _NANOSECONDS = 1000
@@ -144,7 +144,7 @@ class _RequestMarker:
         self._occupancy = Occupancy()
         self._retries = RetryFinder(assignments)
 
-    def mark(self, request: LoggedRequest) -> int:
+    def mark(self, request: LoggedArrival) -> int:
         """Return the marks of a request."""
         assignment = self._assignments[request.attributes]
         marks = _RETRY if self._retries.add(request) else 0
@@ -163,14 +163,14 @@ class _RequestMarker:
 class SentRequest(NamedTuple):
     """A request of a log that a simulation sends again."""
 
-    request: LoggedRequest
+    request: LoggedArrival
     service: int
     """Service time in microseconds."""
     is_retry: bool
     """Whether the request looks like a further attempt of a rejected request."""
 
 
-def list_sent_requests(survey: LogSurvey, requests: Iterator[LoggedRequest]) -> Iterator[SentRequest]:
+def list_sent_requests(survey: LogSurvey, requests: Iterator[LoggedArrival]) -> Iterator[SentRequest]:
     """Yield the requests that have a service time. `requests` are all requests of the surveyed log, in the same order."""
     services, draw = survey.services, Draws(survey.seed, "service")
     for place, (request, marks) in enumerate(zip(requests, survey.marks, strict=True)):
@@ -191,7 +191,7 @@ class _LevelTally:
         self.requests = self.rejected = self.retries = self.watches = self.unshown = 0
         self.waits = Histogram()
 
-    def add(self, request: LoggedRequest, marks: int) -> None:
+    def add(self, request: LoggedArrival, marks: int) -> None:
         self.requests += 1
         self.rejected += request.rejected
         if marks & _RETRY:

@@ -30,11 +30,7 @@ class ClientResult(NamedTuple):
     name: str
     level: str
     flow_schemas: tuple[str, ...]
-    user: str | None
-    """The user, or None if the clients of the load with this name may have several users."""
     verb: str
-    resource: str | None
-    """The resource or path, or None as for the user."""
     requests: int
     """Number of requests. Retries are not counted."""
     attempts: int
@@ -55,6 +51,10 @@ class ClientResult(NamedTuple):
     """Time from the first attempt to the response of successful requests."""
     first_rejection: int | None
     last_rejection: int | None
+    user: str | None = None
+    """The user, or None if the clients of the load with this name may have several users."""
+    resource: str | None = None
+    """The resource or path, or None as for the user."""
 
 
 class FlowResult(NamedTuple):
@@ -165,9 +165,7 @@ class ClientTally:
             self.client,
             self.level,
             tuple(self.flow_schemas),
-            self.user,
             self.verb,
-            self.resource,
             self.requests,
             self.attempts,
             self.executed,
@@ -180,6 +178,8 @@ class ClientTally:
             self.latencies.summarize(),
             self.first_rejection,
             self.last_rejection,
+            self.user,
+            self.resource,
         )
 
 
