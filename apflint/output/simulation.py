@@ -105,14 +105,14 @@ def _counts_json(row: LevelResult | ClientResult) -> dict[str, object]:
 def _client_json(client: ClientResult) -> dict[str, object]:
     return {
         "name": client.name,
-        "user": client.user,
         "verb": client.verb,
-        "resource": client.resource,
         "flowSchemas": list(client.flow_schemas),
         **_counts_json(client),
         "unfinished": client.unfinished,
         "firstRejection": _seconds(client.first_rejection),
         "lastRejection": _seconds(client.last_rejection),
+        "user": client.user,
+        "resource": client.resource,
     }
 
 

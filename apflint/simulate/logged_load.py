@@ -257,8 +257,8 @@ def _list_notes(survey: LogSurvey, *, has_counts: bool) -> Iterator[str]:
     """Yield sentences about what the log does not show, and what the load has instead."""
     if survey.imputed:
         yield (
-            f"Service times of {survey.imputed:,} rejected requests are those of similar requests that the server executed"
-            " at the same time."
+            f"{count_noun(survey.imputed, 'rejected request')} have the service times of similar requests that the server"
+            " executed at the same time."
         )
     if survey.corrected:
         yield (
@@ -277,7 +277,7 @@ def _list_notes(survey: LogSurvey, *, has_counts: bool) -> Iterator[str]:
         )
     yield (
         "The log does not show how other clients would react: if responses are slower, many clients send fewer requests."
-        " Service times stay those of the log."
+        " Service times stay those of the log, also if a webhook, etcd or the server becomes faster or slower."
     )
     if not has_counts:
         yield "Each request takes 1 seat: the log does not show how many objects a list loads. Add --objects or --metrics."

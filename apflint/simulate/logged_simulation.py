@@ -85,7 +85,7 @@ def simulate_log(
                 runs.append(_join(known, ()))
                 continue
         results = [run(replay, survey, assumed, scale, show) for assumed in assumptions]
-        runs.append(_join(results, tuple(_list_unpredictable(survey, replay))))
+        runs.append(_join(results, tuple(_list_unpredictable(survey, replay)) if runs else ()))
     if survey is None:
         raise UserError("the log has no configuration")
     return LogSimulation(survey, back_test, tuple(runs), assumptions[0])
@@ -98,6 +98,11 @@ def _join(results: list[SimulationResult], unpredictable: tuple[str, ...]) -> Lo
 def _list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
     """Yield sentences about requests with growing service times that get other seats under the configuration of `replay`."""
     limits = {level.name: level for level in replay.known.limits.levels}
+    if survey.assignments == tuple(replay.assignments) and survey.limits == limits:
+        yield (
+            "any difference. Both configurations treat the requests of the log alike, and a simulation keeps their service times,"
+            " so it does not show the effect of a faster webhook, etcd or server."
+        )
     changed = {
         find_kind(attributes)
         for attributes, before, after in zip(survey.tuples, survey.assignments, replay.assignments, strict=True)

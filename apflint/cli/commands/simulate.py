@@ -69,7 +69,7 @@ _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in worklo
         ("a load against the configuration of these manifests", "apflint simulate load.yaml -f manifests/"),
         ("twice the load", "apflint simulate load.yaml -f manifests/ --scale 2"),
         ("what more queues would change", "apflint simulate load.yaml -f manifests/ --set batch.queues=128"),
-        ("twice the requests of an audit log", "apflint simulate --from-audit audit.log -f manifests/ --scale 2"),
+        ("twice the requests of an audit log", "apflint simulate --from-audit rollout.log -f manifests/ --scale 2"),
         ("what a branch changes", "apflint simulate load.yaml -f manifests/ --compare git:main"),
     ),
 )
