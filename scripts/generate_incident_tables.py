@@ -142,7 +142,9 @@ def render_back_tests() -> str:
             for level in levels
         )
         if not levels:
-            rows.append(f"| {name} | all levels | {sum(level.requests for level in found.levels):,} | 0 | - | 0 | - | yes |")
+            rows.append(
+                f"| {name} | all levels | {sum(level.requests for level in found.levels):,} | 0 | - | 0 | - | yes |"
+            )
     return "\n".join(rows) + "\n"
 
 

@@ -26,7 +26,9 @@ LOGS = ROOT / "fixtures" / "simulate" / "incidents"
 _FIELDS = ("kind", "apiVersion", "stage", "requestURI", "verb", "requestReceivedTimestamp", "stageTimestamp")
 _USER, _REFERENCE = ("username", "groups"), ("resource", "namespace", "name", "apiGroup", "apiVersion", "subresource")
 _ANNOTATIONS = ("authorization.k8s.io/decision", "apiserver.latency.k8s.io/apf-queue-wait")
-_METRICS = re.compile(r"(apiserver_(resource_objects|resource_size_estimate_bytes)\{|# (TYPE|HELP) apiserver_resource_)")
+_METRICS = re.compile(
+    r"(apiserver_(resource_objects|resource_size_estimate_bytes)\{|# (TYPE|HELP) apiserver_resource_)"
+)
 
 
 def main() -> int:

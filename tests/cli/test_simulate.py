@@ -373,7 +373,12 @@ INCIDENTS = ROOT / "fixtures/simulate/incidents"
 def simulate_incident(name: str, *options: str, objects: str = "") -> list[str]:
     """Return a command that simulates the log of a recorded incident with the objects and seats of its server."""
     seats = json.loads((INCIDENTS / "recordings.json").read_text("utf-8"))[name]["seats"]
-    inputs = ["-f", str(INCIDENTS / f"{objects or name}.objects.json"), "--metrics", str(INCIDENTS / f"{name}.metrics.txt")]
+    inputs = [
+        "-f",
+        str(INCIDENTS / f"{objects or name}.objects.json"),
+        "--metrics",
+        str(INCIDENTS / f"{name}.metrics.txt"),
+    ]
     server = ["--server-concurrency", str(seats), "--kubernetes", "1.36", "--isolated"]
     return ["simulate", "--from-audit", str(INCIDENTS / f"{name}.log.gz"), *inputs, *server, *options]
 
@@ -395,7 +400,7 @@ def test_back_test_stands_first(
         assert printed == snapshot
 
 
-def test_unusable_back_test_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_back_test_stands_first(capsys: pytest.CaptureFixture[str]) -> None:
     lines = read(capsys, simulate_incident("watch-init-storm"), code=2).splitlines()
     assert lines[0].startswith("Unreliable: this simulation does not reproduce the log.")
     assert "workload-low has watches" in "\n".join(lines[2:4])
@@ -417,7 +422,7 @@ def test_back_test_is_that_of_the_configuration_without_a_change(capsys: pytest.
     assert sum(level["rejected"].values()) == 1842
 
 
-def test_what_cannot_be_predicted_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_names_what_it_cannot_predict(capsys: pytest.CaptureFixture[str]) -> None:
     old = ["--compare", str(INCIDENTS / "list-heavy.objects.json")]
     printed = read(capsys, simulate_incident("list-heavy", *old, objects="list-heavy-fixed"))
     (line,) = (line for line in printed.splitlines() if "Not predicted" in line)
