@@ -82,7 +82,12 @@ def find_deadline(url: str, info: RequestInfo) -> Deadline:
     """Return the deadline of a request. `url` is its path with or without a query, and `info` has its attributes."""
     if "timeout" not in url or is_long_running(info):  # long-running requests have no deadline
         return _DEFAULT_DEADLINE
-    value = parse_query(url.partition("?")[2]).get("timeout", "")
+    return read_deadline(url.partition("?")[2])
+
+
+def read_deadline(query: str) -> Deadline:
+    """Return the deadline of a request that is not long-running. `query` is the part of its URL after the `?`."""
+    value = parse_query(query).get("timeout", "")
     if not value:
         return _DEFAULT_DEADLINE
     seconds = parse_duration(value)

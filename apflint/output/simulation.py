@@ -27,7 +27,7 @@ from apflint.simulate.verdict_sentences import format_share, format_time, list_v
 from apflint.wording import count_noun, format_duration, join_some, join_words, pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from apflint.output.blocks import Block, Cell
     from apflint.simulate.comparison import FigureDifference, Figures, SimulationComparison
@@ -111,6 +111,8 @@ def _client_json(client: ClientResult) -> dict[str, object]:
         "unfinished": client.unfinished,
         "firstRejection": _seconds(client.first_rejection),
         "lastRejection": _seconds(client.last_rejection),
+        "user": client.user,
+        "resource": client.resource,
     }
 
 
@@ -156,15 +158,20 @@ def list_notes(result: SimulationResult) -> Iterator[str]:
 
 
 def report_simulation(
-    result: SimulationResult, comparison: SimulationComparison | None = None, *, is_verbose: bool = False
+    result: SimulationResult,
+    comparison: SimulationComparison | None = None,
+    lead: Iterable[Block] = (),
+    *,
+    is_verbose: bool = False,
 ) -> Iterator[Block]:
-    """Yield verdicts and tables of the levels. If there is a comparison, `result` is its new simulation.
+    """Yield the blocks of `lead`, verdicts and tables of the levels. If there is a comparison, `result` is its new simulation.
 
     Text has all percentiles, seats over time and clients only if `is_verbose` is true.
     """
     verdicts = dict(list_verdicts(result))
     levels = [level for level in result.levels if level.attempts]
     yield Only(HTML, [Heading(TITLE, 1)])
+    yield from lead
     if comparison is not None:
         yield from _report_differences(comparison)
     yield Prose(list(_describe_run(result)))

@@ -11,7 +11,7 @@ from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo, is_long_running, is_seen_by_apf, parse_path
 from apflint.evaluate.seats import MINIMUM_SEATS, estimate_seats
 from apflint.named_tuple import NamedTuple
-from apflint.replay.object_counts import ObjectTotals
+from apflint.replay.object_counts import NOT_COUNTED
 from apflint.requests.list_options import parse_list_options
 from apflint.user_error import UserError
 
@@ -103,14 +103,13 @@ class TupleClassifier:
             return estimate_seats(release, verb, options, objects, size, self._max_seats[level])
 
         resource = ".".join(filter(None, (attributes.resource, attributes.api_group)))
-        stored = self._counts.get(resource, _UNKNOWN)
-        if stored.number >= 0 and (stored.size is not None or not release.estimates_seats_by_size):
+        stored = self._counts.get(resource)
+        if stored is not None and stored.number == NOT_COUNTED:
+            return estimate("stale"), False
+        if stored is not None and (stored.size is not None or not release.estimates_seats_by_size):
             return estimate(stored.number, stored.size or 0), False
         seats = estimate("unknown")
         return seats, estimate("stale") > seats
-
-
-_UNKNOWN = ObjectTotals(-1)
 
 
 def make_request_info(attributes: AttributeTuple) -> RequestInfo:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _REQUEST_COLUMNS = """
     tuple INTEGER, server INTEGER, id BIGINT, started TINYINT, received BIGINT, ended BIGINT, code SMALLINT,
-    decided TINYINT, wait BIGINT, namespace TEXT, agent TEXT, audit_id TEXT
+    decided TINYINT, wait BIGINT, namespace TEXT, agent TEXT, audit_id TEXT, uri BIGINT, timeout TEXT
 """
-"""Columns of `request`: indices of the attribute tuple and of the server, hash of the audit ID, whether the event is
-`ResponseStarted`, times and queue wait in microseconds, HTTP status, whether authorization decided, and texts that only
-some reports need."""
+"""Columns of `request`: indices of the attribute tuple and the server, a hash of the audit ID, whether the event is
+`ResponseStarted`, times and the queue wait in microseconds, the HTTP status, whether authorization decided, and values that
+only some reports need: texts, a hash of the URI, and the parameter `timeout` of the URI as the client encoded it."""
 _RECEIVED_COLUMNS = "id BIGINT"
 """Columns of `received`: hashes of the audit IDs of `RequestReceived` events. Most events whose request has a later event
 are omitted."""
@@ -69,7 +69,7 @@ _REQUEST_VIEW = """
 # which the log does not show, so their seats are unknown. Several queries read this table, so it is not a view.
 _APF_TABLE = """
     CREATE TABLE apf AS SELECT tuple, server, level, received, ended, code, wait, rejected, seats, namespace, agent,
-        CASE WHEN rejected = 0 AND holds = 1 AND ended > received + coalesce(wait, 0)
+        uri, timeout, CASE WHEN rejected = 0 AND holds = 1 AND ended > received + coalesce(wait, 0)
              THEN ended - received - coalesce(wait, 0) END AS busy
     FROM logged WHERE outcome = 'classified'
 """

@@ -175,10 +175,11 @@ class DuckDatabase:
 
 def _insert_statement(table: str, columns: Sequence[tuple[object, ...]], values: Sequence[str]) -> str:
     """Return a statement that inserts the SQL expressions `values`. `columns` are pairs of name and type."""
-    # The hash of NULL is a number, so all events without an audit ID would look like copies of each other.
+    # The hash of NULL is a number, so that events without an audit ID would be copies of each other. URIs are compared
+    # by their hashes, too.
     converted = [
         f"CASE WHEN {value} IS NOT NULL THEN (hash({value}) >> 1)::BIGINT END"
-        if name == "id"
+        if name in ("id", "uri")
         else f"CAST({value} AS {kind})"
         for (name, kind), value in zip(columns, values, strict=True)
     ]

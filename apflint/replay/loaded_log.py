@@ -24,6 +24,8 @@ class Wanted(NamedTuple):
     audit_id: bool = False
     list_options: bool = False
     """Whether the options of lists and watches are read from the URL."""
+    calls: bool = False
+    """Whether the hash and the parameter `timeout` of each URI are read."""
 
     @property
     def texts(self) -> tuple[bool, ...]:

@@ -21,10 +21,15 @@ _COUNTS = ("apiserver_resource_objects", "apiserver_storage_objects")
 _SIZES = "apiserver_resource_size_estimate_bytes"
 
 
+NOT_COUNTED = -1
+"""Number of objects of a resource that the server could not count. Its metrics have the same value."""
+
+
 class ObjectTotals(NamedTuple):
     """The objects of a resource in all namespaces."""
 
     number: int
+    """Number of objects, or `NOT_COUNTED`."""
     size: int | None = None
     """Average size of an object in bytes, None if unknown, or 0 if the server could not measure the objects."""
 
@@ -59,8 +64,9 @@ def parse_metrics(text: str) -> ObjectCounts:
     """Return the object counts in the metrics of kube-apiserver. Raises UserError if the text has none, or is damaged.
 
     The metrics are `apiserver_storage_objects`, or `apiserver_resource_objects` and `apiserver_resource_size_estimate_bytes`
-    from 1.34 on. The value -1 means that the server could not count or measure the objects. Source: `UpdateStoreStats` in
-    staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics/metrics.go.
+    from 1.34 on. The value -1 means that the server could not count or measure. For a resource that is not counted, the server
+    assumes the maximum width of a list. Recorded on 1.36.2: lists of such resources take as many seats as their level allows.
+    Source: `UpdateStoreStats` in staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics/metrics.go.
     """
     samples, not_finite = parse_samples(text, (*_COUNTS, _SIZES))
     if not_finite:
@@ -74,9 +80,8 @@ def parse_metrics(text: str) -> ObjectCounts:
             " kubectl get --raw /metrics"
         )
     return {
-        resource: ObjectTotals(count, _average(sizes, resource, count))
+        resource: ObjectTotals(max(count, NOT_COUNTED), _average(sizes, resource, count))
         for resource, count in counts.items()
-        if count >= 0
     }
 
 
@@ -93,4 +98,4 @@ def _find_greatest(samples: Mapping[str, list[Sample]], *names: str) -> dict[str
 def _average(sizes: Mapping[str, int], resource: str, count: int) -> int | None:
     if resource not in sizes:
         return None
-    return max(sizes[resource], 0) // count if count else 0
+    return max(sizes[resource], 0) // count if count > 0 else 0

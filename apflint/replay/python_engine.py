@@ -30,6 +30,8 @@ from apflint.replay.events import (
 )
 from apflint.replay.fast_lines import CanonicalLines, scan
 from apflint.replay.loaded_log import Coverage, Log, UnreadableLine
+from apflint.replay.request_timeouts import find_timeout
+from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.replay.uri_namespace import find_namespace
 from apflint.requests.cloud_log_records import find_server, is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.json_lines import NO_EVENTS, describe_json_error
@@ -111,7 +113,7 @@ class EventReader:
         self.tuples: list[AttributeTuple] = []
         self.servers: list[str] = []
         self._wanted = wanted
-        self._wants_texts = any(wanted.texts)
+        self._wants_texts = any(wanted.texts) or wanted.calls
         self._counts = self.coverage.stages
         self.namespaces = namespaces
         self._hash_id = hash_id
@@ -374,14 +376,18 @@ class EventReader:
         if audit_id and type(audit_id) is str:
             self._received.append((self._hash_id(audit_id),))
 
-    def _read_texts(self, event: dict[str, Any]) -> list[str | None]:
+    def _read_texts(self, event: dict[str, Any]) -> list[object]:
         reference = event.get("objectRef") if self._wanted.namespace else None
         namespace = find_namespace(event.get("requestURI"), reference.get("namespace")) if reference else None
         texts = namespace, event.get("userAgent"), event.get("auditID")
-        return [
+        values: list[object] = [
             text if is_wanted and isinstance(text, str) else None
             for text, is_wanted in zip(texts, self._wanted.texts, strict=True)
         ]
+        if self._wanted.calls:
+            uri = event.get("requestURI")
+            values += (self._hash_id(uri), find_timeout(uri)) if uri else (None, None)
+        return values
 
     def _number_tuple(self, event: dict[str, Any], key: Hashable) -> int:
         """Validate the first event with an attribute tuple, and return the index of the tuple. Raises UserError for invalid events."""

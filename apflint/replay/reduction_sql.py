@@ -11,7 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from apflint.replay import uri_namespace
+from apflint.replay import request_timeouts, uri_namespace
 from apflint.replay.events import COMPLETE, PANIC, RECEIVED, STARTED, UNREADABLE_WAIT, make_attributes
 from apflint.requests.list_options import LIST_VERBS, make_sql
 
@@ -29,7 +29,7 @@ _EVENT_COLUMNS = """
 the API server, a hash of the audit ID, and fields of the event. `requester`, `impersonated` and `reference` are structs. Groups are
 the text of a JSON list, because databases store and compare one string faster."""
 _SEPARATOR = "\x01"
-REQUEST_NAMES = "id, started, received, ended, code, decided, wait, real_namespace, agent, audit_id"
+REQUEST_NAMES = "id, started, received, ended, code, decided, wait, real_namespace, agent, audit_id, uri_hash, timeout"
 STAGES = (COMPLETE, STARTED, PANIC, RECEIVED)
 """Stages by class, which is a small number. The class of an event is the index of its stage, or `ODD`."""
 ODD = len(STAGES)
@@ -119,6 +119,8 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
         "real_namespace": "namespace" if wanted.namespace else "CAST(NULL AS STRING)",
         "agent": "agent" if wanted.agent else "CAST(NULL AS STRING)",
         "audit_id": "audit_id" if wanted.audit_id else "CAST(NULL AS STRING)",
+        "uri_hash": "CAST(hash(uri) >> 1 AS BIGINT)" if wanted.calls else "CAST(NULL AS BIGINT)",
+        "timeout": request_timeouts.make_sql("uri") if wanted.calls else "CAST(NULL AS STRING)",
     }
     identity = {"id", "audit_id"}  # kept for all events, so that requests with only `RequestReceived` can be found
     values = ", ".join(

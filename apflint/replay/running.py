@@ -46,6 +46,8 @@ class ReplayOptions(NamedTuple):
     filter: Filter = Filter()
     counts: ObjectCounts | None = None
     """Numbers and sizes of stored objects. Without object counts, all requests take 1 seat."""
+    calls: bool = False
+    """Whether the hash of the URI and the timeout of each request are read, for simulations."""
     each: bool = False
     """Whether single requests are printed, which needs their audit IDs."""
     spark_remote: str | None = None
@@ -131,6 +133,7 @@ def _read_log(
         agent="userAgent" in dimensions,
         audit_id=has_examples,
         list_options=options.counts is not None,
+        calls=options.calls,
     )
     if options.engine == "spark":
         from apflint.replay import spark_engine

@@ -45,6 +45,8 @@ class ArrivalSource(NamedTuple):
     """Whether the instances of the client send different requests: another user or other arguments."""
     is_closed: bool
     """Whether a client sends its next request some time after each response."""
+    follow: Callable[[int, int], Arrival | None] | None = None
+    """Returns the request that follows a response, or None. The arguments are the instance, and the time of the response."""
 
 
 def list_sources(load: Load, seed: int) -> tuple[ArrivalSource, ...]:

@@ -37,6 +37,10 @@ class Histogram:
         self._counts[time if shift <= 0 else (shift << _PRECISION_BITS + 1) + (time >> shift)] += 1
         self.max = max(self.max, time)
 
+    def add_zeros(self, number: int) -> None:
+        """Count a number of times of 0."""
+        self._counts[0] += number
+
     def merge(self, other: Histogram) -> None:
         """Add all times of another histogram."""
         self._counts.update(other._counts)

@@ -48,6 +48,10 @@ class Route(NamedTuple):
     wait_limit: int
     deadline: int
     """Time after which client and server give up an attempt."""
+    user: str = ""
+    """The user, if the client has only the requests of one user with one verb and resource."""
+    resource: str = ""
+    """The resource or path of such a client."""
 
 
 class Routes:

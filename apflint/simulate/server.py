@@ -87,9 +87,9 @@ class SimulatedServer:
         self.schedule_adjustments(until)
         self.loop.run(arrivals)
 
-    def schedule_adjustments(self, until: int) -> None:
-        """Schedule an adjustment every 10 seconds from the start up to the time `until`."""
-        self.loop.schedule(0, CONFIGURATION, self._change_number, self._adjust_periodically, until)
+    def schedule_adjustments(self, until: int, first: int = 0) -> None:
+        """Schedule an adjustment every 10 seconds from the time `first` up to the time `until`."""
+        self.loop.schedule(first, CONFIGURATION, self._change_number, self._adjust_periodically, until)
 
     def _adjust_periodically(self, until: int, now: int) -> None:
         self.adjust(now)

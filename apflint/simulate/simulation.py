@@ -107,9 +107,16 @@ class Simulation:
     """The state of a simulation."""
 
     def __init__(
-        self, load: Load, limits: Limits, routes: FindRoute, sources: Sequence[ArrivalSource], seed: int
+        self,
+        load: Load,
+        limits: Limits,
+        routes: FindRoute,
+        sources: Sequence[ArrivalSource],
+        seed: int,
+        first_adjustment: int = 0,
     ) -> None:
         self._load = load
+        self._first_adjustment = first_adjustment
         self._limits = limits
         self._routes = routes
         self._seed = seed
@@ -127,7 +134,8 @@ class Simulation:
     def run(self, show: Callable[[int], None]) -> SimulationResult:
         """Run until all requests have their responses."""
         for server in self._servers:
-            server.schedule_adjustments(self._load.duration + REQUEST_TIMEOUT + MAX_QUEUE_WAIT)
+            until = self._load.duration + REQUEST_TIMEOUT + MAX_QUEUE_WAIT
+            server.schedule_adjustments(until, self._first_adjustment)
 
         def sample(statistics: Statistics, now: int) -> None:
             statistics.sample()
@@ -189,6 +197,8 @@ class Simulation:
             if self._retry(request, call):
                 return
             call.target.client.failed += 1
+        if source.follow is not None and (following := source.follow(instance, request.end)) is not None:
+            self._submit(self._create(following))
         if source.is_closed and (now := request.end + (source.client.think or 0)) < self._load.duration:
             index = request.id >> _NUMBER_BITS + _ATTEMPT_BITS
             number += source.client.instances
@@ -253,10 +263,13 @@ def simulate(
     sources: Sequence[ArrivalSource],
     seed: int,
     show: Callable[[int], None] = lambda _: None,
+    first_adjustment: int = 0,
 ) -> SimulationResult:
     """Run a simulation and return its result. `routes` and `limits` must be from the same configuration.
 
-    Calls `show` with the time of the simulation at intervals, to show the progress. Raises UserError if clients send too
-    many requests in reply to responses.
+    The servers adjust their limits every 10 seconds, for the first time at `first_adjustment` in nanoseconds.
+
+    Calls `show` with the time of the simulation at intervals, to show the progress. Raises UserError if clients send
+    too many requests because of responses.
     """
-    return Simulation(load, limits, routes, sources, seed).run(show)
+    return Simulation(load, limits, routes, sources, seed, first_adjustment).run(show)

@@ -51,6 +51,10 @@ class ClientResult(NamedTuple):
     """Time from the first attempt to the response of successful requests."""
     first_rejection: int | None
     last_rejection: int | None
+    user: str | None = None
+    """The user, or None if the clients of the load with this name may have several users."""
+    resource: str | None = None
+    """The resource or path, or None as for the user."""
 
 
 class FlowResult(NamedTuple):
@@ -130,7 +134,9 @@ class ClientTally:
             "client",
             "level",
             "flow_schemas",
+            "user",
             "verb",
+            "resource",
             "requests",
             "attempts",
             "executed",
@@ -141,11 +147,11 @@ class ClientTally:
         *("unfinished", "waited", "waits", "latencies", "first_rejection", "last_rejection"),
     )
 
-    def __init__(self, client: str, level: str, verb: str) -> None:
+    def __init__(self, client: str, level: str, route: Route) -> None:
         self.client = client
         self.level = level
         self.flow_schemas: dict[str, None] = {}
-        self.verb = verb
+        self.user, self.verb, self.resource = route.user or None, route.verb, route.resource or None
         self.requests = self.attempts = self.executed = self.expired = self.failed = self.unfinished = self.waited = 0
         self.rejected: Counter[str] = Counter()
         self.waits = Histogram()
@@ -172,6 +178,8 @@ class ClientTally:
             self.latencies.summarize(),
             self.first_rejection,
             self.last_rejection,
+            self.user,
+            self.resource,
         )
 
 
@@ -203,7 +211,7 @@ class LevelTally:
         """Return the tally of a client at this level."""
         tally = self.clients.get(name)
         if tally is None:
-            tally = self.clients[name] = ClientTally(name, self.limits.name, route.verb)
+            tally = self.clients[name] = ClientTally(name, self.limits.name, route)
         tally.flow_schemas[route.flow.flow_schema] = None
         return tally
 

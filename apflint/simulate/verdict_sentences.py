@@ -60,9 +60,11 @@ def _describe_rejections(level: LevelResult) -> str:
 
 
 def _describe_client(client: ClientResult) -> str:
-    owner = f"{client.name}'" if client.name.endswith("s") else f"{client.name}'s"
+    name = client.user or client.name
+    owner = f"{name}'" if name.endswith("s") else f"{name}'s"
     noun = _PLURALS.get(client.verb, f"{client.verb}s")
-    return f"{format_share(sum(client.rejected.values()), client.attempts)} of {owner} {noun}"
+    target = "" if client.resource is None else f" of {client.resource}"
+    return f"{format_share(sum(client.rejected.values()), client.attempts)} of {owner} {noun}{target}"
 
 
 def format_share(part: int, total: int) -> str:

@@ -115,8 +115,9 @@ def prepare(directory: Path) -> dict[str, str]:
     log = ROOT / "fixtures" / "replay" / "live" / "audit.log.gz"
     shutil.copy(log, directory / "work")
     (directory / "work" / "audit.log").write_bytes(gzip.decompress(log.read_bytes()))
-    # Some pages refer to the fixtures of this repository. apflint does not follow this link when it searches a
-    # directory.
+    incidents = ROOT / "fixtures" / "simulate" / "incidents"
+    (directory / "work" / "rollout.log").write_bytes(gzip.decompress((incidents / "rollout-spike.log.gz").read_bytes()))
+    # Some pages show a story of this repository. Directories that are searched do not follow the link.
     (directory / "work" / "fixtures").symlink_to(ROOT / "fixtures")
     return _prepare_programs(directory) | {"APFLINT_EXAMPLE": str(directory / "work"), "PYTHONPATH": str(ROOT)}
 

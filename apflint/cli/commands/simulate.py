@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from apflint.budgets import MAX_SIMULATED_REQUESTS
 from apflint.checks import rules_of
 from apflint.cli import options
 from apflint.cli.command_definitions import command, examples
@@ -19,6 +19,7 @@ from apflint.cli.options import CLUSTER, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.engine import Options, find_problems
+from apflint.output.back_test import back_test_json, report_back_test
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
@@ -41,14 +42,16 @@ from apflint.user_error import UserError
 from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apflint.cli.progress import Progress
     from apflint.effective_configuration import Effective
     from apflint.output.console import Style
-    from apflint.replay.loaded_log import Coverage
+    from apflint.replay.loaded_log import Coverage, Replay
     from apflint.replay.object_counts import ObjectCounts
+    from apflint.simulate.load import Load
     from apflint.simulate.load_parser import ParsedLoad
+    from apflint.simulate.logged_simulation import LogSimulation
     from apflint.simulate.simulation import SimulationResult
     from apflint.sources.effective_configurations import EffectiveConfiguration
     from apflint.sources.input_types import InputRequest
@@ -66,7 +69,7 @@ _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in worklo
         ("a load against the configuration of these manifests", "apflint simulate load.yaml -f manifests/"),
         ("twice the load", "apflint simulate load.yaml -f manifests/ --scale 2"),
         ("what more queues would change", "apflint simulate load.yaml -f manifests/ --set batch.queues=128"),
-        ("twice the requests of an audit log", "apflint simulate --from-audit audit.log -f manifests/ --scale 2"),
+        ("twice the requests of an audit log", "apflint simulate --from-audit rollout.log -f manifests/ --scale 2"),
         ("what a branch changes", "apflint simulate load.yaml -f manifests/ --compare git:main"),
     ),
 )
@@ -150,6 +153,7 @@ def simulate(
     configuration = read(selected)
     _reject_unsuitable(configuration.effective)
     other = None if compare is None else _read_other(compare, selected, configuration.effective)
+    before_changes = configuration
     known = apply_changes(configuration.effective, wanted)
     _reject_unsuitable(known)
     if wanted:
@@ -158,13 +162,15 @@ def simulate(
         )
         configuration = configuration._replace(effective=known, description=description)
     sides = [configuration] if other is None else [other, configuration]
-    gc.disable()  # no garbage: requests have no cycles
+    logged, is_partial = None, False
+    gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
     try:
         with show_progress("Simulating") as progress:
             if parsed is None:
-                results = list(
-                    _simulate_log(logs or [], [side.effective for side in sides], counts, scale, seed, progress)
-                )
+                in_force = before_changes if wanted and other is None else sides[0]
+                tested = sides if in_force is sides[0] else [in_force, *sides]
+                logged, is_partial = _simulate_log(logs or [], tested, counts, scale, seed, progress)
+                results = [run.result for run in logged.runs[-len(sides) :]]
             else:
                 results = list(_simulate_load(parsed, [side.effective for side in sides], scale, seed, progress))
     finally:
@@ -172,7 +178,11 @@ def simulate(
     if not results and parsed is not None:
         return _print_mistakes(parsed, color)
     results = [result._replace(configuration=side.description) for result, side in zip(results, sides, strict=True)]
-    return show(Answer(_render(results, output_format, style(color, verbose=verbose))))
+    text = _render(results, output_format, style(color, verbose=verbose), logged)
+    if is_partial:
+        print_note("interrupted: the result is that of a part of the log")
+        return show(Answer(text, status=ExitCode.INTERRUPTED))
+    return show(Answer(text, status=ExitCode.OK if logged is None or logged.back_test.is_usable else ExitCode.ERROR))
 
 
 def _simulate_load(
@@ -196,61 +206,72 @@ def _simulate_load(
 
 def _simulate_log(
     logs: Sequence[str],
-    sides: Sequence[Effective],
+    sides: Sequence[EffectiveConfiguration],
     counts: ObjectCounts | None,
     scale: float,
     seed: int,
     progress: Progress,
-) -> Iterator[SimulationResult]:
-    """Yield the result for each configuration. Raises UserError for a log without requests, and for too many requests."""
+) -> tuple[LogSimulation, bool]:
+    """Simulate a log under each configuration. The first configuration is the one that was in force.
+
+    Also return whether the user interrupted reading, so that only a part of the log was simulated. Raises UserError for a
+    log without requests, and for too many requests.
+    """
     from contextlib import closing
 
     from apflint.replay.running import ReplayOptions, replay_sides
-    from apflint.simulate.logged_load import build_logged_load
+    from apflint.simulate.logged_simulation import simulate_log
     from apflint.sources.audit_logs import find_audit_logs
 
     progress.label = "Reading"
-    # Flows may be namespaces, so the log must be read with the namespaces of requests.
-    options = ReplayOptions(by=("namespace",), counts=counts)
-    with closing(replay_sides(find_audit_logs(logs), sides, options)) as replays:
-        for number, read in enumerate(replays):
-            if not number:
-                _report_problems(read.log.coverage)
-            if not read.extent.requests:
+    coverage: list[Coverage] = []
+
+    def check(replays: Iterable[Replay]) -> Iterator[Replay]:
+        for replay in replays:
+            if not coverage:
+                coverage.append(replay.log.coverage)
+                _report_problems(replay.log.coverage)
+            if not replay.extent.requests:
                 raise UserError(
                     "the audit log has no request: no event has the stage ResponseComplete or ResponseStarted"
                 )
-            logged = build_logged_load(read, scale, seed)
-            if not logged.requests:
-                raise UserError("no request in the audit log can be simulated: none has a known service time")
-            if logged.requests > MAX_SIMULATED_REQUESTS:
-                raise UserError(
-                    f"the load has {logged.requests:,} requests, more than the maximum of {MAX_SIMULATED_REQUESTS:,}"
-                )
-            load, limits = logged.load, read.known.limits
-            feasibility.check_servers(load.servers, load.duration, limits)
-            show = _show(progress, load.duration)
-            result = run_simulation(load, limits, logged.routes, [logged.source], seed, show)
-            yield result._replace(notes=logged.notes)
+            progress.label = "Comparing requests"
+            yield replay
+
+    # Flows may be namespaces, so the namespaces of requests are needed.
+    options = ReplayOptions(by=("namespace",), counts=counts, calls=True)
+    with closing(replay_sides(find_audit_logs(logs), [side.effective for side in sides], options)) as replays:
+        try:
+            found = simulate_log(check(replays), scale, seed, partial(_show_log, progress))
+        except KeyboardInterrupt:
+            print_note(f"interrupted before there was a result ({progress.label[:1].lower()}{progress.label[1:]})")
+            raise
+    return found, coverage[0].interrupted
 
 
 def _report_problems(coverage: Coverage) -> None:
-    """Print what could not be read of a log. Raises UserError for a damaged file, and KeyboardInterrupt after Ctrl-C."""
+    """Print what was not read of a log. Raises UserError for a damaged file."""
     first = coverage.first_unreadable
     if first is not None:
         print_note(f"{first.file}:{first.line}: {first.reason} (unreadable lines: {coverage.unreadable})")
     for place in coverage.damaged:
         raise UserError(f"{place.file}:{place.line}: {place.reason}")
-    if coverage.interrupted:
-        raise KeyboardInterrupt
 
 
-def _render(results: Sequence[SimulationResult], output_format: str, how: Style) -> str:
-    """Render one result, or the differences between two results."""
+def _show_log(progress: Progress, load: Load, now: int) -> None:
+    _show(progress, load.duration)(now)
+
+
+def _render(
+    results: Sequence[SimulationResult], output_format: str, how: Style, logged: LogSimulation | None = None
+) -> str:
+    """Render the only result, or the differences of two results."""
     result, found = results[-1], compare_results(*results) if len(results) > 1 else None
     if output_format == "json":
-        return to_json(simulation_json(result) if found is None else comparison_json(found), 2)
-    return render_report(TITLE, report_simulation(result, found, is_verbose=how.verbose), output_format, how)
+        json = simulation_json(result) if found is None else comparison_json(found)
+        return to_json(json if logged is None else {**json, **back_test_json(logged)}, 2)
+    lead = () if logged is None else tuple(report_back_test(logged))
+    return render_report(TITLE, report_simulation(result, found, lead, is_verbose=how.verbose), output_format, how)
 
 
 def _show(progress: Progress, duration: int) -> Callable[[int], None]:

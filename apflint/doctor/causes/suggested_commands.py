@@ -70,8 +70,11 @@ def simulate_change(level: str, field: str, value: int) -> str | None:
 
 
 def simulate_manifests() -> str:
-    """Return a command that simulates the manifests in the current directory, for the requests of an audit log."""
-    return f"apflint simulate --from-audit {_LOG} -f manifests/"
+    """Return a command that compares the cluster with and without new manifests, for the requests of an audit log.
+
+    The objects of the cluster are those that were in force, which the back-test needs.
+    """
+    return f"apflint simulate --from-audit {_LOG} --live -f manifests/ --compare live"
 
 
 def compare_defaults(release: Release) -> str:
