@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.output.blocks import (
     Bullets,
+    Code,
     Command,
     Details,
     Facts,
@@ -74,6 +75,9 @@ def _render_block(block: Block) -> Iterator[str]:
                 yield f"<ul>\n{items}</ul>\n"
         case Command():
             yield f"<p><code>{_escape(f'{block.program} {block.arguments}')}</code></p>\n"
+        case Code():
+            lines = "\n".join(map(_escape, block.text.splitlines()))
+            yield f"<pre><code>{lines}</code></pre>\n"
         case Table():
             if block.rows:
                 yield from _table(block)

@@ -76,8 +76,8 @@ def tabulate_seats(changes: Sequence[LevelChange], notes: Sequence[str] = ()) ->
     """Return the table of the levels whose seats change, with their figures before and after."""
     rows: list[tuple[Cell, ...]] = []
     for change in changes:
-        cells = [_step(change, attribute) for attribute in _FIGURES.values()]
-        if change.old is None or any(" -> " in cell for cell in cells):
+        if change.is_changed:
+            cells = [_step(change, attribute) for attribute in _FIGURES.values()]
             gain = Text(f"{change.gain:+d}" if change.gain else "0", "good" if change.gain > 0 else "bad")
             rows.append((Text(change.name, "bold"), gain, *cells))
     columns = (Column("Priority level", "name"), Column("Change"), *map(Column, _FIGURES))
