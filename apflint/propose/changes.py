@@ -131,7 +131,8 @@ def _change_flow_schema(effective: Effective, name: str, changes: Iterable[FlowS
         is_type = change.field == "distinguisherMethod" and change.value is not None
         value["spec"][change.field] = {"type": change.value} if is_type else change.value
     document = schema.document.with_value(value)
-    return add_objects(effective.without({schema.document}), [Loaded(document.source, (document,), (), {})])
+    (manifest,) = build_workspace([Loaded(document.source, (document,), (), {})], effective.release).manifests
+    return Effective(effective.workspace.with_manifest(manifest, schema.document), effective.assumptions)
 
 
 def build_manifest(change: NewLevel | NewFlowSchema, release: Release) -> dict[str, Any]:

@@ -46,6 +46,10 @@ OUTPUTS = {
         ["limits", "--kubernetes", "1.20", str(STORY)],
         ["limits", "--want", "workload-low=300", "--want", "system=1", str(STORY)],
     ],
+    "propose-output": [
+        ["propose", "--isolate", "group:analytics", "--seats", "50", "-f", str(STORY)],
+        ["propose", "--isolate", "group:system:masters", "--seats", "50"],
+    ],
     "replay-output": [
         ["replay", AUDIT_LOG, "--by", "user,group"],
         ["replay", AUDIT_LOG, "--where", "user=nobody", "--since", "2026-11-22", "--until", "2h"],
