@@ -72,7 +72,7 @@ class ProposalPlace(NamedTuple):
                 )
         for file, text in texts.items():
             _write(file, text)
-        return ProposalFiles(manifests, policy_test, tuple(texts), self._write_diff(manifests))
+        return ProposalFiles(manifests, policy_test, tuple(texts), self._write_diff(manifests), shlex.join(self._words))
 
     def _write_diff(self, file: str) -> str:
         """Return the command line that shows what the new objects change, or "" if no short one does."""

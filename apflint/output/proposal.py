@@ -54,6 +54,8 @@ class ProposalFiles(NamedTuple):
     """The files that were written. The others are only names."""
     diff: str
     """Command line that shows what the proposal changes."""
+    words: str = ""
+    """Arguments that name the configuration."""
 
 
 def report_proposal(found: ProvenProposal, files: ProposalFiles, configuration: str) -> Iterator[Block]:
@@ -83,10 +85,12 @@ def _list_facts(found: ProvenProposal) -> Iterator[tuple[str, Inline]]:
     level = next(change.new for change in found.proof.levels if change.name == isolation.level)
     assert level is not None, "the configuration has the level"
     kind = "new" if isolation.new_level else "existing"
-    seats = f"{kind} priority level {quote(isolation.level)} with {level.shares} shares, {level.nominal} seats in each API server"
+    figures = f"{level.shares} shares, {level.nominal} seats in each API server"
+    seats = f"{kind} priority level {quote(isolation.level)} with {figures}"
     schema = isolation.flow_schema
     if schema is None:
-        yield "Proposal", f"{describe_tenant(isolation.goal)} has its own level: only its shares change: {seats}"
+        tenant = describe_tenant(isolation.goal)
+        yield "Proposal", f"{figures}, for the priority level {quote(isolation.level)} that {tenant} already has"
         yield "Moves", "no request; proven for all requests"
     else:
         yield "Proposal", f"FlowSchema {quote(schema.name)} ({schema.matching_precedence}) -> {seats}"
@@ -126,8 +130,11 @@ def _describe_losses(found: ProvenProposal) -> str:
 def _describe_findings(found: ProvenProposal) -> str:
     if not found.proof.findings:
         return "`apflint check` has no new finding"
-    parts = (f"{finding.rule} (info: {UNAVOIDABLE[finding.rule]})" for finding in found.proof.findings)
-    return f"`apflint check` has no new finding, except {join_words(parts, 'and')}"
+    parts = (
+        f"{finding.rule} ({finding.severity}: {finding.message}), because {UNAVOIDABLE[finding.rule]}"
+        for finding in found.proof.findings
+    )
+    return f"`apflint check` has no new finding, except {'; '.join(parts)}"
 
 
 def _list_examples(found: ProvenProposal) -> list[Block]:
@@ -204,7 +211,8 @@ def list_steps(found: ProvenProposal, files: ProposalFiles) -> dict[str, list[st
         steps["rollBack"].append(f"kubectl delete prioritylevelconfiguration {level.name}")
     if change is not None:
         before = next(side.old for side in found.proof.levels if side.name == change.level)
-        steps["verify"].append(f"apflint limits --want {change.level}={isolation.goal.seats}")
+        wanted = f"apflint limits --want {change.level}={isolation.goal.seats} {files.words}"
+        steps["verify"].append(wanted.rstrip())
         steps["rollBack"].append(_patch_shares(found, change, before.shares if before else 0))
     return steps
 

@@ -171,14 +171,28 @@ class _Search:
         name = self._choose_name()
         level = own or name
         changes: tuple[Change, ...] = resized if own is not None else (self._build_level(level, shares),)
-        method = BY_USER if self._has_several_users else None
+        has_queues = own is None or (self._limits_of(own).queues or 0) > 1
+        method = BY_USER if self._has_several_users and has_queues else None
+        sources = self.configuration.order[first:]
+        rule = self._keep_used_entries(sources)
         return IsolationProposal(
             self.goal,
             level,
-            (*changes, NewFlowSchema(name, level, precedence, method, (self.goal.rule,))),
-            self.configuration.order[first:],
+            (*changes, NewFlowSchema(name, level, precedence, method, (rule,))),
+            sources,
             tuple(captor for captor in self.captors if captor.position >= first),
             tuple(captor for captor in self.captors if captor.position < first),
+        )
+
+    def _keep_used_entries(self, sources: Sequence[FlowSchema]) -> PolicyRulesWithSubjects:
+        """Return the rule of the tenant without its resource rule or non-resource rule, if no such requests would move."""
+        rule = self.goal.rule
+        parts = rule._replace(non_resource_rules=()), rule._replace(resource_rules=())
+        analysis = Analysis(self.configuration, more_rules=parts)
+        resources, paths = (analysis.find_request_in(part, sources) is not None for part in parts)
+        return rule._replace(
+            resource_rules=rule.resource_rules if resources else (),
+            non_resource_rules=rule.non_resource_rules if paths else (),
         )
 
     def _resize(self, own: str, shares: int) -> tuple[LevelFieldChange, ...]:

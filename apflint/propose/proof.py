@@ -19,7 +19,7 @@ from apflint.evaluate.limits import compute_limits
 from apflint.named_tuple import NamedTuple
 from apflint.proofs.two_configurations import ConfigurationComparison
 from apflint.releases import SERVER_CONCURRENCY
-from apflint.wording import quote
+from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -32,8 +32,14 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
     from apflint.releases import Release
 
-UNAVOIDABLE = {"APF603": "every seat of a level is a seat of the others; the table shows who gives them"}
-"""Rules whose findings a proposal may have if their severity is info, with the reason."""
+_REPLACED = "the new FlowSchema captures these requests; after you apply it, remove what has no effect anymore"
+UNAVOIDABLE = {
+    "APF501": _REPLACED,
+    "APF502": _REPLACED,
+    "APF516": "the new FlowSchema has these requests, too, so that you may remove the other one",
+    "APF603": "every seat of a level is a seat of the others; the table shows who gives them",
+}
+"""Rules whose findings a proposal may have, with the reason. See `_is_unavoidable`."""
 KEPT_FRACTION = 0.75
 """Part of its seats on a default server that a level of the system must keep, if nothing is known about its peak.
 
@@ -103,10 +109,14 @@ class Proof(NamedTuple):
             yield f"a request of a system component would move: `{self.system.command}`"
         for finding in self.mistakes:
             yield f"`apflint check` would find {finding.rule}: {finding.message}"
-        for loss in self.losses:
+        if self.losses:
+            seats = (
+                f"{quote(loss.level)} {loss.after} instead of {loss.before} (at least {loss.kept})"
+                for loss in self.losses
+            )
             yield (
-                f"the level {quote(loss.level)} would have {loss.after} seats instead of {loss.before}. Without evidence of its"
-                f" peak, it keeps at least {loss.kept}, which is {KEPT_FRACTION:.0%} of its seats in a server without other levels"
+                f"levels of the system would have too few seats: {join_words(seats, 'and')}. Without evidence of their peaks, they"
+                f" keep {KEPT_FRACTION:.0%} of their seats in a server without other levels"
             )
 
 
@@ -123,9 +133,14 @@ def prove(
     )
     # The solver is called at most as often as in `diff`.
     size = len(before.configuration.order) + len(after.configuration.order)
-    moves = tuple(islice(comparison.find_moves(max_proofs=MAX_MOVE_PROOFS // size), MAX_MOVES + 1))
-    mistakes = find_new_findings(before, after)
-    unavoidable = [finding for finding in mistakes if finding.rule in UNAVOIDABLE and finding.severity == "info"]
+    moves = tuple(
+        sorted(
+            islice(comparison.find_moves(max_proofs=MAX_MOVE_PROOFS // size), MAX_MOVES + 1),
+            key=lambda move: comparison.positions(move.witness.point),
+        )
+    )
+    found = find_new_findings(before, after)
+    unavoidable = tuple(finding for finding in found if _is_unavoidable(finding, intention))
     levels = compare_levels(before.limits, after.limits)
     others = [schema for schema in after.configuration.order if schema not in intention.targets]
     missed = comparison.find_passage(intention.sources, others, [intention.requests]) if intention.targets else None
@@ -135,8 +150,8 @@ def prove(
         tuple(move for move in moves if not _is_intended(move, intention)),
         missed,
         _find_system_move(comparison, moves, _list_system_rules(before.release)),
-        tuple(unavoidable),
-        tuple(finding for finding in mistakes if finding not in unavoidable),
+        unavoidable,
+        tuple(finding for finding in found if finding not in unavoidable),
         levels,
         tuple(_find_losses(levels, list_kept_seats(before) if kept_seats is None else kept_seats)),
     )
@@ -144,6 +159,17 @@ def prove(
 
 def _is_intended(move: Move, intention: Intention) -> bool:
     return move.from_schema in intention.sources and move.to_schema in intention.targets
+
+
+def _is_unavoidable(finding: Finding, intention: Intention) -> bool:
+    """Return whether a finding follows from the goal: the seats of a level, or parts of FlowSchemas that lose their requests."""
+    if finding.rule in ("APF501", "APF502"):
+        return any(finding.document is schema.document for schema in intention.sources)
+    if finding.rule == "APF516":
+        levels = {schema.spec.priority_level_configuration for schema in intention.targets}
+        document = finding.document
+        return document is not None and document.at("spec", "priorityLevelConfiguration", "name") in levels
+    return finding.rule in UNAVOIDABLE and finding.severity == "info"
 
 
 def _list_system_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:

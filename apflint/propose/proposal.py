@@ -58,8 +58,6 @@ def build_proposal(
         after = add_objects(after, [load(f"{name}.yaml", text.encode())])
     proof = prove(effective, after, found.find_intention(after))
     if proof.failures:
-        is_replaced = any(finding.rule == "APF501" for finding in proof.mistakes)
-        advice = "remove it, or let your FlowSchema reference a level of its own" if is_replaced else ""
-        return NoProposal("; ".join(proof.failures), advice)
+        return NoProposal("; ".join(proof.failures))
     suite = write_policy_test(found, after, name_manifests(name), cluster) if text else ""
     return ProvenProposal(found, effective, after, text, suite, proof, measure(found.changes, effective, after))
