@@ -26,7 +26,7 @@ PROPOSAL = "Proposal"
     panel="Analyze",
     epilog=examples(
         (
-            "a level of its own for a team, in a new file",
+            "a separate level for a team, in a new file",
             "apflint propose --isolate group:analytics --seats 50 -f manifests/ --write manifests/analytics.yaml",
         ),
         (
@@ -44,7 +44,7 @@ def propose(
         list[str] | None,
         option(
             PROPOSAL,
-            "Client that gets a priority level of its own: user:NAME, group:NAME, serviceaccount:NAMESPACE/NAME, or"
+            "Client that gets its own priority level: user:NAME, group:NAME, serviceaccount:NAMESPACE/NAME, or"
             " serviceaccount:NAMESPACE/*; repeatable, for one level.",
             "--isolate",
             metavar="SUBJECT",
