@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.atomic_write import write_atomically
 from apflint.output.proposal import ProposalFiles
-from apflint.sources.source_words import BUILT_IN_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
+from apflint.sources.source_arguments import BUILT_IN_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from apflint.output.blocks import (
     Table,
     Text,
 )
-from apflint.output.sanitize import sanitize
+from apflint.output.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -80,7 +80,7 @@ def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
 
 def _fence(block: Code) -> str:
     """Return a fenced code block. Its fence is longer than each run of backticks in the content."""
-    lines = "\n".join(map(sanitize, block.text.splitlines()))
+    lines = "\n".join(map(sanitize_line, block.text.splitlines()))
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
     return f"{fence}{block.language}\n{lines}\n{fence}"
 

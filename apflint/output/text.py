@@ -91,7 +91,7 @@ def _render_block(block: Block, style: Style) -> str:
             arguments = style.paint(sanitize(block.arguments), "info")
             return f"{' ' * block.indent}{sanitize(block.program)} {arguments}\n"
         case Code():
-            return _join(map(sanitize, block.text.splitlines()))
+            return _join(map(sanitize_line, block.text.splitlines()))
         case Details():
             return "".join((_render_block(Heading(block.title), style), *_render_all(block.blocks, style)))
         case Raw():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from apflint import builtin
 from apflint.diff.objects import compare_levels
 from apflint.effective_configuration import Effective
-from apflint.evaluate import system_requests
+from apflint.evaluate import system_request_rules
 from apflint.evaluate.configuration import EXEMPT
 from apflint.load import Loaded
 from apflint.load.document import GROUP, Document
@@ -214,7 +214,7 @@ def is_system_flow_schema(schema: FlowSchema, release: Release) -> bool:
     """
     level = schema.spec.priority_level_configuration
     names = builtin.list_protected_flow_schemas(release)
-    return schema.name in names or level == EXEMPT or level in system_requests.list_levels(release)
+    return schema.name in names or level == EXEMPT or level in system_request_rules.list_levels(release)
 
 
 def find_last_built_in(configuration: Configuration, release: Release) -> int:
@@ -251,7 +251,7 @@ def _find_forbidden(effective: Effective, change: Change) -> Iterator[str]:
         case NewFlowSchema():
             if change.name in schemas or any(schema.name == change.name for schema in stored):
                 yield f"there is a FlowSchema {quote(change.name)}"
-            if change.level in (EXEMPT, *system_requests.list_levels(release)):
+            if change.level in (EXEMPT, *system_request_rules.list_levels(release)):
                 yield f"the priority level {quote(change.level)} is for the system"
             yield from _find_forbidden_precedence(effective, change.name, change.matching_precedence)
 

@@ -15,7 +15,7 @@ from apflint.evaluate.authentication import (
     single_user,
 )
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.system_requests import PLATFORM_NAMESPACE_PREFIXES, PLATFORM_USER_PREFIXES
+from apflint.evaluate.system_request_rules import PLATFORM_NAMESPACE_PREFIXES, PLATFORM_USER_PREFIXES
 from apflint.model import (
     NonResourcePolicyRule,
     PolicyRulesWithSubjects,

@@ -13,7 +13,7 @@ from apflint import builtin
 from apflint.budgets import MAX_MOVE_PROOFS, MAX_MOVES
 from apflint.diff.objects import compare_levels
 from apflint.engine import Options, find_problems, make_finding
-from apflint.evaluate import system_requests
+from apflint.evaluate import system_request_rules
 from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.limits import compute_limits
 from apflint.named_tuple import NamedTuple
@@ -127,7 +127,7 @@ def prove(
 
     Without `kept_seats`, they follow from the release (`list_kept_seats`).
     """
-    system = system_requests.list_rules(before.release)
+    system = system_request_rules.list_rules(before.release)
     comparison = ConfigurationComparison(
         before.configuration, after.configuration, more_rules=(*system, intention.requests)
     )
@@ -217,7 +217,7 @@ def list_kept_seats(effective: Effective) -> dict[str, int]:
     release, total = effective.release, effective.limits.server_concurrency
     levels = builtin.load_objects(release).priority_levels
     default = compute_limits(levels, (), min(total, SERVER_CONCURRENCY), release)
-    reserved = system_requests.list_levels(release)
+    reserved = system_request_rules.list_levels(release)
     return {level.name: ceil(KEPT_FRACTION * level.nominal) for level in default.levels if level.name in reserved}
 
 
