@@ -67,6 +67,17 @@ class Workspace(NamedTuple):
             priority_levels=_typed(PriorityLevelConfiguration, kept),
         )
 
+    def with_manifest(self, manifest: Manifest, replaced: Document) -> Workspace:
+        """Return a workspace with a manifest in the place of that of the document `replaced`, or at the end if there is none."""
+        manifests = tuple(manifest if own.document is replaced else own for own in self.manifests)
+        if manifest not in manifests:
+            manifests = (*manifests, manifest)
+        return self._replace(
+            manifests=manifests,
+            flow_schemas=_typed(FlowSchema, manifests),
+            priority_levels=_typed(PriorityLevelConfiguration, manifests),
+        )
+
     def documents(self) -> Iterator[Document]:
         """Yield the documents of all manifests, including those that cannot be decoded, in the order of the input."""
         return (manifest.document for manifest in self.manifests)

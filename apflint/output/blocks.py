@@ -95,6 +95,14 @@ class Command(NamedTuple):
     indent: int = 0
 
 
+class Code(NamedTuple):
+    """The content of a file, such as a manifest. Its lines are never broken."""
+
+    text: str
+    language: str = ""
+    """Language of the content in Markdown, such as `yaml`."""
+
+
 class Column(NamedTuple):
     """A column of a table."""
 
@@ -169,4 +177,4 @@ class Raw(NamedTuple):
     text: str
 
 
-Block: TypeAlias = "Heading | Prose | Bullets | Facts | Command | Table | Figure | Details | Group | Only | Raw"
+Block: TypeAlias = "Heading | Prose | Bullets | Facts | Command | Code | Table | Figure | Details | Group | Only | Raw"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint.output.blocks import (
     Bullets,
+    Code,
     Command,
     Details,
     Facts,
@@ -20,7 +21,7 @@ from apflint.output.blocks import (
     Table,
     Text,
 )
-from apflint.output.sanitize import sanitize
+from apflint.output.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,6 +64,8 @@ def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
                     yield "\n".join(f"- {line}" for line in lines)
             case Command():
                 yield format_code(f"{block.program} {block.arguments}")
+            case Code():
+                yield _fence(block)
             case Table():
                 if block.rows:
                     yield from _table(block)
@@ -73,6 +76,13 @@ def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
                 yield block.text.rstrip("\n")
             case Figure():
                 pass
+
+
+def _fence(block: Code) -> str:
+    """Return a fenced code block. Its fence is longer than each run of backticks in the content."""
+    lines = "\n".join(map(sanitize_line, block.text.splitlines()))
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
+    return f"{fence}{block.language}\n{lines}\n{fence}"
 
 
 def _list_items(block: Bullets | Facts) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from apflint.output.blocks import (
     Bullets,
+    Code,
     Command,
     Details,
     Facts,
@@ -89,6 +90,8 @@ def _render_block(block: Block, style: Style) -> str:
         case Command():
             arguments = style.paint(sanitize(block.arguments), "info")
             return f"{' ' * block.indent}{sanitize(block.program)} {arguments}\n"
+        case Code():
+            return _join(map(sanitize_line, block.text.splitlines()))
         case Details():
             return "".join((_render_block(Heading(block.title), style), *_render_all(block.blocks, style)))
         case Raw():

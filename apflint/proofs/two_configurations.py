@@ -7,13 +7,14 @@ from copy import copy
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, cast
 
+from apflint.evaluate.match import matches_policy_rule
 from apflint.named_tuple import NamedTuple
 from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
 from apflint.proofs.one_configuration import Analysis, rules_of
-from apflint.proofs.request_space import PREFERRED, Requesters, is_in_scope, rank, usual_groups
+from apflint.proofs.request_space import PREFERRED, Requesters, is_in_scope, make_digest, rank, usual_groups
 from apflint.proofs.vocabulary import build_vocabulary
-from apflint.proofs.witness import NotReplayedError, find_earliest, find_witness
+from apflint.proofs.witness import NotReplayedError, find_earliest, find_witness, make_witness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -49,14 +50,16 @@ class ConfigurationComparison:
         world: World = "authenticated",
         *,
         among: Sequence[Requesters] = PREFERRED,
+        more_rules: Sequence[PolicyRulesWithSubjects] = (),
     ) -> None:
+        """`more_rules` must contain all rules that are passed to `find_passage`."""
         self.old, self.new = Analysis(old, world), Analysis(new, world)
         self.world = world
         self.watches = old.classifies_watches and new.classifies_watches
         self.among = among
         self.is_complete = True
         """False if the last `find_moves` omitted moves."""
-        self._rules = (*rules_of(old.order), *rules_of(new.order))
+        self._rules = (*rules_of(old.order), *rules_of(new.order), *more_rules)
         self._make_encoding = cache(partial(_encode, self._rules, world, watches=self.watches))
 
     def with_old(self, old: Configuration) -> ConfigurationComparison:
@@ -109,17 +112,26 @@ class ConfigurationComparison:
             found.add(pair)
             yield Move(old[pair[0]], new[pair[1]], search.choose_witness(point))
 
-    def find_passage(self, sources: Collection[FlowSchema], targets: Collection[FlowSchema]) -> Witness | None:
-        """Return a request that goes from one of `sources` to one of `targets`, or None if no such request exists."""
+    def find_passage(
+        self,
+        sources: Collection[FlowSchema],
+        targets: Collection[FlowSchema],
+        requests: Sequence[PolicyRulesWithSubjects] = (),
+    ) -> Witness | None:
+        """Return a request that goes from one of `sources` to one of `targets`, or None if no such request exists.
+
+        If `requests` has rules, the request must match one of them.
+        """
         old, new = frozenset(map(self.old.position, sources)), frozenset(map(self.new.position, targets))
 
         def holds(point: Point) -> bool:
             at, to = self.positions(point)
-            return at in old and to in new
+            return at in old and to in new and (not requests or _matches_any(point, requests))
 
         def find(requesters: Requesters) -> Point | None:
             before, after = self._destinations
-            return self.encoding.solve(before.among(sorted(old)), after.among(sorted(new)), by=requesters)
+            matched = [self.encoding.formula.any_of(map(self.encoding.rule, requests))] if requests else []
+            return self.encoding.solve(before.among(sorted(old)), after.among(sorted(new)), *matched, by=requesters)
 
         candidates = (point for schema in (*targets, *sources) for point in self._candidates(schema) if holds(point))
         point = next(candidates, None) or find_earliest(find, self.among)
@@ -127,7 +139,7 @@ class ConfigurationComparison:
             return None
         if not holds(point):
             raise NotReplayedError(str(point))
-        return self.choose_witness(point)
+        return make_witness(point) if requests else self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
         """Return a candidate by a user in `users` with usual groups, which goes to the FlowSchemas of `pair`, or None.
@@ -219,6 +231,11 @@ class ConfigurationComparison:
 
 def _encode(rules: Collection[PolicyRulesWithSubjects], world: World, *, watches: bool) -> Encoding:
     return Encoding(build_vocabulary(rules, world, watches=watches))
+
+
+def _matches_any(point: Point, rules: Sequence[PolicyRulesWithSubjects]) -> bool:
+    digest = make_digest(point)
+    return any(matches_policy_rule(digest, rule) for rule in rules)
 
 
 def _place(schema: FlowSchema) -> tuple[object, str]:

@@ -83,9 +83,5 @@ def _apply(known: Effective, name: str, changes: Iterable[LevelFieldChange]) -> 
     changed: PriorityLevelConfiguration | None = None
     if not violations:
         changed = build_priority_level(value, document, known.release)
-    workspace = known.workspace.without({level.document})
-    workspace = workspace._replace(
-        manifests=(*workspace.manifests, Manifest(document, violations, changed)),
-        priority_levels=(*workspace.priority_levels, *([] if changed is None else [changed])),
-    )
-    return Effective(workspace, known.assumptions)
+    manifest = Manifest(document, violations, changed)
+    return Effective(known.workspace.with_manifest(manifest, level.document), known.assumptions)

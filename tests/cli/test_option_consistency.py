@@ -35,7 +35,7 @@ ABSENT: dict[str, dict[str, str]] = {
         **_SHELLS,
         **_PRINTERS,
         **dict.fromkeys(("config", "explain", "graph", "limits", "rule", "shards", "simulate"), _ONE_DOCUMENT),
-        **dict.fromkeys(("diff", "doctor", "replay", "test"), _ONE_DOCUMENT),
+        **dict.fromkeys(("diff", "doctor", "propose", "replay", "test"), _ONE_DOCUMENT),
         **dict.fromkeys(("fix", "migrate"), "edits files; `check` writes reports"),
     },
     "--set": {
@@ -55,6 +55,7 @@ ABSENT: dict[str, dict[str, str]] = {
                 "explain",
                 "graph",
                 "limits",
+                "propose",
                 "replay",
                 "shards",
                 "simulate",

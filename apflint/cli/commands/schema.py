@@ -28,6 +28,7 @@ Name = Literal[
     "doctor-output",
     "explain-output",
     "limits-output",
+    "propose-output",
     "replay-output",
     "rule-output",
     "shards-output",
