@@ -74,14 +74,10 @@ def _render_block(block: Block) -> Iterator[str]:
             if items := "".join(f"<li>{item}</li>\n" for item in _list_items(block)):
                 yield f"<ul>\n{items}</ul>\n"
         case Command():
-<<<<<<< HEAD
             yield f'<p class="command"><code>{_escape(f"{block.program} {block.arguments}")}</code></p>\n'
-=======
-            yield f"<p><code>{_escape(f'{block.program} {block.arguments}')}</code></p>\n"
         case Code():
             lines = "\n".join(map(_escape, block.text.splitlines()))
             yield f"<pre><code>{lines}</code></pre>\n"
->>>>>>> tenant
         case Table():
             if block.rows:
                 yield from _table(block)
