@@ -20,8 +20,8 @@ from generated_files import update_or_check
 from apflint.releases import parse_release
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.simulate.back_test import LevelFigures, are_alike
-from apflint.simulate.level_summaries import format_time
 from apflint.simulate.logged_simulation import simulate_log
+from apflint.simulate.verdict_sentences import format_time
 from apflint.sources.audit_logs import find_audit_logs
 from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.input_types import create_request

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from apflint.output.blocks import Bullets, Prose
 from apflint.simulate.back_test import REJECTED_SHARE, WAIT_FACTOR, WAIT_TOLERANCE, are_alike
-from apflint.simulate.level_summaries import format_time
 from apflint.simulate.load import SECOND
+from apflint.simulate.verdict_sentences import format_time
 from apflint.wording import count_noun, join_some
 
 if TYPE_CHECKING:

@@ -31,7 +31,6 @@ from apflint.replay.events import (
 from apflint.replay.fast_lines import CanonicalLines, scan
 from apflint.replay.loaded_log import Coverage, Log, UnreadableLine
 from apflint.replay.request_timeouts import find_timeout
-from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.replay.uri_namespace import find_namespace
 from apflint.requests.cloud_log_records import find_server, is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.json_lines import NO_EVENTS, describe_json_error

@@ -9,8 +9,8 @@ from apflint.named_tuple import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.replay.database_tables import Database
     from apflint.replay.loaded_log import Replay
-    from apflint.replay.tables import Database
 
 MICROSECONDS = 1_000_000
 """Number of microseconds in a second. Logs have times in microseconds."""
