@@ -38,14 +38,15 @@ class ClusterLoad(NamedTuple):
 
 
 def rank_moments(loads: Iterable[ClusterLoad], seconds: float, maximum: int) -> list[ClusterLoad]:
-    """Return the ends of the worst intervals of a length, the worst first. No two of them overlap.
+    """Return the ends of the worst intervals of a length, the worst first. Two of them overlap by at most a half.
 
+    The worst moment may be too early in an overload: its interval is then that of a burst, and a later one shows the cause.
     Moments at which nothing waited or was rejected are left out, except if there are no others: then only the busiest is returned.
     """
     chosen: list[ClusterLoad] = []
     for load in sorted(loads, key=lambda load: load.severity, reverse=True):
         if chosen and (load.is_calm or len(chosen) == maximum):
             break
-        if all(abs(load.time - other.time) >= seconds for other in chosen):
+        if all(abs(load.time - other.time) >= seconds / 2 for other in chosen):
             chosen.append(load)
     return chosen

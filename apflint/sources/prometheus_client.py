@@ -245,11 +245,18 @@ class PrometheusClient:
             self._number(sample.value)
         return samples
 
+    def query_samples(self, expression: str, time: float) -> list[RangeSeries]:
+        """Return the stored samples of each series of a range, such as `up[5m]`, with the times at which they were scraped."""
+        return self._read_series("query", {"query": expression, "time": f"{time:.3f}"})
+
     def query_range(self, expression: str, start: float, end: float, step: float) -> list[RangeSeries]:
         """Return the values of each series of an expression at the times from `start` to `end`, `step` seconds apart."""
         parameters = {"query": expression, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
+        return self._read_series("query_range", parameters)
+
+    def _read_series(self, name: str, parameters: dict[str, str]) -> list[RangeSeries]:
         found = []
-        for labels, entry in self._get("query_range", "matrix", parameters):
+        for labels, entry in self._get(name, "matrix", parameters):
             values = entry.get("values")
             if not isinstance(values, list):
                 raise self._unexpected("a series without values")

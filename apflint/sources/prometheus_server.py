@@ -6,9 +6,11 @@ A server becomes the same snapshots that its saved metrics would give: at the st
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import UTC, datetime
+from itertools import pairwise
 from math import ceil, floor
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.budgets import MAX_PROMETHEUS_INTERVALS, MAX_PROMETHEUS_POINTS, MAX_PROMETHEUS_SERVERS
@@ -204,26 +206,42 @@ class _PeriodReader:
     # Servers
 
     def _find_servers(self) -> float:
-        """Find the API servers in the period, and return the time between two scrapes: of several clusters, the longest.
-
-        The servers of a cluster have the same time. Those that ran only for a part of the period have fewer scrapes.
-        """
+        """Find the API servers in the period, and return the time between two scrapes: of several clusters, the longest."""
         period = self._request.period
         window = min(period.seconds, max(_PRESENCE_SECONDS, period.seconds / MAX_PROMETHEUS_POINTS))
         counted = [f"count_over_time({self._select(name)}[{_duration(window)}])" for name in _limit_names()]
-        counts: dict[Key, float] = {}
+        moments: dict[Key, Counter[float]] = {}
         jobs: defaultdict[str, set[str]] = defaultdict(set)
         for series in self._client.query_range(" or ".join(counted), *_grid(period, window, window)):
             if series.values:
                 key = self._key(series.labels)
-                counts[key] = max(counts.get(key, 0.0), *series.values.values())
+                moments.setdefault(key, Counter()).update(series.values)
                 jobs[key[0]].add(series.labels.get("job", ""))
-        self._check_servers(counts.keys(), jobs)
+        self._check_servers(moments, jobs)
         self.jobs = {cluster: min(names) for cluster, names in jobs.items()}
-        for cluster, instance in sorted(counts):
+        for cluster, instance in sorted(moments):
             self.instances.setdefault(cluster, []).append(instance)
-        most = [max(counts[cluster, instance] for instance in names) for cluster, names in self.instances.items()]
-        return window / max(1.0, min(most))
+        return self._find_scrape_seconds(moments)
+
+    def _find_scrape_seconds(self, moments: Mapping[Key, Counter[float]]) -> float:
+        """Return the time between two scrapes of the slowest cluster. `moments` has numbers of scrapes before some moments."""
+        found: dict[str, float] = {}
+        for cluster, instances in self.instances.items():
+            if cluster not in found:
+                moment = sum((moments[cluster, instance] for instance in instances), Counter[float]()).most_common(1)[
+                    0
+                ][0]
+                for name in _limit_names():
+                    samples = f"{self._select(name)}[{_duration(_PRESENCE_SECONDS)}]"
+                    for series in self._client.query_samples(samples, moment):
+                        times = sorted(series.values)
+                        if len(times) > 1:
+                            gap = median(later - earlier for earlier, later in pairwise(times))
+                            other = self._key(series.labels)[0]
+                            found[other] = max(found.get(other, 0.0), gap)
+                    if cluster in found:
+                        break
+        return max(found.values(), default=_PRESENCE_SECONDS)
 
     def _check_servers(self, keys: Iterable[Key], jobs: Mapping[str, set[str]]) -> None:
         """Raise UserError if there are no servers, too many, or servers of several components."""
