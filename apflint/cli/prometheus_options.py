@@ -100,10 +100,9 @@ class PrometheusOptions(NamedTuple):
             key=self.client_key,
             is_verified=not self.insecure_skip_tls_verify,
         )
-        client = PrometheusClient(connection)
-        for note in client.notes:
-            print_note(note)
-        with show_progress("Reading Prometheus"):
+        with PrometheusClient(connection) as client, show_progress("Reading Prometheus"):
+            for note in client.notes:
+                print_note(note)
             return read_prometheus(client, PrometheusRequest(period, baseline, matchers, label, release))
 
 

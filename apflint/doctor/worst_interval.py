@@ -19,6 +19,8 @@ class ClusterLoad(NamedTuple):
     """End of the interval, in seconds since 1970."""
     rejected: float = 0.0
     """Rejected requests per second in the interval."""
+    rejected_at_end: float = 0.0
+    """Rejected requests per second between its last scrapes."""
     waiting: float = 0.0
     """Requests that wait at its end."""
     waits: float = 0.0
@@ -28,8 +30,11 @@ class ClusterLoad(NamedTuple):
 
     @property
     def severity(self) -> tuple[float, float, float, float]:
-        """A value that is larger for a worse moment. The later one of two equal moments is worse."""
-        return self.rejected + self.waiting, self.waits, self.executing, self.time
+        """A value that is larger for a worse moment. The later one of two equal moments is worse.
+
+        Rejections count only if the server still rejects requests at the end, because the end shows the state of the levels.
+        """
+        return min(self.rejected, self.rejected_at_end) + self.waiting, self.waits, self.executing, self.time
 
     @property
     def is_calm(self) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.doctor.baseline_comparison import compare_levels
 from apflint.output.blocks import DOCUMENTS, Column, Facts, Heading, Only, Prose, Table, Text
-from apflint.sources.prometheus_server import describe_instances, show_time
+from apflint.sources.prometheus_server import describe_instances, name_server, show_time
 from apflint.wording import format_duration, pluralize
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ def report_periods(reading: PrometheusReading) -> Iterator[Block]:
     yield Only(DOCUMENTS, [Heading("Prometheus", 1)])
     facts: list[tuple[Inline, Inline]] = [
         ("Prometheus", Text(reading.url, "name")),
-        ("Period", f"{_show(reading.period)}, with a scrape about every {reading.scrape_seconds:.0f} s"),
+        ("Period", f"{_show(reading.period)} with a scrape about every {reading.scrape_seconds:.0f} s"),
     ]
     for cluster in reading.clusters:
         facts += [
             ("Servers", describe_instances(cluster)),
-            ("Interval", f"{_show(cluster.interval)}: {_describe_load(cluster)}"),
+            ("Interval", f"{_show(cluster.interval)} ({_describe_load(cluster)})"),
             ("Baseline", "unknown" if cluster.baseline is None else _show(cluster.baseline)),
         ]
     yield Facts(facts)
@@ -55,9 +55,10 @@ def report_comparison(states: Sequence[ServerState], conclusion: Conclusion) -> 
             Column("Wait"),
             Column("Execution"),
         )
-        notes = ("Baseline -> interval. REQUESTS: dispatched and rejected. WAIT and EXECUTION: means.",)
+        name = name_server((state.server.cluster, state.server.instance))
+        notes = (f"{name}, baseline -> interval. REQUESTS: dispatched and rejected. WAIT and EXECUTION: means.",)
         if rows:
-            yield Table(columns, rows, f"Compared with the baseline: {state.server.last.sources[0].name}", notes)
+            yield Table(columns, rows, "Compared with the baseline", notes)
 
 
 def _choose(compared: Sequence[LevelComparison], named: Collection[str]) -> list[LevelComparison]:
@@ -145,7 +146,7 @@ def _rates_json(rates: Rates) -> dict[str, object]:
 def describe_periods(reading: PrometheusReading) -> Iterator[str]:
     """Yield sentences about the interval of each cluster, for formats that only have findings."""
     for cluster in reading.clusters:
-        yield f"{describe_instances(cluster)}. Interval: {_show(cluster.interval)}: {_describe_load(cluster)}"
+        yield f"{describe_instances(cluster)}. Interval: {_show(cluster.interval)} ({_describe_load(cluster)})"
     yield from describe_warnings(reading)
     yield from describe_gaps(reading)
 

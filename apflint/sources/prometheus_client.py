@@ -14,7 +14,7 @@ import socket
 import ssl
 from base64 import b64encode
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from apflint.budgets import (
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     import requests
 
+READER = "prometheus"
+"""Name of the thread that reads an answer."""
 _CONNECT_SECONDS = 10
 _PIECE_BYTES = 64 * 1024
 _MAX_MESSAGE_CHARACTERS = 300
@@ -191,7 +193,7 @@ def _describe_file(path: str | None, error: Exception) -> str:
 
 
 class PrometheusClient:
-    """Queries a Prometheus. All methods raise UserError if it does not answer as it should."""
+    """Queries a Prometheus, as a context manager. Its methods raise UserError if Prometheus does not answer as it should."""
 
     def __init__(self, connection: Connection) -> None:
         try:
@@ -211,6 +213,12 @@ class PrometheusClient:
             import urllib3
 
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
 
     def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         if self.connection.token is not None:
@@ -348,7 +356,7 @@ class PrometheusClient:
             except Exception as error:  # noqa: BLE001  # raised again below
                 found.append(error)
 
-        thread = Thread(target=read, daemon=True)
+        thread = Thread(target=read, name=READER, daemon=True)
         thread.start()
         thread.join(MAX_PROMETHEUS_SECONDS)
         self.queries += 1
@@ -401,7 +409,7 @@ class PrometheusClient:
                 f"{shown}: TLS failed: {_describe_tls(error)}. Name the authority of the certificate with --certificate-authority,"
                 " or the certificate of the client"
             )
-        if isinstance(error, exceptions.ProxyError):
+        if isinstance(error, exceptions.ProxyError | exceptions.InvalidProxyURL):
             return UserError(f"{shown}: the proxy that the environment names does not connect to this address")
         if isinstance(error, exceptions.ChunkedEncodingError | exceptions.ContentDecodingError):
             return UserError(f"{shown}: the answer is incomplete or damaged")

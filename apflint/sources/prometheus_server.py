@@ -307,13 +307,15 @@ class _PeriodReader:
         """Return the load of each cluster at many moments of a period."""
         step = self._step(period)
         window = max(self._seconds, step)
-        span = _duration(window)
+        span, end = (_duration(seconds) for seconds in (window, max(_MIN_SCRAPES * self.scrape_seconds, step)))
+        rejected = self._select(f"{PREFIX}rejected_requests_total", "")
         waiting, executing = (f"{PREFIX}current_{name}_requests" for name in ("inqueue", "executing"))
         limited = f'{_LEVEL_LABEL}!="exempt"'
         # Without a function over time, Prometheus returns the last value of a server for five minutes after its end.
         function = "last_over_time" if step <= self._seconds else "max_over_time"
         expressions = {
-            "rejected": f"rate({self._select(f'{PREFIX}rejected_requests_total', '')}[{span}])",
+            "rejected": f"rate({rejected}[{span}])",
+            "rejected_at_end": f"rate({rejected}[{end}])",
             "waiting": f"{function}({self._select(waiting, limited)}[{span}])",
             "waits": f"rate({self._select(f'{PREFIX}request_wait_duration_seconds_sum', limited)}[{span}])",
             "executing": f"{function}({self._select(executing, limited)}[{span}])",
@@ -334,18 +336,20 @@ class _PeriodReader:
         """Return the first and the last snapshot of the last process in the baseline, or None if it is too short."""
         starts = self._find_starts(key[0]).get(key, {})
         if not starts:
-            self._gaps.append(f"{_name(key)}: Prometheus has no metrics in the baseline, so there is no comparison.")
+            self._gaps.append(
+                f"{name_server(key)}: Prometheus has no metrics in the baseline, so there is no comparison."
+            )
             return None
         last = max(starts)
         times = [time for time, start in starts.items() if start == starts[last]]
         if len(set(starts.values())) > 1:
             self._gaps.append(
-                f"{_name(key)}: the server restarted in the baseline, of which the part after {show_time(min(times))} counts."
+                f"{name_server(key)}: the server restarted in the baseline, of which the part after {show_time(min(times))} counts."
             )
         snapshots = [self._read_snapshot(key, time) for time in (min(times), last)]
         first, end = snapshots
         if first is None or end is None or not _is_interval(first, end):
-            self._gaps.append(f"{_name(key)}: the metrics in the baseline are too few for a comparison.")
+            self._gaps.append(f"{name_server(key)}: the metrics in the baseline are too few for a comparison.")
             return None
         return first, end
 
@@ -374,7 +378,7 @@ class _PeriodReader:
         last, first = self._read_snapshot(key, end), self._read_snapshot(key, start)
         if last is None:
             self._gaps.append(
-                f"{_name(key)}: Prometheus has no metrics at {show_time(end)}: the server was down or not scraped."
+                f"{name_server(key)}: Prometheus has no metrics at {show_time(end)}: the server was down or not scraped."
             )
             return
         if first is not None and _is_interval(first, last):
@@ -417,7 +421,7 @@ class _PeriodReader:
         )
         others = f"{{__name__=~{match_any(sorted(metric_names.NAMES - set(_ETCD)))}, {matchers}}}"
         samples = self._client.query(" or ".join((others, *summed)), moment)
-        name = f"{NAME_PREFIX}{_name(key)}@{show_time(target.scraped)}"
+        name = f"{NAME_PREFIX}{name_server(key)}@{show_time(target.scraped)}"
         self._scrapes[name] = target.scraped
         text = write_metrics(((sample.labels, sample.value) for sample in samples), target.labels.keys())
         part = parse_part(name, text)
@@ -484,7 +488,7 @@ def _describe_absent(servers: Sequence[Server]) -> Iterator[str]:
         )
 
 
-def _name(key: Key) -> str:
+def name_server(key: Key) -> str:
     """Return a server in words: `CLUSTER/INSTANCE`."""
     return "/".join(filter(None, key)) or "server without an instance label"
 
