@@ -6,10 +6,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import jsonschema
 import pytest
 from support.fake_prometheus import Reply, serve_replies, success
 from support.prometheus import needs_prometheus, serve
-from support.series import NAMES, read_recording
+from support.series import NAMES, ROOT, read_recording
 
 from apflint.budgets import Bound
 from apflint.cli.app import run
@@ -176,6 +177,16 @@ def test_baseline_explains_slow_requests(server: Server, capsys: pytest.CaptureF
         "since": show_time(server.start), "until": show_time(server.start + 10)
     }  # fmt: skip
     assert any("in the baseline" in text for text in found["causes"][0]["evidence"])
+
+
+@needs_prometheus
+@pytest.mark.parametrize("start", [0, 10])
+def test_json_follows_the_schema(start: float, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a baseline, and without."""
+    found, _ = diagnose(server, capsys, 'cluster="old-server"', "--baseline", "1h", since=start)
+    schema = {**json.loads((ROOT / "schemas" / "apflint-output.json").read_text()), "$ref": "#/$defs/doctor-output"}
+    jsonschema.Draft202012Validator(schema).validate(found)
+    assert bool(found["prometheus"]["comparison"][0]["levels"]) == (start > 0)
 
 
 @needs_prometheus
