@@ -74,12 +74,38 @@ MAX_METRICS_BYTES = Bound(64 * 1024 * 1024, "an error")
 """Maximum number of bytes of metrics or of a dump, uncompressed. For comparison: 60,000 lines of metrics have 10 MB."""
 
 
-MAX_SERVER_LEVELS = Bound(5_000, "an error")
+MAX_PROMETHEUS_SECONDS = Bound(60, "an error")
+"""Maximum number of seconds that one query of Prometheus takes, from the connection to the end of the answer."""
+MAX_PROMETHEUS_BYTES = Bound(32 * 1024 * 1024, "an error")
+"""Maximum number of bytes of an answer of Prometheus, uncompressed. The metrics of a server have about 2 MB. Parsing an answer takes up to ten times its size in memory."""
+MAX_PROMETHEUS_SERIES = Bound(150_000, "an error")
+"""Maximum number of series in an answer of Prometheus. A server has about 5,000 series that the diagnosis reads."""
+MAX_PROMETHEUS_POINTS = Bound(
+    2_000, "nothing: the steps are longer, and the worst of them is searched again with shorter steps"
+)
+"""Maximum number of steps of a query of Prometheus. Prometheus itself rejects more than 11,000."""
+MAX_PROMETHEUS_SERVERS = Bound(100, "an error")
+"""Maximum number of API servers that one run reads from Prometheus. Each takes about four queries."""
+MAX_PROMETHEUS_INTERVALS = Bound(5, "nothing: other intervals are not diagnosed")
+"""Maximum number of intervals of a cluster that are diagnosed until one of them has a cause. The worst are the first."""
+MAX_CREDENTIAL_BYTES = Bound(64 * 1024, "an error")
+"""Maximum number of bytes in the file with the bearer token for Prometheus."""
+MAX_SERVER_LEVELS = Bound(10_000, "an error")
 """Maximum number of priority levels of a running server. Clusters have about ten."""
+MAX_SHOWN_CAUSES = Bound(20, "the report states how many more causes there are, and JSON has all")
+"""Maximum number of causes in a report for people. Causes are sorted, the worst first."""
 MAX_LABEL_CHARACTERS = Bound(1_024, "an error with the line")
 """Maximum number of characters in a label of metrics, and in a name in a dump. Names of objects have at most 253 characters."""
 MAX_AMBIGUOUS_ROW_CHARACTERS = Bound(8_192, "an error with the line")
 """Maximum number of characters in a row of a dump that has more commas than cells. Finding its cells may take cubic time."""
+MAX_LIVE_SERVERS = Bound(16, "the report states how many API servers were not asked")
+"""Maximum number of API servers that `apflint doctor --live` asks at their own addresses. Clusters usually have three or five."""
+MAX_LIVE_PROCESSES = Bound(8, "nothing: further requests wait for these")
+"""Maximum number of processes of kubectl that read the API servers at the same time."""
+MAX_CONNECT_SECONDS = Bound(4, "the report names the API server and the reason")
+"""Maximum number of seconds until an API server answers at its own address, after the login of the user. Often, only the load balancer can be reached."""
+MAX_REPEATED_REQUESTS = Bound(4, "the report states that there may be further API servers")
+"""Maximum number of further requests to a load balancer, which may pass them to other API servers."""
 MAX_LIVE_PAGES = Bound(100, "an error")
 """Maximum number of pages in which an API server returns the objects of a kind. Without a limit, which apflint does not set, it returns all objects in one."""
 

@@ -147,6 +147,17 @@ def test_no_module_imports_from_a_higher_layer() -> None:
     assert list(upward_imports()) == []
 
 
+def test_other_commands_do_not_import_proposals() -> None:
+    names = [path.stem for path in (ROOT / "cli" / "commands").glob("*.py") if path.stem not in ("__init__", "propose")]
+    code = "; ".join(
+        ["import sys", *(f"import apflint.cli.commands.{name}" for name in names), "print([*sys.modules])"]
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "apflint.cli.commands.limits" in done.stdout
+    assert "propose" not in done.stdout
+    assert "wanted_seats" not in done.stdout
+
+
 def test_no_modules_import_each_other() -> None:
     assert cycles() == []
 

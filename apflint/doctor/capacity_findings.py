@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 FEW_REJECTIONS = 0.001
 """Maximum proportion of rejected requests of a level that is reported with severity info."""
 LONG_WAIT_SECONDS = 10.0
-"""Minimum duration of a long wait, a bucket bound of the wait histogram. A request waits for at most a quarter of its
-timeout: 15 s of the default 60 s."""
+"""Minimum duration of a long wait, which is also a bucket bound of the wait histogram. A request waits for at most a
+quarter of its timeout: 15 s with the default timeout of 60 s."""
 LEASE_WAIT_SECONDS = 1.0
-"""Minimum duration of a long wait at the levels for leases, a bucket bound. A component renews its lease every 2 s, and gives it
-up after 10 s (default of `--leader-elect-renew-deadline`)."""
+"""Minimum duration of a long wait at the levels for leases, which is also a bucket bound. A component renews its lease
+every 2 s, and gives the lease up after 10 s (default of `--leader-elect-renew-deadline`)."""
 MAX_LONG_WAITS = 0.01
 """Maximum proportion of requests with a long wait that is not reported."""
 MIN_SHORT_SECONDS = 20.0
-"""Minimum time with more demand than seats that is reported: two adjustments of the limits. Shorter times are bursts."""
+"""Minimum time with more demand than seats that is reported: two periods between adjustments. Shorter times are bursts."""
 _REASONS = {
     "queue-full": "queue-full: no seat was free, and the queue of the flow with the least estimated work was full.",
     "concurrency-limit": "concurrency-limit: the level has no queues, and no seat was free.",
@@ -114,7 +114,7 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
         if not _is_saturated(level):
             continue
         assert level.current is not None, "checked by _is_saturated"
-        # Computed once for all levels. Subtracting a level's own part gives the part of the other levels.
+        # The sums are computed once for all levels. Without this level's seats, they are the sums of the other levels.
         idle, lendable = all_idle - _idle(level), all_lendable - _lendable(level)
         if evidence.state.total is not None:  # the current limits may exceed the seats of the server
             used = sum(other.seats_in_use or 0 for other in evidence.state.levels if not other.is_deleted)
@@ -131,7 +131,7 @@ def saturated_level(evidence: Evidence) -> Iterator[Diagnosis]:
             cause = "The other levels do not lend these seats: they have reached their min limits."
             advice = "increase lendablePercent of the idle levels, or the shares of this level"
         else:
-            continue  # the next adjustment, within 10 seconds, gives the level more seats
+            continue  # the next adjustment, within 10 seconds, increases the limit
         yield about_level(
             level,
             Problem(
@@ -170,12 +170,14 @@ def demand_above_nominal(evidence: Evidence) -> Iterator[Diagnosis]:
         if nominal is None or average is None or smoothed is None or level.current is None:
             continue
         if min(average, smoothed) > nominal and all(earlier[level.name] > nominal for earlier in earlier_demand):
-            short = level.seconds_short if level.current else None  # the histogram uses another ratio for 0 seats
+            short = level.seconds_short if level.current else None  # for 0 seats, the histogram has another ratio
             is_short_burst = short is not None and short < MIN_SHORT_SECONDS
             duration = (
                 []
                 if short is None
-                else [f"For {short:.0f} of {level.seconds or 0:.0f} s, it exceeded the seats that the level had."]
+                else [
+                    f"For {short:.0f} of {level.seconds or 0:.0f} s, the demand exceeded the seats that the level had."
+                ]
             )
             yield about_level(
                 level,
@@ -201,7 +203,7 @@ def starved_lender(evidence: Evidence) -> Iterator[Diagnosis]:
     """APF805: report levels whose requests wait because the level lends seats."""
     for level in evidence.lasting:
         if level.demand_average is not None and level.demand_average <= (level.current or 0):
-            continue  # the requests have just arrived, and the next adjustment takes the seats back
+            continue  # the requests are new, and the next adjustment returns the seats
         if _is_saturated(level) and level.nominal is not None and level.current is not None:
             lent = level.nominal - level.current
             if lent > 0:
@@ -230,9 +232,9 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
         buckets[bound] = buckets.get(bound, 0) + sample.value
         lines.setdefault(level_of(sample), sample.line)
     for level in evidence.limited:
-        limit = max(level.nominal or 0, level.current or 0)  # the current limit may have been higher before
+        limit = max(level.nominal or 0, level.current or 0)  # the limit may have been higher before
         buckets = widths.get(level.name, {})
-        # Requests above a bound that is at least the limit are certainly wider than the level.
+        # The bucket counts of a histogram are cumulative. Requests above a bound >= limit are certainly wider than the level.
         bounds = [bound for bound in buckets if limit and bound >= limit]
         if not bounds:
             continue
@@ -255,7 +257,7 @@ def request_wider_than_level(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _describe_wide_requests(release: Release) -> str:
-    """Name the requests that take several seats, with the maximum number of seats in the release."""
+    """Return a noun phrase for requests that take several seats, with the maximum number of seats in the release."""
     text = f"Large lists take up to {release.max_list_seats} seats"
     if release.estimates_seats_by_size:
         text += f" ({CACHE_BYTES // BYTES_PER_SEAT} from the watch cache)"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 GLOBAL_DEFAULT = "global-default"
-"""Name of the suggested FlowSchema, and of its level, for requests that no other FlowSchema matches."""
+"""Name of the suggested FlowSchema for requests that no other FlowSchema matches, and of its level."""
 _COMPONENTS = ("system:kube-controller-manager", "system:kube-scheduler")
 _KUBE_SYSTEM = f"{SERVICE_ACCOUNT_PREFIX}kube-system:"
 LEADER_ELECTION = "leader-election"
@@ -32,7 +32,7 @@ LEASE_LEVELS = frozenset({LEADER_ELECTION, "node-high"})
 
 
 def find_home(evidence: Evidence, request: RequestRow) -> tuple[str, str] | None:
-    """Return the level and name of the FlowSchema that should have matched a request, or None if the dump is right.
+    """Return the level and the FlowSchema that should have matched a request. Return None if the dump shows this FlowSchema.
 
     Without manifests, the built-in objects classify the request.
     """
@@ -50,7 +50,7 @@ def find_home(evidence: Evidence, request: RequestRow) -> tuple[str, str] | None
 
 
 def find_built_in_level(release: Release, request: RequestRow) -> str | None:
-    """Return the level of a request of the control plane or of a node in the built-in configuration, or None for other requests.
+    """Return the built-in level of a request of the control plane or of a node, or None for other requests.
 
     A request of a service account of kube-system belongs to the control plane only if it renews a lease.
     """
@@ -64,10 +64,10 @@ def find_built_in_level(release: Release, request: RequestRow) -> str | None:
 
 
 def _parse(request: RequestRow) -> RequestDigest | None:
-    """Return a request as the server classifies it, or None if the dump does not show enough of it.
+    """Return the request digest that the server classifies, or None if the dump does not show enough of the request.
 
-    The groups of users are unknown, except those that follow from the user name. If the user has further groups, the
-    request could only match an even earlier FlowSchema.
+    The dump does not show groups, so the digest has only the groups that follow from the user name. With further groups, an
+    even earlier FlowSchema could match the request, but not a later one.
     """
     if request.user is None or request.verb is None or request.path is None:
         return None
@@ -75,7 +75,7 @@ def _parse(request: RequestRow) -> RequestDigest | None:
         parsed = parse_http(METHOD_OF_VERB.get(request.verb, request.verb.upper()), request.path, user=request.user)
     except UserError:
         return None
-    # The dump has the path without the query, and the query distinguishes a watch from a list.
+    # The dump shows the path without the query. Only the query distinguishes a watch from a list.
     info = parsed.info._replace(verb="watch") if request.verb == "watch" else parsed.info
     if info.verb != request.verb or not is_seen_by_apf(info):
         return None

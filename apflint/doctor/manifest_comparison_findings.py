@@ -41,7 +41,7 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                 help=f"use --server-concurrency {total}, or change the inflight flags of kube-apiserver",
             )
         )
-    elif limits is not None and different and not find_restored(evidence):  # APF820 explains the limits
+    elif limits is not None and different and not find_restored(evidence):  # APF820 reports restored limits
         totals = find_totals({level.name: level.nominal for level in evidence.state.levels if level.nominal}, limits)
         names = {level.name for level, _ in different}
         explanation, advice = _explain_limits(total, totals)
@@ -50,7 +50,7 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
             Problem(
                 evidence.level(different[0][0]),
                 f"the limits of {pluralize(len(names), 'level')} differ from the manifests",
-                # The default of the flags is only an assumption.
+                # Without a known total, the comparison assumes the default of the inflight flags.
                 severity="info" if total is None and expected is None and totals is not None else None,
                 notes=(*(text for _, text in different[:MAX_NAMED]), explanation),
                 help=advice,
@@ -110,7 +110,7 @@ def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                     help="add the manifests of the level, or delete it from the cluster",
                 ),
             )
-    known = {level.name for level in evidence.state.levels if not level.is_deleted}  # APF814 reports a quiescing level
+    known = {level.name for level in evidence.state.levels if not level.is_deleted}  # APF814 reports quiescing levels
     for name, level_object in configuration.levels.items():
         if name not in known and ("PriorityLevelConfiguration", name) not in configuration.imagined:
             yield about_level(
@@ -130,7 +130,7 @@ def objects_differ(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _schemas_of_metrics(evidence: Evidence, names: set[str], levels: set[str]) -> Iterator[Diagnosis]:
-    """Yield the FlowSchemas that are in the metrics but not in the manifests, if the server has their level."""
+    """Yield the FlowSchemas in the metrics that the manifests do not define. Only levels that the server has are considered."""
     metrics = evidence.state.server.last.metrics
     reported: set[str] = set()
     for sample in metrics.find(metric_names.DISPATCHED) if metrics is not None else ():
@@ -175,7 +175,7 @@ def _compare_schemas(effective: Effective, live: Effective) -> Iterator[Diagnosi
 
 
 def flow_schema_without_requests(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF808: report FlowSchemas of the manifests that got no request."""
+    """APF808: report FlowSchemas of the manifests that did not match any request."""
     metrics = evidence.state.server.last.metrics
     if evidence.effective is None or metrics is None:
         return
@@ -208,7 +208,7 @@ def dangling_flow_schema(evidence: Evidence) -> Iterator[Diagnosis]:
     configuration = effective.configuration
     for schema in sorted((*configuration.order, *configuration.dangling), key=matching_order):
         level = schema.spec.priority_level_configuration
-        # APF807 reports a level of the manifests that the server does not have.
+        # APF807 already reports a level of the manifests that the server does not have.
         is_explained = level in configuration.levels and level not in quiescing
         if level not in known and not is_explained and not builtin.is_built_in(schema.document):
             yield Diagnosis(

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from apflint.doctor.level_state import Flow, LevelState
 
 YOUNG_SECONDS = 60.0
-"""Age up to which the requests at catch-all can be those from before the server had read its FlowSchemas."""
+"""Age of a server in seconds up to which its requests at catch-all may have arrived before it had read its FlowSchemas."""
 MAX_CATCH_ALL = 0.01
 """Maximum proportion of the requests of a server at the level catch-all that is reported with severity info."""
 _FROM_CACHE = ListOptions(resource_version="0")
-"""Parameters of a list request that the server answers from its watch cache, for the fewest seats."""
+"""Parameters of a list request that the server answers from its watch cache. Such lists take the fewest seats."""
 
 
 def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
@@ -38,7 +38,7 @@ def catch_all_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
     default = evidence.state.level(GLOBAL_DEFAULT)
     is_few = not level.rejected and requests <= MAX_CATCH_ALL * everything
     if is_few and default is not None and default.dispatched:
-        return  # from before the server had read its FlowSchemas: global-default matches such requests since then
+        return  # the requests arrived before the server had read its FlowSchemas
     if requests:
         metrics = evidence.state.server.last.metrics
         age = metrics.age_seconds if metrics is not None else None
@@ -65,7 +65,7 @@ def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
     names = {level.name for level in evidence.state.levels}
     reported: set[tuple[str | None, str, str]] = set()
     for request in evidence.state.server.last.requests or ():
-        if request.level in (EXEMPT, CATCH_ALL, GLOBAL_DEFAULT):  # APF821
+        if request.level in (EXEMPT, CATCH_ALL, GLOBAL_DEFAULT):  # the subject of APF809 and APF821
             continue
         home = find_built_in_level(evidence.release, request)
         if home in names - {request.level, CATCH_ALL, GLOBAL_DEFAULT}:
@@ -88,7 +88,7 @@ def system_traffic_misplaced(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def default_level_traffic(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF821: report requests at a default level that an existing FlowSchema should have matched."""
+    """APF821: report requests at a default level (global-default or catch-all) that another FlowSchema should have matched."""
     homes: dict[tuple[str, str, str], list[RequestRow]] = {}
     for request in evidence.state.server.last.requests or ():
         if request.level in (CATCH_ALL, GLOBAL_DEFAULT):
@@ -155,7 +155,7 @@ def flow_of_several_users(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF818: report large list requests whose seats the level caps."""
+    """APF818: report large list requests that would take more seats without the maximum of their level."""
     metrics = evidence.state.server.last.metrics
     stored = {} if metrics is None else list_stored_objects(metrics)
     reported: set[tuple[str, str, str]] = set()
@@ -188,7 +188,7 @@ def list_cost_capped(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _max_seats(evidence: Evidence, name: str) -> int | None:
-    """Return the maximum seats of a request at a level with queues or an upper bound of that maximum.
+    """Return the maximum number of seats of a request at a level with queues, or an upper bound of this maximum.
 
     Return None if unknown.
     """

@@ -1,4 +1,4 @@
-"""The rules about a running server. Each is a function that yields diagnoses of the state of one server."""
+"""The rules about a running server. A rule is a function that yields diagnoses of the state of one server."""
 
 from __future__ import annotations
 
@@ -57,4 +57,4 @@ DIAGNOSES: dict[str, Callable[[Evidence], Iterator[Diagnosis]]] = {
     "APF820": spec_restored,
     "APF821": default_level_traffic,
 }
-"""The function of each rule about a running server."""
+"""Rule functions by rule code."""

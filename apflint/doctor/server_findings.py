@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apflint.doctor.evidence import Evidence
 
 MIN_PHANTOM_SECONDS = 20.0
-"""Minimum time between two snapshots for comparing the demand of an idle level: two adjustments of the limits."""
+"""Minimum time between two snapshots for comparing the demand of an idle level: two adjustment periods."""
 
 
 def quiescing_level(evidence: Evidence) -> Iterator[Diagnosis]:
@@ -89,12 +89,12 @@ def phantom_demand(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def misleading_number(evidence: Evidence) -> Iterator[Diagnosis]:
-    """APF817: report a wrong number of the dump of levels, unless the metrics show the right one."""
+    """APF817: report a wrong counter in the dump of levels, unless the metrics show the correct value."""
     last = evidence.state.server.last
     if last.metrics is not None and last.metrics.has(metric_names.REJECTED):
         return
     wrong = [row for row in last.levels or () if row.timed_out == 0 and row.cancelled]
-    # Before waits had a deadline, `wait` in queueset.go counted requests that timed out, apart from those whose clients left.
+    # Releases that limit waits by a deadline count time-outs as cancelled. Before, `wait` in queueset.go counted them apart.
     if wrong and evidence.release.limits_wait_by_deadline:
         count = sum(row.cancelled or 0 for row in wrong)
         names = join_some([f'"{row.level}"' for row in wrong], MAX_NAMED)

@@ -35,7 +35,7 @@ _COMMA = re.compile(r"\s*,\s*\Z")
 def nest_entries(text: str, root: Node, path: Path, names: tuple[str, ...]) -> tuple[Edit, ...]:
     """Return the edits that move the entries `names` into a new mapping at `path`. Their order stays.
 
-    The entries are siblings of `path`. If entries with other names separate them, those after the gap move up with their
+    The entries are siblings of `path`. If other entries are between them, the later ones move up together with their
     comments.
     Raises CannotEditError if an entry does not exist or cannot be moved.
     """
@@ -69,7 +69,7 @@ def _nest_in_flow(text: str, name: str, adjacent: Entries, apart: Entries, follo
 def _nest_lines(text: str, name: str, adjacent: Entries, apart: Entries) -> Iterator[Edit]:
     first, last = adjacent[0][0], adjacent[-1][1]
     column = len(line_prefix(text, first))
-    at = entry_lines_end(text, *adjacent[-1], column)  # raises if something else follows on the last line
+    at = entry_lines_end(text, *adjacent[-1], column)  # fails if text follows on the last line
     yield Edit(first.start, first.start, f"{name}:{line_end(text)}{' ' * (column + 2)}")
     # Indent all lines by two more spaces, even comments and block scalars. Only the relative indentation matters.
     yield from (Edit(line.end(), line.end(), "  ") for line in _NEXT_LINE.finditer(text, first.start, last.end))

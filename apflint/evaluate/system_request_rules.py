@@ -1,7 +1,8 @@
-"""The requests that the built-in priority levels reserve capacity for: the definition of `system requests` in APF518 and APF601.
+"""System requests: the requests for which the built-in priority levels reserve capacity. APF518 and APF601 use this definition.
 
-The suggested FlowSchemas of a release define them. For example, the FlowSchema `system-nodes` sends all requests of the group
-`system:nodes` to the priority level `system`. Everybody else is an outsider in this level.
+The suggested FlowSchemas of a release for nodes, leader election and the control plane define system requests. These are the
+protected FlowSchemas (`builtin.list_protected_flow_schemas`), and the levels that they reference are the reserved levels. For
+example, the FlowSchema `system-nodes` sends all requests of the group `system:nodes` to the priority level `system`.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 PLATFORM_NAMESPACE_PREFIXES = ("kube-", "openshift-")
-"""Prefixes of the namespaces of the platform. FlowSchemas of the platform reference protected levels on purpose."""
+"""Prefixes of the namespaces of the platform. FlowSchemas of the platform reference reserved levels on purpose."""
 PLATFORM_USER_PREFIXES = (
-    "eks:",  # EKS reserves these names for its own programs: https://docs.aws.amazon.com/eks/latest/userguide/set-custom-username.html
+    "eks:",  # reserved for EKS: https://docs.aws.amazon.com/eks/latest/userguide/set-custom-username.html
     *("system:aggregator", "system:apiserver", "system:cloud-", "system:gke-", "system:kube-"),
     *(f"{SERVICE_ACCOUNT_PREFIX}{prefix}" for prefix in PLATFORM_NAMESPACE_PREFIXES),
 )
@@ -42,7 +43,7 @@ LEASES = PolicyRulesWithSubjects(_EVERYBODY, (ResourcePolicyRule((ALL,), (LEASE_
 
 @lru_cache
 def list_levels(release: Release) -> frozenset[str]:
-    """Return the names of the limited levels that reserve capacity: those that protected FlowSchemas reference."""
+    """Return the names of the reserved levels, without `exempt`."""
     return frozenset(map(_level_of, _load_protected(release))) - {EXEMPT}
 
 
@@ -54,12 +55,11 @@ def list_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
 
 
 def find_system_rules(schema: FlowSchema, release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
-    """Return rules that match the system requests of a FlowSchema: those that it may send to its protected level.
+    """Return rules that match the requests that a FlowSchema may send to its level, if this is `exempt` or a reserved level.
 
-    In a limited level, these are all requests that a protected FlowSchema matches. If such requests belong to another
-    level, APF507 reports that they leave it. If the FlowSchema redefines a protected FlowSchema with another level, its
-    requests are not system requests. In the level `exempt`, they are requests of administrators and of the control
-    plane, and health checks.
+    - `exempt`: requests of administrators and of the control plane, and health checks.
+    - A reserved level: all requests that protected FlowSchemas match. If `schema` has the name of a protected FlowSchema but
+      another level, the requests of that protected FlowSchema are excluded. APF507 reports requests that another level gets.
     """
     if _level_of(schema) == EXEMPT:
         released = builtin.load_objects(release).flow_schemas

@@ -21,13 +21,13 @@ _MAX_QUEUES = 8
 
 
 class ListCost(NamedTuple):
-    """The seats of a list by the number and size of the objects that the server has stored."""
+    """The seats of a list request, computed from the number and size of the stored objects."""
 
     objects: StoredObjects
     seats: int | None
     """Seats of the list, or None if they depend on the unknown size of the objects."""
     seats_from_etcd: int | None
-    """Seats if the watch cache cannot serve the newest state, so that etcd answers. Often equal to `seats`."""
+    """Seats if etcd must answer because the watch cache does not have the newest state. Often equal to `seats`."""
 
 
 class Observation(NamedTuple):
@@ -36,23 +36,23 @@ class Observation(NamedTuple):
     name: str
     """Names of the files with the metrics and dumps."""
     level: LevelState | None
-    """None if the files do not show the priority level."""
+    """State of the priority level, or None if the files do not show the level."""
     is_complete: bool
     """Whether the files show all priority levels of the server."""
     flow: Flow | None
-    """Requests of the flow in the dump. None if there are none, or without a dump."""
+    """Requests of the flow in the dump, or None without such requests or without a dump."""
     queues: tuple[QueueRow, ...] | None
     """The queues of the flow, or None if they are unknown."""
     other_queues: int | None
-    """Number of queues of the level on the server if it differs from the configuration, so that the flow has other queues."""
+    """Number of queues of the level on the server, if it differs from the configuration. The flow then has other queues."""
     other_nominal: int | None
-    """Nominal limit of the level on the server if it differs from the configuration, so that the server has other objects."""
+    """Nominal limit of the level on the server, if it differs from the configuration. The server then has other objects."""
     list_cost: ListCost | None
-    """None if the request is not a list, or the server has not counted the objects."""
+    """Cost of the request, or None if it is not a list, or the server has not counted the objects."""
 
 
 def observe(explanation: Explanation, state: ServerState) -> Observation:
-    """Return what the state of a server shows about an explained request."""
+    """Return the parts of a server's state that concern an explained request."""
     last = state.server.last
     level = state.level(explanation.level.name)
     schema = explanation.resolution.flow_schema.name
@@ -61,7 +61,7 @@ def observe(explanation: Explanation, state: ServerState) -> Observation:
     expected = explanation.level.queues or 0
     has_other_queues = level is not None and level.queues is not None and level.queues != expected
     queues: tuple[QueueRow, ...] | None = None
-    hand = explanation.flow.hand if explanation.flow.hand is not None else (0,)  # a level with one queue has no hand
+    hand = explanation.flow.hand if explanation.flow.hand is not None else (0,)  # a level with one queue has no hands
     if last.queues is not None and not has_other_queues and expected:
         by_number = {queue.number: queue for queue in last.queues if queue.level == explanation.level.name}
         queues = tuple(by_number[number] for number in hand if number in by_number)

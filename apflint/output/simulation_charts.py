@@ -15,7 +15,7 @@ _TICKS = 6
 
 
 def chart_seats(level: LevelResult, result: SimulationResult) -> SeatsOverTime:
-    """Return the average seats in use, the limits, and the rejections of a level. Numbers are sums of all API servers."""
+    """Return a chart with the average seats in use, the limits, and the rejections of a level, summed over all API servers."""
     samples, servers = level.samples, result.load.servers
     lines = [
         Line("current limit", [sample.limit for sample in samples]),
@@ -32,7 +32,7 @@ def chart_seats(level: LevelResult, result: SimulationResult) -> SeatsOverTime:
 
 
 def chart_queues(level: LevelResult, result: SimulationResult) -> HeatMap | None:
-    """Return the waiting requests in each queue, or None if no request waited in a queue."""
+    """Return a heat map of the waiting requests in each queue, or None if no request waited in a queue."""
     numbers = sorted({queue for sample in level.samples for queue in sample.queues})
     if not numbers:
         return None

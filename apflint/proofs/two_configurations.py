@@ -63,7 +63,7 @@ class ConfigurationComparison:
         self._make_encoding = cache(partial(_encode, self._rules, world, watches=self.watches))
 
     def with_old(self, old: Configuration) -> ConfigurationComparison:
-        """Return the comparison of another old configuration, made of FlowSchemas of this comparison, with `new`.
+        """Return the comparison of another old configuration with `new`. `old` must consist of FlowSchemas of this comparison.
 
         Both comparisons share a formula.
         """
@@ -98,7 +98,7 @@ class ConfigurationComparison:
         def is_new(pair: Pair) -> bool:
             return pair not in found and pair[0] in sources and _place(old[pair[0]]) != _place(new[pair[1]])
 
-        # The search adds clauses to its formula, so it needs its own object.
+        # Use another object, because the search adds clauses to its formula.
         search = ConfigurationComparison(self.old.configuration, self.new.configuration, self.world, among=self.among)
         proofs = 0
         for point, is_candidate in search._find_points(sources, found, is_new):
@@ -142,7 +142,7 @@ class ConfigurationComparison:
         return make_witness(point) if requests else self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
-        """Return a candidate by one of `users` in the usual groups that goes to the FlowSchemas of `pair`, or None.
+        """Return a candidate by a user in `users` with usual groups, which goes to the FlowSchemas of `pair`, or None.
 
         Requests that no client sends (`is_in_scope`) are omitted.
         """
@@ -191,7 +191,8 @@ class ConfigurationComparison:
         The requests go from one of `sources`. The caller must add the pair of each request to `found`.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
-        # Candidates find most pairs in the order of the FlowSchemas, at a hundredth of the solver's cost.
+        # First try candidates, in the order of the FlowSchemas. They find most pairs at a hundredth of the solver's
+        # cost.
         for schema in (*new, *old):
             yield from ((point, True) for point in self._candidates(schema) if is_new(self.positions(point)))
         places: defaultdict[object, list[int]] = defaultdict(list)
@@ -220,7 +221,7 @@ class ConfigurationComparison:
 
     @property
     def encoding(self) -> Encoding:
-        """The formula of both configurations. Its first use imports the solver."""
+        """The formula of both configurations. The first use imports the solver."""
         return self._make_encoding()
 
     @cached_property
@@ -238,5 +239,5 @@ def _matches_any(point: Point, rules: Sequence[PolicyRulesWithSubjects]) -> bool
 
 
 def _place(schema: FlowSchema) -> tuple[object, str]:
-    """Return the key of a destination: name of the FlowSchema (or its rules if it has no name), and name of the level."""
+    """Return the key of a destination: name of the FlowSchema (if empty, its rules), and name of the priority level."""
     return schema.name or (schema.metadata.generate_name, schema.spec.rules), schema.spec.priority_level_configuration

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.log_survey import LogSurvey
-    from apflint.simulate.logged_requests import LoggedRequest
+    from apflint.simulate.logged_requests import LoggedArrival
 
 STEP = MICROSECONDS
 """Time in microseconds in which harmed requests are counted together."""
@@ -43,12 +43,12 @@ class Incident(NamedTuple):
         return (self.end - self.start) / MICROSECONDS
 
 
-def is_harmed(request: LoggedRequest) -> bool:
+def is_harmed(request: LoggedArrival) -> bool:
     """Return whether a request was rejected or waited, as far as the log shows it."""
     return request.rejected == 1 or (request.wait or 0) >= HIDDEN_WAIT
 
 
-def find_incidents(replay: Replay, keep: Callable[[LoggedRequest], bool] = lambda _: True) -> tuple[Incident, ...]:
+def find_incidents(replay: Replay, keep: Callable[[LoggedArrival], bool] = lambda _: True) -> tuple[Incident, ...]:
     """Return the incidents of a log, that with the most harmed requests first. Those with few harmed requests are none."""
     counts: Counter[int] = Counter()
     for request in stream_requests(replay):

@@ -1,4 +1,4 @@
-"""Proposes a priority level of its own for the requests of a tenant, without a log."""
+"""Proposes a separate priority level for the requests of a tenant, without a log."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ def describe_tenant(goal: Isolation) -> str:
 def find_captors(configuration: Configuration, subjects: Sequence[Subject]) -> Iterator[Captor]:
     """Yield the FlowSchemas that capture requests of a typical client of each subject, in matching order.
 
-    A typical client of a group is only in this group, and a typical service account of a namespace has no rule of its own.
+    A typical client of a group is only in this group, and a typical service account of a namespace is not named by a rule.
     """
     found: dict[int, Captor] = {}
     unmentioned = Analysis(configuration).unmentioned

@@ -22,6 +22,8 @@ from apflint.propose.proof import MEASURED, Intention, prove
 from apflint.propose.search import INTERRUPTED, Searched, Trials, search
 from apflint.propose.trials import run_trial, select_part
 from apflint.replay.classification import TupleClassifier
+from apflint.replay.events import COMPLETE
+from apflint.replay.omissions import describe_omissions, find_omissions
 from apflint.simulate.field_overrides import LevelFieldChange
 from apflint.simulate.log_survey import survey_log
 from apflint.simulate.logged_requests import MICROSECONDS, stream_requests
@@ -29,7 +31,7 @@ from apflint.simulate.logged_simulation import list_unpredictable, test_log
 from apflint.wording import count_noun, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from apflint.doctor.causes import Conclusion
     from apflint.doctor.causes.conclusion import OverloadCause
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from apflint.replay.object_counts import ObjectCounts
     from apflint.simulate.back_test import BackTest
     from apflint.simulate.log_survey import LogSurvey
-    from apflint.simulate.logged_simulation import Assumptions
+    from apflint.simulate.logged_simulation import LogAssumptions
 
 MIN_MARGIN = 30 * MICROSECONDS
 """Time before and after an incident that is simulated, too, unless the incident is longer."""
@@ -274,7 +276,7 @@ class _Proposer:
         period: tuple[int, int],
         usage: Usage,
         cause: LogCause,
-        assumed: Assumptions,
+        assumed: LogAssumptions,
         origin: int,
     ) -> LogAnswer:
         select = partial(select_part, self.replay, known=assumed, origin=origin, counts=self.counts, incident=incident)
@@ -446,20 +448,17 @@ def _find_peaks(release: Release, *outcomes: Outcome) -> dict[str, int]:
     return peaks
 
 
-def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Sequence[str]:
-    notes = []
-    uncertain = sum(not assignment.certain for assignment in replay.assignments)
-    if uncertain:
-        notes.append(
-            "The log does not show the groups of some users, so the FlowSchemas of their requests are uncertain."
-        )
+def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Iterator[str]:
+    """Yield sentences about what the log does not show."""
+    if not all(assignment.certain for assignment in replay.assignments):
+        yield "The log does not show the groups of some users, so the FlowSchemas of their requests are uncertain."
+    omissions = find_omissions(replay.log)
+    if COMPLETE in omissions.stages or not omissions.has_decisions:
+        yield from describe_omissions(omissions)
     if replay.unanswered:
-        notes.append(f"{replay.unanswered:,} requests have no event with a response, and are left out.")
+        yield f"Left out: {count_noun(replay.unanswered, 'request')} without an event about the response."
     if counts is None:
-        notes.append(
-            "Each request takes 1 seat: without --metrics, the numbers of objects that lists load are unknown."
-        )
-    return notes
+        yield "Each request takes 1 seat: without --metrics, the numbers of objects that lists load are unknown."
 
 
 def _summarize_tried(tried: Sequence[Tried]) -> Sequence[str]:

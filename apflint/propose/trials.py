@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apflint.simulate.load import SimulatedClient
     from apflint.simulate.log_survey import LogSurvey
     from apflint.simulate.logged_load import LoggedRoutes
-    from apflint.simulate.logged_simulation import Assumptions
+    from apflint.simulate.logged_simulation import LogAssumptions
     from apflint.simulate.routes import Route
     from apflint.simulate.statistics import LevelResult
 
@@ -69,7 +69,7 @@ class LogPart(NamedTuple):
     replay: Replay
     """The requests of the part, classified under the configuration that was in force."""
     survey: LogSurvey
-    assumed: Assumptions
+    assumed: LogAssumptions
     counts: ObjectCounts | None
     early: tuple[int, int]
     """The time before the first adjustment of limits in the incident, in microseconds since 1970. An idle level has few seats then,
@@ -80,7 +80,7 @@ class LogPart(NamedTuple):
 def select_part(
     replay: Replay,
     period: tuple[int, int],
-    known: Assumptions,
+    known: LogAssumptions,
     origin: int,
     counts: ObjectCounts | None,
     incident: Incident,

@@ -1,8 +1,8 @@
 """The tables of a replay, and the interface of the databases that hold them: SQLite or DuckDB.
 
-`request` has a row for each request. `received` has the audit IDs of requests that may have only the event
-`RequestReceived`. `attributes` has a row for each attribute tuple, with its assignment. The view `logged` joins both.
-`apf` has the requests that API Priority and Fairness classified.
+The table `request` has a row for each request. The table `received` has audit IDs of requests with an event `RequestReceived`
+but perhaps no other event. The table `attributes` has a row for each attribute tuple, with its assignment. The view
+`logged` joins both. The table `apf` has the requests that API Priority and Fairness classified.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _REQUEST_COLUMNS = """
 `ResponseStarted`, times and the queue wait in microseconds, the HTTP status, whether authorization decided, and values that
 only some reports need: texts, a hash of the URI, and the parameter `timeout` of the URI as the client encoded it."""
 _RECEIVED_COLUMNS = "id BIGINT"
-"""Columns of `received`: hashes of the audit IDs of `RequestReceived` events. Most of those with a later event are left
-out."""
+"""Columns of `received`: hashes of the audit IDs of `RequestReceived` events. Most events whose request has a later event
+are omitted."""
 _REQUEST_NAMES = ", ".join(column.split()[0] for column in _REQUEST_COLUMNS.split(","))
 
 _ATTRIBUTE_COLUMNS = """
@@ -38,7 +38,7 @@ _ATTRIBUTE_COLUMNS = """
     distinguished_by TEXT, seats INTEGER, holds INTEGER
 """
 
-# Rows are almost sorted by the first expression of GROUP BY, so SQLite sorts them in less than half of the time.
+# The first expression of GROUP BY is one by which rows are almost sorted, so SQLite needs less than half of the time.
 _DROP_COPIES = """
     DELETE FROM request WHERE id IS NOT NULL AND rowid NOT IN (
         SELECT min(rowid) FROM request WHERE id IS NOT NULL GROUP BY ended, id, started, received)
@@ -47,14 +47,14 @@ _COUNT_COPIES = """
     SELECT coalesce(sum(number - 1), 0) FROM (
         SELECT count(*) AS number FROM request WHERE id IS NOT NULL GROUP BY ended, id, started, received HAVING count(*) > 1) AS events
 """
-# With the last condition, SQLite needs no index of the IDs of all requests.
+# The last condition avoids an index of the IDs of all requests in SQLite.
 _DROP_STARTED = """
     DELETE FROM request WHERE started = 1 AND id IN (
         SELECT id FROM request WHERE started = 0 AND id IN (SELECT id FROM request WHERE started = 1))
 """
 
 DENIED = "decided = 0 AND coalesce(code, 0) IN (401, 403)"
-"""SQL condition for requests that ended before API Priority and Fairness: authentication or impersonation failed."""
+"""SQL condition for requests that ended before API Priority and Fairness because authentication or impersonation failed."""
 _REQUEST_VIEW = """
     CREATE VIEW logged AS SELECT * FROM (SELECT request.*, "user", verb, resource, short_resource, flow_schema, priority_level, level,
         distinguished_by, seats, holds,
@@ -65,8 +65,8 @@ _REQUEST_VIEW = """
         CASE WHEN decided = 0 AND code = 429 THEN 1 ELSE 0 END AS rejected
     FROM request JOIN attributes ON request.tuple = attributes.tuple) AS judged
 """
-# Requests hold seats from the end of the queue wait to the end of the response. The log does not show the end of watches'
-# initialization, so their seats are unknown. A table is faster than a view: several queries read it.
+# Requests hold seats from the end of the queue wait to the end of the response. Watches hold seats while they initialize,
+# which the log does not show, so their seats are unknown. Several queries read this table, so it is not a view.
 _APF_TABLE = """
     CREATE TABLE apf AS SELECT tuple, server, level, received, ended, code, wait, rejected, seats, namespace, agent,
         uri, timeout, CASE WHEN rejected = 0 AND holds = 1 AND ended > received + coalesce(wait, 0)
@@ -91,8 +91,8 @@ DIMENSIONS = {
     "status": "coalesce(code, 0)",
     "server": "server",
 }
-"""SQL expression for each dimension of `--by` and `--where`, on the columns of `logged`. The groups of users are in the
-table `member`."""
+"""SQL expression for each dimension of `--by` and `--where`, on the columns of `logged`. The table `member` contains the
+groups of users."""
 
 
 class Database(Protocol):
@@ -105,7 +105,7 @@ class Database(Protocol):
         """Run a statement, and return its rows."""
 
     def stream(self, sql: str) -> Iterator[tuple[object, ...]]:
-        """Run a statement, and yield its rows, which may not fit into memory."""
+        """Run a statement, and yield its rows. The rows may not fit into memory."""
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         """Append rows to a table. If rows are shorter than the table, the remaining columns are NULL."""
@@ -116,7 +116,7 @@ class Database(Protocol):
 
 @contextmanager
 def close_on_error(database: Database) -> Iterator[None]:
-    """Close a database if an error or an interrupt leaves the block. Otherwise, the caller of the block closes it."""
+    """Close the database if the block raises an error or is interrupted. Otherwise, the database stays open."""
     try:
         yield
     except BaseException:
@@ -132,14 +132,14 @@ def create_log_tables(database: Database) -> None:
 
 def count_unanswered(database: Database) -> int:
     """Return the number of requests that have only the event `RequestReceived`."""
-    # With the last condition, databases need no set of the IDs of all requests.
+    # The last condition avoids a set of the IDs of all requests in memory.
     answered = "SELECT id FROM request WHERE id IN (SELECT id FROM received)"
     ((number,),) = database.query(f"SELECT count(DISTINCT id) FROM received WHERE id NOT IN ({answered})")
     return int(str(number))
 
 
 def clean(database: Database) -> int:
-    """Delete copies of events, and `ResponseStarted` events of requests that have a later event. Return the number of copies.
+    """Delete copies of events, and `ResponseStarted` events of requests with a later event. Return the number of copies.
 
     Copies have the same audit ID, stage and times. Requests with the same audit ID but other times are different requests,
     because clients may choose audit IDs (header `Audit-ID`).
@@ -162,7 +162,7 @@ def forget_unreadable_waits(database: Database) -> int:
 
 
 def count_requests(database: Database) -> tuple[int, int, int]:
-    """Return the number of requests, and when the first and the last one were received. The times are 0 without requests."""
+    """Return three numbers: requests, and the times at which the first and the last one were received (0 without requests)."""
     ((number, start, end),) = database.query(
         "SELECT count(*), coalesce(min(received), 0), coalesce(max(received), 0) FROM request"
     )
@@ -172,7 +172,7 @@ def count_requests(database: Database) -> tuple[int, int, int]:
 def drop_assignments(database: Database, *, keep_selected: bool) -> None:
     """Drop the tables and the view that `store_assignments` created.
 
-    With `keep_selected`, only the requests that the condition selected remain.
+    With `keep_selected`, delete the requests that the condition did not select.
     """
     if keep_selected:
         database.query(f"CREATE TABLE selected AS SELECT {_REQUEST_NAMES} FROM logged")
@@ -185,7 +185,7 @@ def drop_assignments(database: Database, *, keep_selected: bool) -> None:
 
 
 def create_table(database: Database, table: str, columns: str, rows: Iterable[Row]) -> None:
-    """Create a table with rows."""
+    """Create a table and insert its rows."""
     database.query(f"CREATE TABLE {table} ({columns})")
     database.insert(table, rows)
 
@@ -193,11 +193,11 @@ def create_table(database: Database, table: str, columns: str, rows: Iterable[Ro
 def store_assignments(
     database: Database, assigned: Iterable[tuple[AttributeTuple, Assignment]], condition: str
 ) -> list[str]:
-    """Create the tables `attributes` and `apf` and the view `logged`. Tuples are numbered from 0 in order.
+    """Create the tables `attributes` and `apf` and the view `logged`. Return the names of the priority levels.
 
-    `resource` is RESOURCE[.GROUP][/SUBRESOURCE], or the path of a request that is not for a resource; `short_resource` has
-    no group. `logged` and `apf` have only the requests for which the SQL expression `condition` is true, if it is not empty. Return
-    the names of the priority levels. Their indices are in the column `level`.
+    Tuples are numbered from 0 in the order of `assigned`. The column `level` contains indices of the returned names.
+    `resource` is RESOURCE[.GROUP][/SUBRESOURCE], or the path of a request that is not for a resource. `short_resource` has no
+    group. If the SQL expression `condition` is not empty, `logged` and `apf` contain only requests for which it is true.
     """
     levels: dict[str, int] = {}
     database.query(f"CREATE TABLE attributes ({_ATTRIBUTE_COLUMNS})")

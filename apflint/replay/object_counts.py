@@ -1,4 +1,4 @@
-"""Numbers and sizes of stored objects, on which the seats of lists depend. Audit logs do not contain them."""
+"""Numbers and sizes of stored objects, which determine the seats of lists. Audit logs do not contain these numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ObjectTotals(NamedTuple):
     number: int
     """Number of objects, or `NOT_COUNTED`."""
     size: int | None = None
-    """Average size of an object in bytes, or None if unknown. 0 if the server could not measure the objects."""
+    """Average size of an object in bytes, None if unknown, or 0 if the server could not measure the objects."""
 
 
 ObjectCounts = dict[str, ObjectTotals]
@@ -41,7 +41,7 @@ ObjectCounts = dict[str, ObjectTotals]
 def parse_object_count(text: str) -> tuple[str, ObjectTotals]:
     """Parse `pods=5000` or `pods=5000:4000`, the number of objects and their average size.
 
-    Resources without a group may have any name that kubectl accepts. Raises UserError for other text.
+    Resources without a group may have any name that kubectl accepts. Raises UserError for another form.
     """
     match = _ARGUMENT.fullmatch(text)
     if match is None:
@@ -50,7 +50,7 @@ def parse_object_count(text: str) -> tuple[str, ObjectTotals]:
             " with an average size of 4,000 bytes"
         )
     resource, count, size = match.groups()
-    if "." not in resource:  # all resources of the core group are Kubernetes' own
+    if "." not in resource:  # a core resource: the core group contains only built-in resources
         known = find_resources(resource)
         if not known:
             raise UserError(
@@ -86,7 +86,7 @@ def parse_metrics(text: str) -> ObjectCounts:
 
 
 def _find_greatest(samples: Mapping[str, list[Sample]], *names: str) -> dict[str, int]:
-    """Return the greatest value of each resource in the metrics of these names."""
+    """Return the greatest value of each resource over all samples of these metrics."""
     values: dict[str, int] = {}
     for name in names:
         for sample in samples.get(name, ()):

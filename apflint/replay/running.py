@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Engine = Literal["auto", "duckdb", "python", "spark"]
 _SMALL_LOG_BYTES = 50_000_000
-"""Maximum size of a log in bytes for which `auto` chooses the Python engine, which needs less memory and starts faster."""
+"""Maximum size in bytes of a log for which `auto` chooses the Python engine, which starts faster and needs less memory."""
 
 
 class ReplayOptions(NamedTuple):
@@ -41,7 +41,7 @@ class ReplayOptions(NamedTuple):
 
     engine: Engine = "auto"
     memory: str = "224MB"
-    """Memory that DuckDB may use, such as `512MB`. The process needs up to 170 MB more."""
+    """Memory that DuckDB may use, such as `512MB`. The process needs up to 170 MB in addition."""
     by: tuple[str, ...] = ()
     filter: Filter = Filter()
     counts: ObjectCounts | None = None
@@ -51,7 +51,7 @@ class ReplayOptions(NamedTuple):
     each: bool = False
     """Whether single requests are printed, which needs their audit IDs."""
     spark_remote: str | None = None
-    """URL of a Spark Connect server, or None for a local Spark."""
+    """URL of a Spark Connect server, or None to start a local Spark."""
 
 
 def replay(
@@ -62,7 +62,7 @@ def replay(
 ) -> Replay:
     """Read the files, and classify their requests.
 
-    `report` is called with numbers of bytes that were read since the previous call.
+    `report` is called with the number of bytes read since the previous call.
 
     Raises UserError if the engine is not installed, and for a filter with a name that the configuration does not have.
     """
@@ -171,7 +171,7 @@ def _classify(log: Log, known: Effective, classifier: TupleClassifier, options: 
 
 
 def _reassign(former: Replay, known: Effective, assignments: list[Assignment]) -> Replay:
-    """Return the requests of a replay under another configuration. The former replay is no longer valid."""
+    """Return the requests of a replay under another configuration. `former` must not be used afterwards."""
     log = former.log
     drop_assignments(log.database, keep_selected=former.filter != Filter())
     levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), "")

@@ -35,18 +35,18 @@ class FigureDifference(NamedTuple):
 
     @property
     def is_effective(self) -> bool:
-        """Return whether figures differ, or the client has other priority levels."""
+        """Return whether any figure differs, or the client has other priority levels."""
         return self.old != self.new or (self.levels is not None and self.levels[0] != self.levels[1])
 
 
 class SimulationComparison(NamedTuple):
-    """Two simulations, and their differences: first those of levels, then those of clients."""
+    """Two simulations and their differences: differences of levels first, then differences of clients."""
 
     old: SimulationResult
     new: SimulationResult
     differences: tuple[FigureDifference, ...]
     is_equal: bool
-    """Whether all results of all clients are equal, including numbers that `Figures` does not have."""
+    """Whether all results of all clients are equal, including results that `Figures` does not contain."""
 
 
 def compare(old: SimulationResult, new: SimulationResult) -> SimulationComparison:

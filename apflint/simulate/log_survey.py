@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.closed_loops import ClosedLoop
-    from apflint.simulate.logged_requests import LoggedRequest
+    from apflint.simulate.logged_requests import LoggedArrival
     from apflint.simulate.service_growth import ServiceGrowth
 
 _NANOSECONDS = 1000
@@ -60,6 +60,8 @@ class LoggedLevel(NamedTuple):
 class LoggedClient(NamedTuple):
     """The requests of a log with the same attribute tuple."""
 
+    number: int
+    """Index of the attribute tuple, for `ServiceTimes.list_times`."""
     attributes: AttributeTuple
     level: str
     flow_schema: str
@@ -144,7 +146,7 @@ class _RequestMarker:
         self._occupancy = Occupancy()
         self._retries = RetryFinder(assignments)
 
-    def mark(self, request: LoggedRequest) -> int:
+    def mark(self, request: LoggedArrival) -> int:
         """Return the marks of a request."""
         assignment = self._assignments[request.attributes]
         marks = _RETRY if self._retries.add(request) else 0
@@ -163,14 +165,14 @@ class _RequestMarker:
 class SentRequest(NamedTuple):
     """A request of a log that a simulation sends again."""
 
-    request: LoggedRequest
+    request: LoggedArrival
     service: int
     """Service time in microseconds."""
     is_retry: bool
     """Whether the request looks like a further attempt of a rejected request."""
 
 
-def list_sent_requests(survey: LogSurvey, requests: Iterator[LoggedRequest]) -> Iterator[SentRequest]:
+def list_sent_requests(survey: LogSurvey, requests: Iterator[LoggedArrival]) -> Iterator[SentRequest]:
     """Yield the requests that have a service time. `requests` are all requests of the surveyed log, in the same order."""
     services, draw = survey.services, Draws(survey.seed, "service")
     for place, (request, marks) in enumerate(zip(requests, survey.marks, strict=True)):
@@ -191,7 +193,7 @@ class _LevelTally:
         self.requests = self.rejected = self.retries = self.watches = self.unshown = 0
         self.waits = Histogram()
 
-    def add(self, request: LoggedRequest, marks: int) -> None:
+    def add(self, request: LoggedArrival, marks: int) -> None:
         self.requests += 1
         self.rejected += request.rejected
         if marks & _RETRY:
@@ -290,7 +292,7 @@ def _list_clients(
     for number in sorted(requests):
         assignment = assignments[number]
         level, schema = assignment.priority_level or "", assignment.flow_schema or ""
-        yield LoggedClient(tuples[number], level, schema, requests[number], rejected[number])
+        yield LoggedClient(number, tuples[number], level, schema, requests[number], rejected[number])
 
 
 def _find_wait_limit(time_outs: Counter[int]) -> int:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.log_survey import LogSurvey, SentRequest
-    from apflint.simulate.logged_requests import LoggedRequest
+    from apflint.simulate.logged_requests import LoggedArrival
 
 _MIN_DURATION = SECOND // 1000
 _MAX_NAMES = 5
@@ -89,7 +89,7 @@ class LoggedRoutes:
         self._numbers: dict[_Sender, int] = {}
         self._senders: list[_Sender] = []
 
-    def find_instance(self, request: LoggedRequest) -> int:
+    def find_instance(self, request: LoggedArrival) -> int:
         """Return the number of the client that sends a request."""
         attributes = request.attributes
         by_namespace = self._assignments[attributes].distinguished_by == BY_NAMESPACE
@@ -104,7 +104,7 @@ class LoggedRoutes:
             self._senders.append(sender)
         return number
 
-    def _find_departure(self, request: LoggedRequest) -> int | None:
+    def _find_departure(self, request: LoggedArrival) -> int | None:
         """Return the time after which the client of a rejected request left the queue, or None if it did not."""
         wait = to_nanoseconds(request.shown_wait)
         if not 0 < wait < _LEFT_EARLY * self._limit_wait(request.timeout):
@@ -174,7 +174,7 @@ class _ClosedLoops:
         self._following: dict[tuple[str, int], deque[tuple[int, Arrival]]] = {key: deque() for key in self._workers}
         """For each client, its later requests: time after a response, and the request."""
 
-    def add(self, request: LoggedRequest, arrival: Arrival) -> bool:
+    def add(self, request: LoggedArrival, arrival: Arrival) -> bool:
         """Add a request in the order of arrival. Return whether it follows a response of its client."""
         key = self._routes.find_user(arrival.instance)
         ends = self._ends[key]
@@ -261,7 +261,7 @@ class _Sending:
                 if source != _CLOSED or not self._loops.add(request, arrival):
                     yield arrival
 
-    def _find_source(self, request: LoggedRequest, instance: int) -> int:
+    def _find_source(self, request: LoggedArrival, instance: int) -> int:
         if self._loops.has(instance):
             return _CLOSED
         return _RETRYING if self._survey.tuples[request.attributes].user in self._retrying else _OPEN
@@ -271,8 +271,8 @@ def _list_notes(survey: LogSurvey, *, has_counts: bool) -> Iterator[str]:
     """Yield sentences about what the log does not show, and what the load has instead."""
     if survey.imputed:
         yield (
-            f"Service times of {survey.imputed:,} rejected requests are those of similar requests that the server executed"
-            " at the same time."
+            f"{count_noun(survey.imputed, 'rejected request')} have the service times of similar requests that the server"
+            " executed at the same time."
         )
     if survey.corrected:
         yield (
@@ -291,7 +291,7 @@ def _list_notes(survey: LogSurvey, *, has_counts: bool) -> Iterator[str]:
         )
     yield (
         "The log does not show how other clients would react: if responses are slower, many clients send fewer requests."
-        " Service times stay those of the log."
+        " Service times stay those of the log, also if a webhook, etcd or the server becomes faster or slower."
     )
     if not has_counts:
         yield "Each request takes 1 seat: the log does not show how many objects a list loads. Add --objects or --metrics."

@@ -30,7 +30,7 @@ _REQUESTS = """
 """
 
 
-class LoggedRequest(NamedTuple):
+class LoggedArrival(NamedTuple):
     """A request that API Priority and Fairness classified. Times are in microseconds since 1970."""
 
     attributes: int
@@ -64,11 +64,11 @@ class LoggedRequest(NamedTuple):
         return self.rejected == 1 and self.shown_wait == 0
 
 
-def stream_requests(replay: Replay) -> Iterator[LoggedRequest]:
+def stream_requests(replay: Replay) -> Iterator[LoggedArrival]:
     """Yield the requests in the order of their arrival, those of `replay.period` if it has one."""
     condition = "" if replay.period is None else " WHERE received >= {} AND received < {}".format(*replay.period)
     rows: Any = replay.log.database.stream(_REQUESTS.format(condition=condition))
-    return map(LoggedRequest._make, rows)
+    return map(LoggedArrival._make, rows)
 
 
 def list_servers(database: Database) -> list[int]:

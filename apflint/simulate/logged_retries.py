@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apflint.replay.classification import Assignment
-    from apflint.simulate.logged_requests import LoggedRequest
+    from apflint.simulate.logged_requests import LoggedArrival
 
 MAX_LOGGED_RETRIES = 10
 """Maximum number of further attempts of client-go. Source: `maxRetries` in staging/src/k8s.io/client-go/rest/request.go."""
@@ -37,7 +37,7 @@ class RetryFinder:
         self._expected: dict[tuple[int, int], deque[tuple[int, int]]] = {}
         """For each attribute tuple and hash of a URI, the periods in which further attempts would arrive."""
 
-    def add(self, request: LoggedRequest) -> bool:
+    def add(self, request: LoggedArrival) -> bool:
         """Add a request. Return whether it is a further attempt of a rejected request."""
         self._end_rejections(request.received)
         if request.rejected and request.ended is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_QUEUE_WAIT = 60_000_000_000
 """Maximum time in nanoseconds that a request may wait in a queue (`maxQueueWait` of the filter)."""
 _LAST_BEFORE_ALL = -1
-"""Event number of the first server's adjustment: before configuration changes at the same instant, which count from 0."""
+"""Event number of the first server's adjustment. Configuration changes at the same time count from 0, so they come later."""
 
 
 def get_wait_limit(timeout: int) -> int:
@@ -57,7 +57,7 @@ class Level:
 class SimulatedServer:
     """One API server. `on_end` gets each request when it finishes its execution or is rejected.
 
-    Several servers can share a loop. Each has its own `number` from 0, which is their order for simultaneous adjustments.
+    Several servers can share an event loop. Simultaneous adjustments happen in the order of `number`, which starts at 0.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class SimulatedServer:
     def run(self, arrivals: Iterable[SimulatedRequest], until: int) -> None:
         """Run until no event is pending. Adjust the limits every 10 seconds up to the time `until`.
 
-        `arrivals` are requests in the order of their arrival and number.
+        `arrivals` are requests sorted by arrival and number.
         """
         self.schedule_adjustments(until)
         self.loop.run(arrivals)

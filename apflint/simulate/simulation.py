@@ -35,7 +35,7 @@ MAX_RETRIES = (1 << _ATTEMPT_BITS) - 1
 
 
 class FindRoute(Protocol):
-    """Function that finds the routes of clients. Clients are numbered from 0."""
+    """Function that returns the route of a client. Clients are numbered from 0."""
 
     def __call__(self, client: SimulatedClient, instance: int, /) -> Route:
         """Return the route of a client."""
@@ -56,7 +56,7 @@ class RoutedClient(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A logical request of a client, which takes one or several attempts."""
+    """A request of a client from the first attempt to the last. Retries are further attempts of the same call."""
 
     source: ArrivalSource
     number: int
@@ -65,12 +65,12 @@ class Call(NamedTuple):
     arrival: int
     """Time of the first attempt in nanoseconds."""
     service: int
-    """Time of the execution without a deadline."""
+    """Execution time in nanoseconds if no deadline ends the request."""
     target: RoutedClient
 
 
 class Attempt(SimulatedRequest):
-    """An attempt of a call. The attempt ends at its deadline at the latest."""
+    """One attempt of a call. An attempt ends no later than its deadline."""
 
     __slots__ = ("call",)
 
@@ -78,7 +78,7 @@ class Attempt(SimulatedRequest):
 
     @property
     def service(self) -> int:
-        """Time of the execution."""
+        """Execution time in nanoseconds, limited by the deadline."""
         service = self.call.service
         if self.start is None:
             return service
@@ -86,7 +86,7 @@ class Attempt(SimulatedRequest):
 
     @service.setter
     def service(self, _: int) -> None:
-        """Ignore the time, because the service time is that of the call."""
+        """Ignore the value: the service time of an attempt is computed from its call."""
 
 
 class SimulationResult(NamedTuple):
@@ -98,9 +98,9 @@ class SimulationResult(NamedTuple):
     levels: tuple[LevelResult, ...]
     """Sorted by name."""
     notes: tuple[str, ...] = ()
-    """Sentences about the load."""
+    """Sentences about the load that belong to the report."""
     configuration: str = ""
-    """Description of the configuration."""
+    """Description of the configuration, for the report."""
 
 
 class Simulation:
@@ -147,7 +147,7 @@ class Simulation:
         return SimulationResult(self._load, self._limits, self._seed, self._statistics.summarize())
 
     def _send_first(self) -> Iterator[Attempt]:
-        """Yield the requests that do not depend on responses, in the order of their arrival."""
+        """Yield the requests that do not depend on responses, sorted by arrival."""
         sources = self._sources
         for arrival in merge(*(source.arrivals for source in sources)):
             yield self._create(arrival)
@@ -246,7 +246,7 @@ class Simulation:
         return True
 
     def _submit(self, request: Attempt) -> None:
-        """Schedule a request that depends on a response. Raises UserError after too many."""
+        """Schedule a request that depends on a response. Raises UserError if the simulation has too many such requests."""
         self._further += 1
         if self._further > MAX_FURTHER_REQUESTS:
             raise UserError(

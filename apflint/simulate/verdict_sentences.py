@@ -68,7 +68,7 @@ def _describe_client(client: ClientResult) -> str:
 
 
 def format_share(part: int, total: int) -> str:
-    """Return a percentage. It is 0% or 100% only if it is exact."""
+    """Return `part / total` as a percentage. The result is 0% or 100% only if this value is exact."""
     percent = 100 * part / total
     if 0 < percent < 1:
         return "under 1%"
@@ -81,7 +81,7 @@ def format_time(nanoseconds: int) -> str:
 
 
 def format_clock(nanoseconds: int) -> str:
-    """Return a time of the simulation in minutes and seconds, such as `2:05`, or in hours, minutes and seconds."""
+    """Return a time of the simulation as minutes and seconds, such as `2:05`, or as hours, minutes and seconds."""
     minutes, seconds = divmod(nanoseconds // SECOND, 60)
     if minutes < 60:
         return f"{minutes}:{seconds:02}"

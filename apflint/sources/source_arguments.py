@@ -1,11 +1,11 @@
-"""Words: arguments that name the sources of a configuration.
+"""Source arguments (words): arguments of commands that name the sources of a configuration.
 
-The words are the same in arguments, in options such as -f, as sides of a comparison, and in test suites:
+Arguments, options such as -f, the sides of a comparison, and test suites use the same notation:
 
 - `PATH`, `-`: a file, a directory, standard input;
 - `git:REVISION`, `git:REVISION:PATH`: manifests in a git revision;
 - `kustomize:DIR`: the objects that a kustomization builds;
-- `cluster:NAME`: a cluster of the settings;
+- `cluster:NAME`: a cluster in the settings;
 - `live`: the running cluster;
 - `defaults:X.Y`: the built-in objects of a release.
 """
@@ -33,15 +33,14 @@ LIVE = "live"
 BUILDERS = {
     KUSTOMIZE_PREFIX: "apflint.sources.build_commands",
 }
-"""Sources whose objects a program builds: for each prefix of words, the module whose function `read_source` reads
-them."""
+"""Modules for sources that a program builds, by prefix of the source argument. Their `read_source` reads the source."""
 PREFIXES = (GIT_PREFIX, *BUILDERS, CLUSTER_PREFIX, BUILT_IN_PREFIX)
 _RELEASE = re.compile(r"v?(1\.\d{1,3})")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/~^@-]{0,99}")
 
 
 class Words(NamedTuple):
-    """The sources that words name, by kind, in the order of the words."""
+    """Parsed source arguments, by kind. Each kind has the order of the arguments."""
 
     paths: tuple[str, ...] = ()
     """Files, directories and `-`."""
@@ -50,9 +49,9 @@ class Words(NamedTuple):
     built: tuple[str, ...] = ()
     """Sources that a program builds, such as `kustomize:overlays/prod`. Each of them is a cluster."""
     clusters: tuple[str, ...] = ()
-    """Names of clusters of the settings."""
+    """Names of clusters in the settings."""
     is_live: bool = False
-    """Whether the words name the running cluster."""
+    """Whether an argument is `live`, the running cluster."""
     release: Release | None = None
     """The release of `defaults:X.Y`, or None."""
 
@@ -63,24 +62,24 @@ class Words(NamedTuple):
 
     @property
     def has_manifests(self) -> bool:
-        """Return whether the words name manifests, and not only a running cluster or built-in objects."""
+        """Return whether the arguments name manifests, not only a running cluster or built-in objects."""
         return bool(self.paths or self.revisions or self.built or self.clusters)
 
     @property
     def is_cluster(self) -> bool:
-        """Return whether the words themselves name a cluster, which is not one of the settings."""
+        """Return whether an argument names a cluster that is not in the settings."""
         return bool(self.is_live or self.built or self.revisions or self.release)
 
     @property
     def is_project(self) -> bool:
-        """Return whether the words name the current directory, now or in git revisions, and nothing else."""
+        """Return whether the arguments name only the current directory, or the current directory in git revisions."""
         others = self.built or self.clusters or self.is_live or self.release
         revisions = (revision.removeprefix(GIT_PREFIX) for revision in self.revisions)
         return not others and all(path == "." for path in self.paths) and not any(":" in name for name in revisions)
 
 
 def parse_words(words: Iterable[str]) -> Words:
-    """Return the sources that `words` name. Raises UserError for an empty name, an unknown release, and contradictions."""
+    """Parse source arguments. Raises UserError for an empty name, an unknown release, and contradictory arguments."""
     words = tuple(words)
     named = {prefix: _list_names(words, prefix) for prefix in PREFIXES}
     if LIVE in words and os.path.lexists(LIVE):
@@ -103,7 +102,7 @@ def parse_words(words: Iterable[str]) -> Words:
 
 
 def _list_names(words: Iterable[str], prefix: str) -> tuple[str, ...]:
-    """Return the names after a prefix, each once. Raises UserError for a word that consists of the prefix only."""
+    """Return the names after a prefix, without duplicates. Raises UserError for an argument that is only the prefix."""
     names = tuple(dict.fromkeys(word.removeprefix(prefix) for word in words if word.startswith(prefix)))
     if "" in names:
         names_by_prefix = {GIT_PREFIX: "main", KUSTOMIZE_PREFIX: "overlays/prod", BUILT_IN_PREFIX: "1.36"}
@@ -128,7 +127,7 @@ def _reject_contradictions(words: Words) -> None:
 
 
 def suggest_word(path: str, clusters: Iterable[str] = ()) -> str:
-    """Return a hint such as ` Did you mean defaults:1.30?` for a path that does not exist, or "" if it resembles no word.
+    """Return a hint such as ` Did you mean defaults:1.30?` for a path that does not exist, or "" without a similar argument.
 
     `clusters` are the names of the clusters in the settings.
     """

@@ -52,6 +52,6 @@ def test_levels_are_not_listed_for_each_level(find, monkeypatch: pytest.MonkeyPa
 
 
 def test_too_many_levels_are_an_error() -> None:
-    with pytest.raises(UserError, match=r"m\.txt: 5,001 priority levels are more than the maximum of 5,000"):
+    with pytest.raises(UserError, match=r"m\.txt: 10,001 priority levels are more than the maximum of 10,000"):
         compute_state(read_levels(MAX_SERVER_LEVELS + 1))
     assert isinstance(read_levels(1).last, Snapshot)

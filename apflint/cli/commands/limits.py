@@ -1,4 +1,4 @@
-"""The command `apflint limits`."""
+"""Defines `apflint limits`, which shows the seats of each priority level."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def limits(
     want: Annotated[
         list[str] | None,
         option(
-            None,
+            OUTPUT,
             "Show which shares give a level at least this many nominal seats, and which levels give them; repeatable.",
             "--want",
             metavar="LEVEL=SEATS",

@@ -27,7 +27,7 @@ _LOGS_HELP = "Audit logs of all API servers, with an incident: files, directorie
     panel="Analyze",
     epilog=examples(
         (
-            "a level of its own for a team, in a new file",
+            "a separate level for a team, in a new file",
             "apflint propose --isolate group:analytics --seats 50 -f manifests/ --write manifests/analytics.yaml",
         ),
         (
@@ -54,7 +54,7 @@ def propose(
         list[str] | None,
         option(
             PROPOSAL,
-            "Client that gets a priority level of its own: user:NAME, group:NAME, serviceaccount:NAMESPACE/NAME, or"
+            "Client that gets its own priority level: user:NAME, group:NAME, serviceaccount:NAMESPACE/NAME, or"
             " serviceaccount:NAMESPACE/*; repeatable, for one level.",
             "--isolate",
             metavar="SUBJECT",

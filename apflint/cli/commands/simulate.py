@@ -1,4 +1,4 @@
-"""The command `apflint simulate`."""
+"""Defines `apflint simulate`, which simulates the requests of a load."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 LOAD = "Load"
 MIN_SCALE, MAX_SCALE = 0.001, 1_000_000
 OLDEST_MINOR = 31
-"""Oldest minor release whose adjustment of limits `apflint.simulate.borrowing` computes."""
+"""Oldest minor release whose algorithm for adjusting limits is implemented in `apflint.simulate.borrowing`."""
 _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in workload-low.queues=64; repeatable."
 
 
@@ -69,7 +69,7 @@ _SET_HELP = "Change a field of a priority level: LEVEL.FIELD=VALUE, as in worklo
         ("a load against the configuration of these manifests", "apflint simulate load.yaml -f manifests/"),
         ("twice the load", "apflint simulate load.yaml -f manifests/ --scale 2"),
         ("what more queues would change", "apflint simulate load.yaml -f manifests/ --set batch.queues=128"),
-        ("twice the requests of an audit log", "apflint simulate --from-audit audit.log -f manifests/ --scale 2"),
+        ("twice the requests of an audit log", "apflint simulate --from-audit rollout.log -f manifests/ --scale 2"),
         ("what a branch changes", "apflint simulate load.yaml -f manifests/ --compare git:main"),
     ),
 )
@@ -188,7 +188,7 @@ def simulate(
 def _simulate_load(
     parsed: ParsedLoad, sides: Sequence[Effective], scale: float, seed: int, progress: Progress
 ) -> Iterator[SimulationResult]:
-    """Yield the result for each configuration, or nothing if that adds mistakes to the load."""
+    """Yield the result for each configuration. If a configuration adds mistakes to the load, yield nothing more."""
     assert parsed.load is not None
     assert parsed.fields is not None
     load = parsed.load.scale(scale)
@@ -302,7 +302,7 @@ def _print_mistakes(parsed: ParsedLoad, color: str) -> ExitCode:
 
 def _read_other(name: str, request: InputRequest, known: Effective) -> EffectiveConfiguration:
     """Read the configuration of --compare. Raises UserError for an old release, and for objects that a server rejects."""
-    if name == LIVE and request.recorded is None:  # the running cluster has the seats of the other side
+    if name == LIVE and request.recorded is None:  # use the seats of the other side
         request = read_live(request.assume(server_concurrency=known.limits.server_concurrency))
     other = read_other_side(name, request)
     _reject_unsuitable(other.effective)

@@ -1,4 +1,4 @@
-"""Who sends the requests of a level, as far as the dump of requests and the metrics show it."""
+"""The clients that send the requests of a level, as far as the dump of requests and the metrics show them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from apflint.wording import join_some
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from apflint.doctor.causes.conclusion import OverloadCause
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
     from apflint.doctor.dumps import RequestRow
 
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 """Verbs of requests that admission webhooks see."""
 _VERBS = {"POST": "create", "PUT": "update", "APPLY": "patch", "DELETECOLLECTION": "deletecollection"}
-"""Verbs of the metrics whose name differs from the verb of a request by more than the case."""
+"""Verbs in metrics that differ from the verbs of requests, each with the verb of the request. All others differ in case only."""
 _MIN_SHARE = 0.2
-"""Minimum proportion of the requests with a verb or resource that is named."""
+"""Minimum proportion of requests with the same verb or resource for naming this verb or resource."""
 _MAX_NAMED = 3
 
 
 class Client(NamedTuple):
-    """A user, and the requests of the user in the dump. Values that the files do not show are None."""
+    """A user or a FlowSchema, and its requests in the dump. Values that the files do not show are None."""
 
     user: str | None
     schema: str | None
@@ -38,9 +39,18 @@ class Client(NamedTuple):
         """Seats that the requests have or wait for."""
         return count_seats(self.rows)
 
+    def add_to(self, cause: OverloadCause) -> OverloadCause:
+        """Return a cause with this client, its FlowSchema and its requests, except for values that the cause already has."""
+        return cause._replace(
+            schema=self.schema if cause.schema is None else cause.schema,
+            user=self.user if cause.user is None else cause.user,
+            verb=self.verb if cause.verb is None else cause.verb,
+            resource=self.resource if cause.resource is None else cause.resource,
+        )
+
 
 def user_of(row: RequestRow) -> str | None:
-    """Return the user of a request: without includeRequestDetails=1, the distinguisher of its flow, or None."""
+    """Return the user of a request. Without includeRequestDetails=1, return the distinguisher of its flow, or None."""
     return row.user if row.user is not None else row.distinguisher or None
 
 
@@ -68,22 +78,22 @@ def _most(rows: Sequence[RequestRow], key: Callable[[RequestRow], str]) -> str:
 
 
 def name_frequent(rows: Sequence[RequestRow], key: Callable[[RequestRow], str | None]) -> str | None:
-    """Return the values that at least a fifth of the requests have, such as `create, get`, or None if unknown."""
+    """Return the values of at least a fifth of the requests, joined with commas (`create, get`), or None if there are none."""
     counts = Counter(value for row in rows if (value := key(row)))
     frequent = [value for value, count in counts.most_common(_MAX_NAMED) if count >= _MIN_SHARE * len(rows)]
     return ", ".join(frequent) or None
 
 
 def find_client(server: ServerLoad, level: LevelLoad, rows: Sequence[RequestRow]) -> Client:
-    """Return the main client of requests in the dump or, without a dump, what the metrics show about the requests of a level."""
+    """Return the client with the most seats in `rows`. If there are no rows, return what the metrics show about the level."""
     clients = rank_clients(rows)
     return clients[0] if clients else describe_rejected(server, level)
 
 
 def describe_rejected(server: ServerLoad, level: LevelLoad) -> Client:
-    """Return the FlowSchema of a level, and verb and resource of rejected requests, as far as the metrics show them.
+    """Return the FlowSchema of a level, and the verb and resource of its rejected requests, as far as the metrics show them.
 
-    The metrics of rejections by verb and resource have no level, so they count only if no other level rejected requests.
+    The metrics with verb and resource have no level. So their rejections count only if no other level rejected requests.
     """
     schema = level.state.rejections[0].schema if level.state.rejections else next(iter(level.schemas), None)
     if server.rejecting - {level.name}:

@@ -28,35 +28,34 @@ if TYPE_CHECKING:
     from apflint.doctor.causes.overloaded_levels import Overload
 
 MIN_USER_SHARE = 0.5
-"""Minimum proportion of the seats of a shared flow that one user has, if the user delays the others."""
+"""Minimum proportion of seats in a shared flow that one user has, if this user is the cause of the wait of others."""
 MIN_FLOW_SHARE = 0.7
-"""Minimum proportion of the waiting seats of a level that one flow has, if it fills the level alone."""
+"""Minimum proportion of the waiting seats of a level that one flow has, if this flow alone fills the level."""
 SHORT_WAIT = 0.2
-"""Maximum ratio of the wait of other flows to the mean wait, if fair queuing protects them."""
+"""Maximum ratio of the wait of other flows to the mean wait, if fair queuing protects the other flows."""
 MIN_SHORT_WAITS = 0.02
-"""Minimum proportion of requests with a short wait that shows, without a dump, that some flows hardly wait."""
+"""Minimum proportion of requests with a short wait. It shows, without a dump, that some flows hardly wait."""
 MIN_SHORT_OF_FLOOD = 0.05
-"""The same if the queue has grown in the counted time."""
+"""The same minimum if the queue was empty at the start of the counted time."""
 MIN_WIDE = 1.5
 """Minimum mean seats of requests of one kind, such as the lists of one client."""
 MIN_FLOOD_SHARE, MIN_FLOOD_RATIO = 1 / 3, 6.0
-"""Minimum ratio of an offered load to the seats of the server, or of the requests to those that are executed, which usual clients
-do not reach."""
+"""Minimum ratios that show a flood: offered load to the seats of the server, and arrived requests to executed requests."""
 TIMEOUT_PROPORTION = 4
 """A request waits for at most a quarter of its timeout (`requestWaitLimit`: `getRequestWaitContext` in queueset.go)."""
 MIN_IMPATIENT, IMPATIENT_RATIO, IMPATIENT_CHANCE = 3, 0.9, 0.1
-"""Minimum number of waiting requests of a user who times out, maximum ratio of their waits to the longest one, and maximum
-probability that they only arrived later."""
+"""Thresholds for a user whose requests time out: minimum number of waiting requests, maximum ratio of their waits to the
+longest wait, and maximum probability that all of these requests just arrived later."""
 DEFAULT_WAIT_LIMIT_SECONDS = 15.0
 SHORT_LIMIT_SECONDS = 5.0
 """Maximum wait limit of a request with a short timeout."""
 MIN_TIMEOUT_REASON = 0.8
-"""Minimum proportion of time-outs among the rejected requests, if timeouts are the cause."""
+"""Minimum proportion of time-outs among the rejected requests, if short timeouts are the cause."""
 MAX_TIMED_OUT = 0.5
-"""Maximum proportion of requests that time out, if the others are served."""
+"""Maximum proportion of requests that time out, if the level serves the other requests."""
 
 
-_UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If there are none, fair queuing protects the other clients (noisy-but-fair)."
+_UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients (noisy-but-fair)."
 _UNKNOWN_LIMITS = (
     "Without metrics, limits are unknown. If the level borrows, it takes seats of other levels (flood-one-flow)."
 )
@@ -67,7 +66,7 @@ class Domination(NamedTuple):
 
     client: Client
     share: float
-    """Proportion of the seats of the level that its requests have or wait for."""
+    """Proportion of the seats of the level that the requests of the flow have or wait for."""
     is_alone: bool
     """Whether no other user has requests at the level in the dump, and no other FlowSchema sends requests there."""
     others_wait: float
@@ -75,7 +74,7 @@ class Domination(NamedTuple):
 
 
 def find_single_flow(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that all users of a FlowSchema share one flow, and one of them delays the others."""
+    """Return the cause that all users of a FlowSchema share one flow and one user delays the others, or None."""
     level = overload.load
     for flow in level.flows:
         clients = rank_clients(flow.rows)
@@ -99,41 +98,40 @@ def _single_flow_cause(
 ) -> OverloadCause:
     level, top = overload.load, clients[0]
     queues = {row.queue for row in flow.waiting}
-    return OverloadCause(
-        "single-flow",
-        f'The FlowSchema "{flow.schema}" has no flow distinguisher, so {len(clients)} users share one flow. They wait as long as'
-        f' "{top.user}", who sends most of the requests.',
-        is_apf=True,
-        levels=(level.name,),
-        schema=flow.schema,
-        user=top.user,
-        verb=top.verb,
-        resource=top.resource,
-        evidence=(
-            (
-                f"{len(flow.waiting)} requests of {count_noun(len(clients), 'user')} wait in {count_noun(len(queues), 'queue')}: a flow"
-                " uses only the queues of its hand."
+    return top.add_to(
+        OverloadCause(
+            "single-flow",
+            f'The FlowSchema "{flow.schema}" has no flow distinguisher, so {len(clients)} users share one flow. They wait as long as'
+            f' "{top.user}", who sends most of the requests.',
+            is_apf=True,
+            levels=(level.name,),
+            schema=flow.schema,
+            evidence=(
+                (
+                    f"{len(flow.waiting)} requests of {count_noun(len(clients), 'user')} wait in {count_noun(len(queues), 'queue')}: a flow"
+                    " uses only the queues of its hand."
+                ),
+                *describe_clients(flow.rows, "Seats of the flow"),
+                describe_harm(server, overload),
+                *describe_service(level),
             ),
-            *describe_clients(flow.rows, "Seats of the flow"),
-            describe_harm(server, overload),
-            *describe_service(level),
-        ),
-        actions=(
-            Action(
-                f'set distinguisherMethod to ByUser in the FlowSchema "{flow.schema}", so that each user has a separate flow',
-                simulate_manifests(),
+            actions=(
+                Action(
+                    f'set distinguisherMethod to ByUser in the FlowSchema "{flow.schema}", so that each user has a separate flow',
+                    simulate_manifests(),
+                ),
+                Action("compare the manifests with those of the server before you apply them", compare_manifests()),
             ),
-            Action("compare the manifests with those of the server before you apply them", compare_manifests()),
-        ),
-        would_not_help=(
-            "More or longer queues: one flow uses the same few queues.",
-            "More shares alone: the user with most requests takes these seats, too.",
-        ),
+            would_not_help=(
+                "More or longer queues: one flow uses the same few queues.",
+                "More shares alone: the user with most requests takes these seats, too.",
+            ),
+        )
     )
 
 
 def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that requests with a short timeout give up in a queue that other requests wait out."""
+    """Return the cause that requests time out early because their timeout is short, or None."""
     level = overload.load
     limit = find_wait_limit(level)
     if limit is None or not has_rejections(level) or level.rejected_share > MAX_TIMED_OUT:
@@ -186,9 +184,9 @@ def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCaus
 
 
 def find_impatient(level: LevelLoad, rejected: Client) -> tuple[Client, ...]:
-    """Return the users who seem to time out: none of their requests has waited for as long as those of others.
+    """Return the users whose requests seem to time out: none has waited for as long as the requests of other users.
 
-    Their requests have verbs that were rejected, or it is improbable that they only arrived later.
+    In addition, the requests of such a user have verbs that were rejected, or probably did not just arrive later.
     """
     longest = longest_wait(level)
     if not longest:
@@ -213,10 +211,10 @@ def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
 
 
 def find_wait_limit(level: LevelLoad) -> float | None:
-    """Return the longest wait of requests that timed out if it is short, or None.
+    """Return an upper bound in seconds of the wait of requests that timed out, or None if it is unknown or long.
 
-    If all rejected requests timed out, and fewer requests than that waited for longer than a bound, the timeouts are below
-    the bound.
+    If fewer requests waited for longer than a bucket bound than timed out, the requests that timed out waited for less than
+    this bound.
     """
     reasons = level.reasons()
     timed_out = reasons["time-out"] + reasons["cancelled"]
@@ -230,7 +228,7 @@ def find_wait_limit(level: LevelLoad) -> float | None:
 
 
 def find_domination(level: LevelLoad) -> Domination | None:
-    """Return the flow that fills a level, or None if there is none or no dump."""
+    """Return the flow that fills a level, or None without such a flow or without a dump."""
     waiting = sum(count_seats(flow.waiting) for flow in level.flows)
     if not waiting:
         return None
@@ -249,7 +247,7 @@ def find_domination(level: LevelLoad) -> Domination | None:
 def short_wait_share(level: LevelLoad) -> float | None:
     """Return the proportion of requests that waited for less than a fifth of the mean wait, or None if unknown.
 
-    If the queue has grown in the counted time, the first requests waited shortly, too: about as many as wait now.
+    If the queue was empty at the start of the counted time, its first requests waited shortly, too: about as many as wait now.
     """
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:
@@ -260,7 +258,7 @@ def short_wait_share(level: LevelLoad) -> float | None:
 
 
 def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that a client that is alone at a level that cannot borrow waits for itself."""
+    """Return the cause that a client waits for its own requests, because it is alone at a level that cannot borrow, or None."""
     level, domination = overload.load, find_domination(overload.load)
     if (
         domination is None
@@ -273,12 +271,12 @@ def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | Non
     client = domination.client
     width = client.seats / len(client.rows)
     if level.width.mean is not None and level.width.mean <= MAX_SAME_WIDTH * width:
-        return None  # narrower requests of others arrive, too
+        return None  # other flows send narrower requests
     return _fair_cause(server, overload, domination)
 
 
 def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that one client floods a level, or that its level contains the flood, or that fair queuing does."""
+    """Return the cause that one client floods a level, and whether fair queuing or the level limits the harm, or None."""
     level = overload.load
     domination = find_domination(level)
     if domination is not None:
@@ -296,7 +294,10 @@ def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
 
 
 def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude a flood from full queues although most requests of others hardly wait, or from an offered load that never fits."""
+    """Return the cause that a client floods a level, or None, without a dump.
+
+    Full queues although many requests hardly wait show a flood. An offered load far above the seats shows one, too.
+    """
     level = overload.load
     reasons, short = level.reasons(), short_wait_share(level)
     if level.state.rejected == 0 and level.state.waits is not None:
@@ -315,7 +316,7 @@ def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause |
 
 
 def _serves_others(level: LevelLoad) -> bool:
-    """Return whether requests wait shortly although queues overflow: the queues of other flows are not full."""
+    """Return whether queues overflow while other requests wait shortly: then the queues of other flows are not full."""
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:
         return False
@@ -324,7 +325,7 @@ def _serves_others(level: LevelLoad) -> bool:
 
 
 def is_flood(server: ServerLoad, level: LevelLoad) -> bool:
-    """Return whether the offered load of a level is that of a flood: half of the server, or many times what the level executes."""
+    """Return whether the offered load is that of a flood: much of the server, or many times what the level executes."""
     offered, total = offered_seats(server, level), server.total
     if offered is not None and total and offered >= MIN_FLOOD_SHARE * total:
         return True
@@ -347,58 +348,56 @@ def _flood_cause(
             f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * level.wait.mean)}: fair queuing serves the"
             " flows of other clients."
         )
-    return OverloadCause(
-        "flood-one-flow",
-        f'{who} sends more requests than "{level.name}" can execute. Each request is fast, its own queues overflow, and the level'
-        " takes the seats that other levels lend.",
-        is_apf=True,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(
-            *in_dump,
-            *describe_offered(server, level),
-            describe_harm(server, overload),
-            *describe_service(level),
-            *describe_clients(level.rows),
-        ),
-        actions=(
-            Action(
-                "give this client its own FlowSchema and priority level, with few seats, lendablePercent 0 and"
-                " borrowingLimitPercent 0",
-                simulate_manifests(),
+    return client.add_to(
+        OverloadCause(
+            "flood-one-flow",
+            f'{who} sends more requests than "{level.name}" can execute. Each request is fast, its own queues overflow, and the level'
+            " takes the seats that other levels lend.",
+            is_apf=True,
+            levels=(level.name,),
+            evidence=(
+                *in_dump,
+                *describe_offered(server, level),
+                describe_harm(server, overload),
+                *describe_service(level),
+                *describe_clients(level.rows),
             ),
-            Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),
-        ),
-        would_not_help=(
-            "More shares for the level: the flood takes them, too.",
-            "Exempting other clients removes the limit that protects the server.",
-            "Webhooks and etcd are not the cause: single requests are fast.",
-        ),
-        unsure=unsure,
+            actions=(
+                Action(
+                    "give this client its own FlowSchema and priority level, with few seats, lendablePercent 0 and"
+                    " borrowingLimitPercent 0",
+                    simulate_manifests(),
+                ),
+                Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),
+            ),
+            would_not_help=(
+                "More shares for the level: the flood takes them, too.",
+                "Exempting other clients removes the limit that protects the server.",
+                "Webhooks and etcd are not the cause: single requests are fast.",
+            ),
+            unsure=unsure,
+        )
     )
 
 
 def _contained_cause(server: ServerLoad, overload: Overload, client: Client, unsure: str | None) -> OverloadCause:
     level = overload.load
     who = f'"{client.user}"' if client.user else "one client"
-    return OverloadCause(
-        "flood-contained",
-        f'"{level.name}" works as configured: it contains the requests of {who}, rejects what is too much, and takes no seats of'
-        " other levels.",
-        is_apf=True,
-        severity="info",
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(describe_harm(server, overload), *describe_offered(server, level), *describe_clients(level.rows)),
-        actions=(Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),),
-        would_not_help=(f'More shares for "{level.name}" let more of the flood through.',),
-        unsure=unsure,
+    return client.add_to(
+        OverloadCause(
+            "flood-contained",
+            f'"{level.name}" works as configured: it contains the requests of {who}, rejects the excess, and takes no seats of'
+            " other levels.",
+            is_apf=True,
+            severity="info",
+            levels=(level.name,),
+            evidence=(describe_harm(server, overload), *describe_offered(server, level), *describe_clients(level.rows)),
+            actions=(
+                Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),
+            ),
+            would_not_help=(f'More shares for "{level.name}" let more of the flood through.',),
+            unsure=unsure,
+        )
     )
 
 
@@ -408,29 +407,27 @@ def _fair_cause(server: ServerLoad, overload: Overload, domination: Domination |
     who = f'"{client.user}"' if client.user else "One client"
     short = short_wait_share(level)
     is_shared = short is not None and short >= MIN_SHORT_WAITS
-    return OverloadCause(
-        "noisy-but-fair",
-        f'{who} waits for its own requests at "{level.name}", and nothing is rejected. '
-        + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there."),
-        is_apf=True,
-        severity="info",
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(
-            describe_harm(server, overload),
-            *(
-                [
-                    f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * (level.wait.mean or 0))}."
-                ]
-                if short is not None and is_shared
-                else []
+    return client.add_to(
+        OverloadCause(
+            "noisy-but-fair",
+            f'{who} waits for its own requests at "{level.name}", and nothing is rejected. '
+            + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there."),
+            is_apf=True,
+            severity="info",
+            levels=(level.name,),
+            evidence=(
+                describe_harm(server, overload),
+                *(
+                    [
+                        f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * (level.wait.mean or 0))}."
+                    ]
+                    if short is not None and is_shared
+                    else []
+                ),
+                *describe_offered(server, level),
+                *describe_clients(level.rows),
             ),
-            *describe_offered(server, level),
-            *describe_clients(level.rows),
-        ),
-        would_not_help=(),
-        unsure=None if domination is not None else "Without a dump of requests, the clients are unknown.",
+            would_not_help=(),
+            unsure=None if domination is not None else "Without a dump of requests, the clients are unknown.",
+        )
     )

@@ -35,12 +35,12 @@ _BEFORE_SPREAD: tuple[Callable[[ServerLoad, Overload], OverloadCause | None], ..
     find_starved_leases,
     find_single_flow,
 )
-"""Causes of the overload of a level that show in the figures of one server, the most specific first."""
+"""Finders of the causes that show in the figures of one server and level, the most specific causes first."""
 _AFTER_SPREAD: tuple[Callable[[ServerLoad, Overload], OverloadCause | None], ...] = (find_flood, find_client_timeouts)
 
 
-def conclude(states: Sequence[ServerState]) -> Conclusion:
-    """Return the verdict about all servers, and the causes, worst first."""
+def conclude(states: Sequence[ServerState], moment: str = "now") -> Conclusion:
+    """Return the verdict about all servers, and the causes, worst first. `moment` is the time of the last snapshots in words."""
     servers = [measure(state) for state in states]
     causes: list[OverloadCause] = []
     replaced = [found for server in servers if (found := find_predecessor(server, servers)) is not None]
@@ -60,18 +60,20 @@ def conclude(states: Sequence[ServerState]) -> Conclusion:
         if not causes:
             causes = [note for server in current for note in find_notes(server)]
         verdict = "past" if past and not contained else "healthy"
-    return Conclusion.of(verdict, tuple(causes), _summarize(verdict, causes, servers), tuple(_describe_limits(servers)))
+    return Conclusion.of(
+        verdict, tuple(causes), _summarize(verdict, causes, servers, moment), tuple(_describe_limits(servers))
+    )
 
 
 def _merge_webhooks(causes: list[OverloadCause]) -> list[OverloadCause]:
-    """Return the causes of a server with one cause for all levels whose requests are slow, at the place of the first one."""
+    """Merge the causes `slow-webhook` of a server into one cause for all of their levels, at the place of the first one."""
     slow = [cause for cause in causes if cause.cause == "slow-webhook"]
     if len(slow) < 2:
         return causes
     first, *others = slow
     names = join_words([f'"{level}"' for cause in others for level in cause.levels], "and")
     merged = first._replace(
-        message=f"{first.message} The same at {names}.",
+        message=f"{first.message} The same applies to {names}.",
         levels=tuple(level for cause in slow for level in cause.levels),
         evidence=(
             *first.evidence,
@@ -83,7 +85,7 @@ def _merge_webhooks(causes: list[OverloadCause]) -> list[OverloadCause]:
 
 
 def _named(causes: Sequence[OverloadCause], server: ServerLoad) -> frozenset[str]:
-    """Return the levels of a server that causes name."""
+    """Return the levels of a server that any of the causes names."""
     return frozenset(level for cause in causes if cause.server == server.name for level in cause.levels)
 
 
@@ -102,7 +104,8 @@ def _find_causes(
             if cause is not None and not set(cause.levels) <= explained:
                 explained |= set(cause.levels)
                 yield _complete(cause, server, overloads)
-    others = [other for other in servers if other is not server]
+    cluster = server.state.server.cluster
+    others = [other for other in servers if other is not server and other.state.server.cluster == cluster]
     for overload in overloads:
         if overload.name not in explained:
             for cause in _explain(server, overload, others):
@@ -110,7 +113,7 @@ def _find_causes(
 
 
 def _complete(cause: OverloadCause, server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause:
-    """Return a cause with its server, and for how long its worst level has been overloaded."""
+    """Return the cause with its server, and with the time for which its worst level has been overloaded."""
     overloaded = {overload.name for overload in overloads} if len(cause.levels) > 1 else set(cause.levels)
     name = next((name for name in cause.levels if name in overloaded), "")
     level = server.level(name)
@@ -118,7 +121,7 @@ def _complete(cause: OverloadCause, server: ServerLoad, overloads: Sequence[Over
 
 
 def _explain(server: ServerLoad, overload: Overload, others: Sequence[ServerLoad]) -> list[OverloadCause]:
-    """Return the cause of the overload of a level: of two that look the same, both."""
+    """Return the causes of the overload of a level: one, or two that the figures cannot tell apart."""
     for find in _BEFORE_SPREAD:
         if (cause := find(server, overload)) is not None:
             return [cause]
@@ -129,7 +132,7 @@ def _explain(server: ServerLoad, overload: Overload, others: Sequence[ServerLoad
     return [cause] if cause is not None else find_capacity(server, overload)
 
 
-def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[ServerLoad]) -> str:
+def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[ServerLoad], moment: str) -> str:
     count = sum(len(server.limited) for server in servers)
     names = {(cause.server, level) for cause in causes if cause.severity == "warning" for level in cause.levels}
     affected = len({level for level in names if level[1] != "exempt"})
@@ -139,12 +142,12 @@ def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[
     if verdict in ("overloaded", "not-apf"):
         return f"{levels}."
     if verdict == "past":
-        return "Nothing waits or is rejected now. Counters show an overload in the past."
-    return "Nothing waits or is rejected that should not."
+        return f"Nothing waits or is rejected {moment}. Counters show an overload in the past."
+    return "No request waits or is rejected unexpectedly."
 
 
 def _describe_limits(servers: Sequence[ServerLoad]) -> Iterator[str]:
-    """Yield sentences about what the files do not show."""
+    """Yield sentences about data that the files do not contain."""
     for server in servers:
         last = server.state.server.last
         if last.metrics is None:

@@ -26,7 +26,7 @@ _COLUMNS = (
 
 
 def report_server_log(report: ServerLogReport) -> Iterator[Block]:
-    """Yield the report."""
+    """Yield the report as blocks."""
     table = Table(_COLUMNS, [_list_cells(row) for row in report.traffic[:_MAX_ROWS]], keys=2)
     facts, comparison, columns = list(_describe(report)), list(_describe_comparison(report)), list(_explain_columns())
     yield Only(TEXT, [Prose(facts), table, Prose(comparison), Prose(columns, "dim")])

@@ -31,7 +31,7 @@ def test_every_command_is_accepted() -> None:
     commands = [shlex.split(command) for command in all_commands() if command.startswith("apflint ")]
     assert {words[1] for words in commands} >= {"doctor", "explain", "diff", "simulate"}
     for _, name, *words in commands:
-        # The settings of the program: a command keeps the help option of its first context.
+        # Uses the settings of the program, because a command keeps the help option of its first context.
         _load_command(name).make_context(name, list(words), help_option_names=["-h", "--help"])
 
 
