@@ -54,6 +54,7 @@ class LogRequest(NamedTuple):
 
     logs: Sequence[str]
     metrics: Sequence[str]
+    objects: Sequence[str]
     protect: Sequence[str]
     may_suffer: Sequence[str]
     max_objects: int | None
@@ -80,7 +81,8 @@ def propose_change(
     if [*wanted.logs, *wanted.metrics, *request.words].count("-") > 1:
         raise UserError("standard input can only be one of the inputs")
     files = find_audit_logs(wanted.logs)
-    counts = _read_counts(wanted.metrics)
+    read_object_counts(None, wanted.objects)  # reports mistakes
+    counts = _read_counts(wanted.metrics, wanted.objects)
     conclusion = _conclude(wanted.metrics)
     request = request._replace(ignored=frozenset(map(os.path.realpath, wanted.logs)))
     configuration = read(request)
@@ -131,16 +133,16 @@ def _make_show(progress: Progress) -> Callable[[str], None]:
     return show_label
 
 
-def _read_counts(metrics: Sequence[str]) -> ObjectCounts | None:
-    """Return the object counts of the last file that has any, or None without one."""
+def _read_counts(metrics: Sequence[str], objects: Sequence[str]) -> ObjectCounts | None:
+    """Return the object counts of the last file that has any, replaced by those of `--objects`, or None without both."""
     for path in reversed(metrics):
         if path == "-" or os.path.isdir(path):
             continue
         try:
-            return read_object_counts(path, ())
+            return read_object_counts(path, objects)
         except UserError:
             continue  # a debug dump, or metrics without object counts
-    return None
+    return read_object_counts(None, objects)
 
 
 def _conclude(metrics: Sequence[str]) -> Conclusion | None:

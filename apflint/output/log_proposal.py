@@ -105,7 +105,7 @@ def _list_texts(proposal: LogProposal, files: LogProposalFiles) -> Iterator[tupl
 
 
 def _list_facts(answer: LogAnswer) -> Iterator[tuple[str, Inline]]:
-    yield from _label("Evidence", _describe_evidence(answer.evidence))
+    yield from _label("Evidence", _describe_evidence(answer.evidence, is_searched=answer.searched is not None))
     yield from _label("Cause", _describe_cause(answer))
     proposal = answer.proposal
     if proposal is not None:
@@ -134,7 +134,7 @@ def _describe_incident(incident: Incident) -> str:
     return f"{start} to {end} UTC"
 
 
-def _describe_evidence(evidence: Evidence) -> list[str]:
+def _describe_evidence(evidence: Evidence, *, is_searched: bool) -> list[str]:
     lines = [
         f"{count_noun(evidence.requests, 'request')} in {evidence.seconds:,.0f} s, {count_noun(evidence.servers, 'API server')}"
     ]
@@ -150,7 +150,7 @@ def _describe_evidence(evidence: Evidence) -> list[str]:
         lines.append(
             f"the search saw the requests before {_format_moment(evidence.split)[11:]} only; effects are those on the later requests"
         )
-    elif evidence.period is not None and test is not None:
+    elif is_searched:
         lines.append(
             "the incident is too short to hold out a part: effects are those on the requests that the search saw"
         )

@@ -58,6 +58,9 @@ MIN_USER_SHARE = 0.5
 _MIN_IMPATIENT = 0.8
 """Minimum part of time-outs of requests with a timeout among the rejections of a level."""
 _WIDE = 1.5
+"""Minimum mean seats of a request of several seats."""
+_NO_SEATS = 1e-9
+"""Seat-seconds of a level if no service time is known, so that parts of them are defined."""
 _MAX_NAMES = 3
 
 
@@ -102,7 +105,7 @@ class _View(NamedTuple):
 
     @property
     def seat_seconds(self) -> float:
-        return sum(kind.seat_seconds for kind in self.kinds)
+        return sum(kind.seat_seconds for kind in self.kinds) or _NO_SEATS
 
     @property
     def servers(self) -> int:

@@ -27,7 +27,7 @@ from apflint.replay.omissions import describe_omissions, find_omissions
 from apflint.simulate.field_overrides import LevelFieldChange
 from apflint.simulate.log_survey import survey_log
 from apflint.simulate.logged_requests import MICROSECONDS, stream_requests
-from apflint.simulate.logged_simulation import list_unpredictable, test_log
+from apflint.simulate.logged_simulation import check_survey, list_unpredictable, test_log
 from apflint.wording import count_noun, quote
 
 if TYPE_CHECKING:
@@ -217,6 +217,7 @@ class _Proposer:
         self.evidence = self.evidence._replace(period=period)
         replay = self.replay._replace(period=period)
         survey = self.survey = survey_log(replay, 1)
+        check_survey(survey, 1.0)
         usage = measure_usage(replay, survey, found[0])
         self.cause = find_log_cause(replay, usage)
         if (declined := self._decline_by_cause()) is not None:
@@ -253,7 +254,7 @@ class _Proposer:
         if cause.is_contained and not self.goals.protections:
             return self._decline(f"the cause is {cause.cause}: only the client that is the cause waits", cause.advice)
         if cause.is_contained:
-            self.cause = cause._replace(cause="small-level", users=())
+            self.cause = cause._replace(cause="small-level", users=(), advice="")
         elif not cause.is_configuration:
             return self._decline(f"the cause is {cause.cause}, which a change of seats does not remove", cause.advice)
         return None

@@ -75,6 +75,14 @@ def propose(
             metavar="FILE",
         ),
     ] = None,
+    objects: Annotated[
+        list[str] | None,
+        option(
+            EVIDENCE,
+            "With logs: number of objects of a resource and their average size, as in pods=5000:4000; repeatable.",
+            metavar="RESOURCE=COUNT[:BYTES]",
+        ),
+    ] = None,
     protect: Annotated[
         list[str] | None,
         option(
@@ -136,10 +144,12 @@ def propose(
         options.reject_combinations({"--write": write}, {"--output-dir": output_dir})
         from apflint.cli.log_proposals import LogRequest, propose_change
 
-        wanted = LogRequest(logs, metrics or [], protect or [], may_suffer or [], max_objects, write, output_dir)
+        wanted = LogRequest(
+            logs, metrics or [], objects or [], protect or [], may_suffer or [], max_objects, write, output_dir
+        )
         return propose_change(wanted, sources.select(), output_format, style(color), exit_zero=exit_zero)
-    if metrics or protect or may_suffer or max_objects is not None:
-        raise UserError("--metrics, --protect, --may-suffer and --max-objects require audit logs")
+    if metrics or objects or protect or may_suffer or max_objects is not None:
+        raise UserError("--metrics, --objects, --protect, --may-suffer and --max-objects require audit logs")
     if not isolate or seats is None:
         raise UserError("name the clients and their seats, or audit logs, as in --isolate group:analytics --seats 50")
     options.reject_combinations({"--write": write}, {"--output-dir": output_dir})
