@@ -68,7 +68,11 @@ def test_a_newcomer_reads_one_short_function() -> None:
 
 def test_manifests_are_read_through_one_function() -> None:
     """Other modules import its helper functions only to read files that are not manifests to check or to analyze."""
-    doors = {"read_files": "sources.files", "read_revision": "sources.git", "build_kustomization": "sources.build_commands"}
+    doors = {
+        "read_files": "sources.files",
+        "read_revision": "sources.git",
+        "build_kustomization": "sources.build_commands",
+    }
     importers = {name: set[str]() for name in doors}
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from apflint.evaluate.flows import BY_NAMESPACE
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.match import rs_join
 from apflint.evaluate.seats import Seats
 from apflint.evaluate.shuffle_sharding import flow_hash
 from apflint.named_tuple import NamedTuple
+from apflint.requests.list_options import LIST_VERBS
 from apflint.requests.request_words import RequestArguments
 from apflint.simulate.arrivals import Arrival, ArrivalSource
 from apflint.simulate.load import REQUEST_TIMEOUT, SECOND, Load, ServiceTime, SimulatedClient
 from apflint.simulate.random_draws import Draws
 from apflint.simulate.request import complete_work_estimate
 from apflint.simulate.routes import Route, SimulatedFlow
-from apflint.wording import pluralize
+from apflint.user_error import UserError
+from apflint.wording import format_duration, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Replay
+    from apflint.simulate.scaling import Scaling
 
 _NANOSECONDS = 1000
 """Number of nanoseconds in a microsecond, the unit of times in logs."""
@@ -30,6 +36,8 @@ _ARRIVALS = """
     ORDER BY received, tuple, busy, namespace, server
 """
 """SQL query for the requests with a known service time, in the order of their arrival."""
+_COUNTS = "SELECT tuple, count(*) FROM apf WHERE rejected = 0 AND busy IS NOT NULL GROUP BY tuple"
+"""SQL query: number of these requests by attribute tuple."""
 _SUMMARY = """
     SELECT count(CASE WHEN rejected = 0 THEN busy END), coalesce(min(CASE WHEN rejected = 0 AND busy IS NOT NULL THEN received END), 0),
         coalesce(max(CASE WHEN rejected = 0 AND busy IS NOT NULL THEN received END), 0), coalesce(sum(rejected), 0),
@@ -48,6 +56,8 @@ class LoggedLoad(NamedTuple):
     source: ArrivalSource
     notes: tuple[str, ...]
     """Sentences about what the log does not show."""
+    assumptions: tuple[str, ...]
+    """Sentences about assumptions that could reverse the result."""
     requests: int
 
 
@@ -101,35 +111,80 @@ class LoggedRoutes:
         )
 
 
-def build_logged_load(replay: Replay, scale: float, seed: int) -> LoggedLoad:
-    """Return the load of a log. `scale` is the average number of times that a request is sent."""
+def build_logged_load(replay: Replay, scaling: Scaling, seed: int, warmup: int = 0) -> LoggedLoad:
+    """Return the load of a log. The factors of `scaling` are the average number of times that a request is sent.
+
+    The first `warmup` nanoseconds of the log do not count. Raises UserError if it is not longer.
+    """
     rows: Any = replay.log.database.query(_SUMMARY)
-    ((count, start, end, rejected, open_),) = rows
-    duration = max((end - start + 1) * _NANOSECONDS, _MIN_DURATION)
+    ((_, start, _, rejected, open_),) = rows
+    duration = measure_duration(replay)
+    if warmup >= duration:
+        raise UserError(f"--warmup is not shorter than the audit log, which has {format_duration(duration / 1000)}")
     routes = LoggedRoutes(replay)
     servers = [number for (number,) in replay.log.database.query("SELECT DISTINCT server FROM apf ORDER BY server")]
-    arrivals = _list_arrivals(replay, routes, servers, start, scale, Draws(seed, "copies"))
+    factors = [scaling.find_factor(*list_names(attributes)) for attributes in replay.log.tuples]
+    arrivals = _list_arrivals(replay, routes, servers, start, factors, Draws(seed, "copies"))
     client = SimulatedClient("log", (), RequestArguments(""), ServiceTime(0))
     source = ArrivalSource(client, arrivals, lambda _: 0, differ=True, is_closed=False)
-    load = Load(duration, (), max(1, len(servers)))
-    notes = tuple(_list_notes(rejected, open_, has_counts=replay.has_counts))
-    return LoggedLoad(load, routes, source, notes, round(count * scale))
+    load = Load(duration - warmup, (), max(1, len(servers)), warmup=warmup)
+    notes = tuple(_list_notes(rejected, open_))
+    requests = sum(number * factors[place] for place, number in _count_requests(replay))
+    return LoggedLoad(load, routes, source, notes, tuple(_list_assumptions(replay)), round(requests))
+
+
+def measure_duration(replay: Replay) -> int:
+    """Return the time from the first to the last request of a log that can be simulated, in nanoseconds."""
+    rows: Any = replay.log.database.query(_SUMMARY)
+    ((_, start, end, _, _),) = rows
+    duration: int = max((end - start + 1) * _NANOSECONDS, _MIN_DURATION)
+    return duration
+
+
+def list_names(attributes: AttributeTuple) -> tuple[str, str, str]:
+    """Return the names of the client that sends requests: user, verb and resource, user and verb, and only the user."""
+    user, verb = attributes.user or "", attributes.verb
+    resource = rs_join(attributes.resource, attributes.subresource) or attributes.path
+    return f"{user} {verb} {resource}", f"{user} {verb}", user
+
+
+def count_by_client(replay: Replay) -> Counter[str]:
+    """Return the number of requests of each client of a log that can be simulated, by each of its names."""
+    counts: Counter[str] = Counter()
+    for place, number in _count_requests(replay):
+        for name in list_names(replay.log.tuples[place]):
+            counts[name] += number
+    return counts
+
+
+def _count_requests(replay: Replay) -> list[tuple[int, int]]:
+    rows: Any = replay.log.database.query(_COUNTS)
+    return list(rows)
 
 
 def _list_arrivals(
-    replay: Replay, routes: LoggedRoutes, servers: list[object], start: int, scale: float, copies: Draws
+    replay: Replay, routes: LoggedRoutes, servers: list[object], start: int, factors: list[float], copies: Draws
 ) -> Iterator[Arrival]:
     indices = {server: index for index, server in enumerate(servers)}
     number = 0
     rows: Any = replay.log.database.stream(_ARRIVALS)
     for place, (attributes, namespace, server, received, busy) in enumerate(rows):
         instance = routes.find_instance(attributes, namespace, indices[server])
-        for _ in range(int(scale + copies(place))):
+        for _ in range(int(factors[attributes] + copies(place))):
             yield Arrival((received - start) * _NANOSECONDS, 0, number, instance, busy * _NANOSECONDS)
             number += 1
 
 
-def _list_notes(rejected: int, open_: int, *, has_counts: bool) -> Iterator[str]:
+def _list_assumptions(replay: Replay) -> Iterator[str]:
+    """Yield a sentence if the log has lists whose seats are unknown."""
+    if not replay.has_counts and any(attributes.verb in LIST_VERBS for attributes in replay.log.tuples):
+        yield (
+            "Assumes that each list takes 1 seat, because the log does not show how many objects are stored:"
+            f" a list of many objects takes up to {replay.known.release.max_list_seats} seats. Add --objects or --metrics."
+        )
+
+
+def _list_notes(rejected: int, open_: int) -> Iterator[str]:
     """Yield sentences about requests that the load does not have, and about what the log does not show."""
     if rejected:
         yield (
@@ -143,5 +198,3 @@ def _list_notes(rejected: int, open_: int, *, has_counts: bool) -> Iterator[str]
         " others try again."
     )
     yield "The log shows waits in queues only of requests over 500 ms. Other service times may contain a wait."
-    if not has_counts:
-        yield "Each request takes 1 seat: the log does not show how many objects a list loads. Add --objects or --metrics."

@@ -120,6 +120,8 @@ def find_uncounted_lists(load: Load) -> Iterator[ResourceKey]:
     """Yield the resources that clients list or watch, but whose number of objects the load does not state."""
     seen: set[ResourceKey] = set()
     for client in load.clients:
+        if client.is_silent:
+            continue
         info: RequestInfo = client.arguments_of(0).to_request().info
         key = (info.api_group, info.resource)
         if info.is_resource_request and info.verb in LIST_VERBS and key not in load.objects and key not in seen:

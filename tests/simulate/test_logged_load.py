@@ -15,6 +15,7 @@ from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.simulate.load import SECOND
 from apflint.simulate.logged_load import build_logged_load
 from apflint.simulate.routes import SimulatedFlow
+from apflint.simulate.scaling import Scaling
 from apflint.sources.audit_logs import find_audit_logs
 from apflint.workspace import build_workspace
 
@@ -66,7 +67,7 @@ def log(tmp_path: Path) -> Iterator[LoggedLoad]:
     workspace = build_workspace(load_inputs([("a.yaml", manifests.encode())]), NEWEST)
     options = ReplayOptions(by=("namespace",), counts=None)
     replays = replay_sides(find_audit_logs([str(tmp_path)]), [Effective(workspace, Assumptions())], options)
-    yield build_logged_load(next(iter(replays)), 1.0, 1)
+    yield build_logged_load(next(iter(replays)), Scaling(), 1)
     replays.close()
 
 
@@ -104,10 +105,14 @@ def test_routes_of_a_log(log: LoggedLoad) -> None:
     assert routes[0].flow == SimulatedFlow("global-default", "user-none")
 
 
+def test_assumption_about_the_seats_of_lists(log: LoggedLoad) -> None:
+    (assumption,) = log.assumptions
+    assert assumption.startswith("Assumes that each list takes 1 seat, because the log does not show how many objects")
+
+
 def test_notes_about_what_a_log_does_not_show(log: LoggedLoad) -> None:
     assert [note.split(":")[0] for note in log.notes] == [
         "Left out",
         "The log does not show how clients would react",
         "The log shows waits in queues only of requests over 500 ms. Other service times may contain a wait.",
-        "Each request takes 1 seat",
     ]
