@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote as quote_word
 from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli.options import option, parse_integer
@@ -124,8 +125,8 @@ class LoadOptions(NamedTuple):
     def describe_changes(self) -> list[str]:
         """Return the options that change the load, as they are on the command line."""
         return [
-            *(f"--scale {text}" for text in self.scale or ()),
-            *(f"--without {name}" for name in self.without or ()),
+            *(f"--scale {quote_word(text)}" for text in self.scale or ()),
+            *(f"--without {quote_word(name)}" for name in self.without or ()),
         ]
 
 

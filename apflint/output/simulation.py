@@ -182,9 +182,9 @@ def list_assumptions(result: SimulationResult) -> Iterator[str]:
     uncounted = [f"{resource}.{group}" if group else resource for group, resource in find_uncounted_lists(result.load)]
     most = max((level.limits.max_list_seats for level in result.levels if level.attempts), default=0)
     if uncounted and most > 1:
-        names = join_words(uncounted, "and")
+        names = join_some(uncounted, _MAX_NAMES)
         yield (
-            f"Assumes that each list of {names} takes 1 seat, because the load does not state how many {names} are stored:"
+            f"Assumes that each list of {names} takes 1 seat, because the load does not state how many are stored:"
             f" a list of many objects takes up to {most} seats. Add the numbers: `objects` in a load file, or --objects."
         )
 

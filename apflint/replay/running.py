@@ -48,6 +48,8 @@ class ReplayOptions(NamedTuple):
     """Numbers and sizes of stored objects. Without object counts, all requests take 1 seat."""
     each: bool = False
     """Whether single requests are printed, which needs their audit IDs."""
+    namespaces: bool = False
+    """Whether the namespaces of requests are needed."""
     spark_remote: str | None = None
     """URL of a Spark Connect server, or None for a local Spark."""
 
@@ -127,7 +129,7 @@ def _read_log(
     dimensions = options.filter.dimensions.union(options.by)
     has_examples = has_examples or options.each
     wanted = Wanted(
-        namespace=has_examples or not dimensions.isdisjoint({"namespace", "flow"}),
+        namespace=has_examples or options.namespaces or not dimensions.isdisjoint({"namespace", "flow"}),
         agent="userAgent" in dimensions,
         audit_id=has_examples,
         list_options=options.counts is not None,

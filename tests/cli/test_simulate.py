@@ -261,7 +261,7 @@ def test_load_that_cannot_be_read(empty: Path, capsys: pytest.CaptureFixture[str
 
 def test_unknown_numbers_of_objects_are_noted(capsys: pytest.CaptureFixture[str]) -> None:
     load = write_load(f"{CLIENT}, rate: 1/s")
-    assumption = "Assumes that each list of pods takes 1 seat, because the load does not state how many pods are stored"
+    assumption = "Assumes that each list of pods takes 1 seat, because the load does not state how many are stored"
     for format_ in ("text", "markdown", "html"):
         printed = read(capsys, ["simulate", load, "--format", format_])
         assert 0 < printed.index(assumption) + 1 < printed.index("API server with")  # before all results

@@ -46,6 +46,13 @@ def logged(second: float, group: str, namespace: str = "x", **changes: Any) -> d
     )
 
 
+def known_sides() -> list[Effective]:
+    """Return a configuration whose priority levels are those of the groups of the log."""
+    manifests = f"{NAMESPACES}---{SINGLE}---{ALL}"
+    workspace = build_workspace(load_inputs([("a.yaml", manifests.encode())]), NEWEST)
+    return [Effective(workspace, Assumptions())]
+
+
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[LoggedLoad]:
     """Return the load of two servers."""
@@ -63,10 +70,8 @@ def log(tmp_path: Path) -> Iterator[LoggedLoad]:
         tmp_path / "2.log",
         [logged(15, "spaces", "x"), logged(16, "single"), logged(17, "single", "y", verb="get"), logged(18, "all")],
     )
-    manifests = f"{NAMESPACES}---{SINGLE}---{ALL}"
-    workspace = build_workspace(load_inputs([("a.yaml", manifests.encode())]), NEWEST)
     options = ReplayOptions(by=("namespace",), counts=None)
-    replays = replay_sides(find_audit_logs([str(tmp_path)]), [Effective(workspace, Assumptions())], options)
+    replays = replay_sides(find_audit_logs([str(tmp_path)]), known_sides(), options)
     yield build_logged_load(next(iter(replays)), Scaling(), 1)
     replays.close()
 
