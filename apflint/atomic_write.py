@@ -51,18 +51,18 @@ def write_atomically(path: str, data: bytes, verify: Callable[[], None] = lambda
 def _copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
     current = os.fstat(descriptor)
     if (current.st_uid, current.st_gid) != (status.st_uid, status.st_gid):
-        with suppress(PermissionError):  # only root may give files away
+        with suppress(PermissionError):  # only root may change the owner
             os.fchown(descriptor, status.st_uid, status.st_gid)
-    if hasattr(os, "fchmod"):  # Windows has it since Python 3.13
-        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # after chown, which clears the set-user-id bits
+    if hasattr(os, "fchmod"):  # Windows has fchmod since Python 3.13
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))  # after chown, which clears set-user-ID bits
 
 
 @contextmanager
 def _delay_termination() -> Iterator[None]:
-    """Delay SIGTERM and SIGHUP until the body ends. Otherwise they would leave the temporary file of the body behind.
+    """Delay SIGTERM and SIGHUP until the body ends. Otherwise, these signals would leave a temporary file behind.
 
-    Signals that are ignored or have a handler are not delayed. Threads other than the main thread do not receive
-    signals, so nothing is delayed there.
+    Signals that are ignored or have a handler are not delayed. Only the main thread receives signals, so other threads
+    delay nothing.
     """
     received: list[int] = []
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -70,7 +70,7 @@ def _delay_termination() -> Iterator[None]:
         replaced = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
         for number in replaced:
             signal.signal(number, lambda number, _: received.append(number))
-    except ValueError:  # signals are for the main thread only
+    except ValueError:  # not in the main thread
         yield
         return
     try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1
 _MAX_VALUE_CHARACTERS = 200
-"""Maximum length of `BaselineEntry.value`. Longer values are lists on a single line, and their start identifies them."""
+"""Maximum length of `BaselineEntry.value`. Longer values are lists on one line, for which the start is sufficient."""
 
 
 class BaselineEntry(NamedTuple):
@@ -31,7 +31,7 @@ class BaselineEntry(NamedTuple):
     """`FlowSchema/name`, or the name of the file if the finding is not about an object."""
     field: str
     value: str
-    """The value as written in the manifest, without quotes. If the value has several lines, the key instead."""
+    """The value as written in the manifest, without quotes. For a value with several lines, the key."""
 
 
 class BaselineComparison(NamedTuple):

@@ -74,12 +74,22 @@ MAX_METRICS_BYTES = Bound(64 * 1024 * 1024, "an error")
 """Maximum number of bytes of metrics or of a dump, uncompressed. For comparison: 60,000 lines of metrics have 10 MB."""
 
 
-MAX_SERVER_LEVELS = Bound(5_000, "an error")
+MAX_SERVER_LEVELS = Bound(10_000, "an error")
 """Maximum number of priority levels of a running server. Clusters have about ten."""
+MAX_SHOWN_CAUSES = Bound(20, "the report states how many more causes there are, and JSON has all")
+"""Maximum number of causes in a report for people. Causes are sorted, the worst first."""
 MAX_LABEL_CHARACTERS = Bound(1_024, "an error with the line")
 """Maximum number of characters in a label of metrics, and in a name in a dump. Names of objects have at most 253 characters."""
 MAX_AMBIGUOUS_ROW_CHARACTERS = Bound(8_192, "an error with the line")
 """Maximum number of characters in a row of a dump that has more commas than cells. Finding its cells may take cubic time."""
+MAX_LIVE_SERVERS = Bound(16, "the report states how many API servers were not asked")
+"""Maximum number of API servers that `apflint doctor --live` asks at their own addresses. Clusters usually have three or five."""
+MAX_LIVE_PROCESSES = Bound(8, "nothing: further requests wait for these")
+"""Maximum number of processes of kubectl that read the API servers at the same time."""
+MAX_CONNECT_SECONDS = Bound(4, "the report names the API server and the reason")
+"""Maximum number of seconds until an API server answers at its own address, after the login of the user. Often, only the load balancer can be reached."""
+MAX_REPEATED_REQUESTS = Bound(4, "the report states that there may be further API servers")
+"""Maximum number of further requests to a load balancer, which may pass them to other API servers."""
 MAX_LIVE_PAGES = Bound(100, "an error")
 """Maximum number of pages in which an API server returns the objects of a kind. Without a limit, which apflint does not set, it returns all objects in one."""
 

@@ -74,7 +74,7 @@ def check_clusters(
         (rule, problem._replace(clusters=tuple(sorted(problem.clusters, key=position.__getitem__))))
         for rule, problem in merge_problems(found)
     ]
-    # The release of the project does not matter if no object is outside of clusters.
+    # If all objects belong to clusters, the release of the project has no effect.
     used = {
         cluster.kubernetes
         for cluster in clusters
@@ -96,7 +96,7 @@ def check_clusters(
 
 
 class _Validation:
-    """Validates the objects of all clusters of one release once, however many clusters contain them."""
+    """Validates objects once for all clusters with the same release, even if several clusters contain them."""
 
     def __init__(self, inputs: Inputs, release: Release, clusters: Iterable[Cluster]) -> None:
         self._inputs = inputs
@@ -130,7 +130,7 @@ class _Validation:
 def merge_problems(found: Iterable[tuple[tuple[str, ...], list[tuple[str, Problem]]]]) -> list[tuple[str, Problem]]:
     """Merge the problems of several clusters: equal messages of a rule at the same place are one problem.
 
-    `found` contains the names and the problems of clusters. Each problem comes with the id of its rule.
+    `found` contains pairs of the names of clusters and their problems. A problem is a pair of rule ID and `Problem`.
     """
     merged: dict[Hashable, list[tuple[str, Problem]]] = {}
     for names, problems in found:
@@ -145,8 +145,8 @@ def merge_problems(found: Iterable[tuple[tuple[str, ...], list[tuple[str, Proble
 def _merge(problems: Sequence[Problem]) -> Problem:
     """Merge problems of several clusters that have the same message.
 
-    Notes and help that are not the same in all clusters name the cluster. A fix edits a file of all clusters, so it is
-    kept only if the clusters agree.
+    Notes and help that differ between clusters get the name of the cluster. A fix edits a file that clusters share, so
+    it is kept only if it is equal for all of them.
     """
     first = problems[0]
     if not first.clusters:

@@ -32,7 +32,7 @@ _MAX_NAME_LENGTH = 100
 
 
 class KustomizedDirectory(NamedTuple):
-    """The facts about a kustomization that show clusters."""
+    """The facts about a kustomization that indicate clusters."""
 
     references: tuple[str, ...] = ()
     """Files and directories that the kustomization lists as resources, bases or components."""
@@ -42,7 +42,7 @@ class KustomizedDirectory(NamedTuple):
 
 
 class RepositoryLayout(NamedTuple):
-    """The files of a repository from which its clusters are recognized."""
+    """The files of a repository that indicate its clusters."""
 
     objects: Mapping[str, Collection[ObjectKey]]
     """Kind and name of the objects of each file that contains APF objects."""
@@ -140,12 +140,12 @@ def _write_string(text: str) -> str:
 
 
 def is_unicode(path: str) -> bool:
-    """Return whether settings can contain a path. Bytes that are not UTF-8 are lone surrogates, which TOML cannot express."""
+    """Return whether settings can contain a path: TOML cannot express bytes that are not UTF-8 (lone surrogates)."""
     return not any("\ud800" <= char <= "\udfff" for char in path)
 
 
 def name_directory(directory: str, others: Iterable[str] = ()) -> str:
-    """Return the name of a cluster: the shortest end of the path of its directory that no other of these paths has."""
+    """Return the name of a cluster: the shortest end of its path that is not the end of one of the `others`."""
     parts, used = directory.split("/"), [other.split("/") for other in others if other != directory]
     ends = (parts[-size:] for size in range(1, len(parts)) if all(parts[-size:] != other[-size:] for other in used))
     return _NOT_IN_NAMES.sub("-", "/".join(next(ends, parts)))[-_MAX_NAME_LENGTH:]
@@ -181,13 +181,13 @@ def _pair_directories(layout: RepositoryLayout) -> set[tuple[str, str]]:
     for file in sorted(layout.objects, key=lambda file: file.split("/")[:-1]):
         for key in layout.objects[file]:
             files_of[key].append(file)
-    # In this order, the last file of a directory is a neighbor of the first file of the next sibling directory.
+    # In this order, the last file of a directory is next to the first file of its sibling directory.
     pairs = (find_sibling_directories(*pair) for files in files_of.values() for pair in pairwise(files))
     return {pair for pair in pairs if pair is not None}
 
 
 def _find_part(directory: str, layout: RepositoryLayout) -> _ClusterDirectory:
-    """Return a directory with the files that its kustomizations reference, and the files that these reference."""
+    """Return a cluster directory: the files below it, and all files that its kustomizations reference, directly or not."""
     inside = {path for path in layout.kustomizations if _is_below(path, directory)}
     seen, files = _follow(inside, layout)
     files |= {file for file in layout.objects if _is_below(file, directory)}
@@ -212,7 +212,7 @@ def _follow(directories: Collection[str], layout: RepositoryLayout) -> tuple[set
 
 
 def _list_built(directories: Collection[str], layout: RepositoryLayout) -> Iterator[str]:
-    """Yield the directories to build: those that change APF objects, and that no other such directory references."""
+    """Yield the directories to build: those that change APF objects, unless another such directory references them."""
     referenced = {path for directory in directories for path in layout.kustomizations[directory].references}
     for directory in sorted({*directories} - referenced):
         seen, files = _follow({directory}, layout)

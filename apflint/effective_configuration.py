@@ -103,7 +103,7 @@ class Effective:
 
     @cached_property
     def _copies(self) -> frozenset[Document]:
-        """The documents of copies of built-in objects, such as a dump of a cluster contains."""
+        """The documents of copies of built-in objects. A dump of a cluster contains such copies."""
         from apflint import builtin
 
         manifests = (manifest.object for manifest in (*self.workspace.context, *self.workspace.manifests))
@@ -148,14 +148,14 @@ class Effective:
 
     @cached_property
     def without_own(self) -> Configuration:
-        """`assumed` without `own_flow_schemas`. It shows what the cluster does with requests if these FlowSchemas are not applied."""
+        """`assumed` without `own_flow_schemas`: what the cluster does with requests if these FlowSchemas are not applied."""
         return self.assumed_without(frozenset(schema.document for schema in self.own_flow_schemas))
 
     def assumed_without(self, documents: Collection[Document]) -> Configuration:
         """Return `assumed` without the manifests of these documents, and with the same priority levels.
 
-        Built-in FlowSchemas that these manifests redefine are restored. If the manifests have all objects of a cluster
-        (`Assumptions.defaults` is false), the server would create them.
+        Built-in FlowSchemas that these manifests redefine are restored. This includes the case that
+        `Assumptions.defaults` is false, because the server would create them.
         """
         from apflint import builtin
 
@@ -189,7 +189,7 @@ class Effective:
     def _assumed_levels(self) -> tuple[PriorityLevelConfiguration, ...]:
         """A placeholder level for each name that FlowSchemas reference but no file defines. Empty if `Assumptions.complete` is true.
 
-        FlowSchemas of the context that manifests replace count, too, for `assumed_without`.
+        FlowSchemas of the context count even if manifests replace them, for `assumed_without`.
         """
         if self.assumptions.complete:
             return ()
@@ -215,14 +215,14 @@ class Effective:
     @cached_property
     def proofs(self) -> Analysis:
         """The analysis that proves facts about all requests in `assumed`. It imports the solver only if a proof needs it."""
-        from apflint.evaluate import system_requests
+        from apflint.evaluate import system_request_rules
         from apflint.proofs.one_configuration import Analysis
 
-        return Analysis(self.assumed, more_rules=system_requests.list_rules(self.release))
+        return Analysis(self.assumed, more_rules=system_request_rules.list_rules(self.release))
 
     @cached_property
     def passages(self) -> ConfigurationComparison:
-        """The comparison of `without_own` with `assumed`. It finds requests that different FlowSchemas capture in these two."""
+        """The comparison of `without_own` with `assumed`. It finds requests that change the FlowSchema between the two."""
         from apflint.proofs.request_space import REALISTIC
         from apflint.proofs.two_configurations import ConfigurationComparison
 

@@ -39,7 +39,7 @@ class Options(NamedTuple):
 
     kubernetes: Release = NEWEST
     rules: tuple[str, ...] = select_rules()
-    """Ids of the rules to run."""
+    """IDs of the rules to run."""
     assumptions: Assumptions = Assumptions()
     suppressions: bool = True
     """Whether to respect suppressions in manifests."""
@@ -50,34 +50,36 @@ class Options(NamedTuple):
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE
     """Maximum number of findings to report for a rule, file and severity. Further findings are only counted."""
     covered: bool = False
-    """Whether to include covered findings. A covered finding repeats another finding of its rule, but has its own fix."""
+    """Whether to include covered findings. A covered finding repeats another finding of its rule, but has a separate fix."""
 
 
 def check(
-    inputs: Iterable[tuple[str, bytes]],
+    inputs: Iterable[tuple[str, str | bytes]],
     options: Options = Options(),  # noqa: B008  # immutable
-    context: Iterable[tuple[str, bytes]] = (),
+    context: Iterable[tuple[str, str | bytes]] = (),
 ) -> Report:
-    """Check inputs as one configuration. An input is a pair of name and bytes. Report no findings in the inputs of `context`."""
+    """Check inputs as one configuration. An input is a pair of a name, and text or bytes. Report no findings in the inputs of `context`."""
     return check_loaded(load_inputs(inputs, helm=options.helm), load_inputs(context), options)
 
 
 def check_loaded(loaded: Sequence[Loaded], context: Iterable[Loaded], options: Options) -> Report:
     """Check loaded files as one configuration. Report no findings in the files of `context`."""
 
-    def find() -> Found:  # frees the configuration before the report takes memory for positions
+    def find() -> Found:  # frees the configuration before positions need memory
         workspace = build_workspace(loaded, options.kubernetes, context)
         return find_problems(Effective(workspace, options.assumptions), options)
 
     return build_report(loaded, find(), options, options.kubernetes.name)
 
 
-def load_inputs(inputs: Iterable[tuple[str, bytes]], *, helm: bool = True) -> list[Loaded]:
-    """Load inputs, given as pairs of name and bytes. If `helm` is true, split the output of `helm template` on standard input."""
+def load_inputs(inputs: Iterable[tuple[str, str | bytes]], *, helm: bool = True) -> list[Loaded]:
+    """Load inputs, given as pairs of a name, and text or bytes. If `helm` is true, split the output of `helm template` on standard input."""
     loaded: list[Loaded] = []
-    for name, data in inputs:
-        sources = split_helm_output(data.decode("utf-8", "replace")) if helm and name == STDIN else None
-        loaded += [load(name, data)] if sources is None else map(load_text, sources)
+    for name, content in inputs:
+        sources = None
+        if helm and name == STDIN:
+            sources = split_helm_output(content if isinstance(content, str) else content.decode("utf-8", "replace"))
+        loaded += [load(name, content)] if sources is None else map(load_text, sources)
     return loaded
 
 
@@ -94,7 +96,7 @@ class Found(NamedTuple):
     """The problems of a configuration."""
 
     problems: list[tuple[str, Problem]]
-    """Problems with the ids of their rules. No suppression has been applied."""
+    """Pairs of a rule ID and a problem, before suppressions are applied."""
     is_complete: bool
     """Whether the analysis rules saw all objects. They do not see objects that the API server rejects."""
 
@@ -166,7 +168,7 @@ class _CheckRun:
             for manifest in effective.workspace.manifests
             if manifest.violations
         }
-        """Paths of the mappings that contain a schema violation such as an unknown field. Keys are their documents."""
+        """Paths of mappings with a schema violation, such as an unknown field, by document."""
 
     def find(self, rules: Collection[str], *, covered: bool) -> Iterator[tuple[str, Problem]]:
         """Yield the problems of `rules` that must be reported, with their rule ids. Omit covered problems unless `covered` is true."""
@@ -203,10 +205,10 @@ class _CheckRun:
         )
 
     def _is_caused_by_misspelling(self, problem: Problem) -> bool:
-        """Return whether a problem reports a missing field that is only misspelled. The misspelling has its own finding.
+        """Return whether a problem is about a missing field that is only misspelled. Another finding reports the misspelling.
 
-        Servers without strict decoding ignore the misspelled field, and reject the object for the missing field. For these
-        releases, apflint reports the problem, too.
+        Servers without strict decoding ignore the misspelled field, and reject the object because of the missing field.
+        For their releases, the problem is reported, too.
         """
         place = problem.place
         if place.document is None or place.document not in self._misspelled:
@@ -240,7 +242,7 @@ class _CheckRun:
 
 
 def _limit(items: Iterable[T], kind: Callable[[T], Hashable], maximum: int) -> Iterator[tuple[T, int]]:
-    """Yield at most `maximum` items of each kind. With each item, yield a number.
+    """Yield pairs of an item and a number, for at most `maximum` items of each kind.
 
     For the last item of a kind, the number counts the omitted items of this kind. For all items before it, the number is 0.
     """
@@ -274,7 +276,7 @@ def limit_findings(report: Report) -> Report:
 
 
 def _skipped(loaded: Iterable[Loaded]) -> Iterator[SkippedDocuments]:
-    """Yield what was not checked: first the number of objects that are not APF objects, by kind, then the templates."""
+    """Yield what was not checked: the number of other objects by kind, and then templates."""
     for part in loaded:
         for reason, count in part.skipped.items():
             yield SkippedDocuments(part.source.name, reason, count)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-"""From the highest to the lowest."""
+"""All severities, from the highest to the lowest."""
 
 ObjectKey = tuple[str, str]
 """Kind and name of an object."""
@@ -62,7 +62,7 @@ class Problem(NamedTuple):
     covered: bool = False
     """Whether another problem of the rule already reports the mistake, so that only `fix` uses this problem."""
     involves: tuple[ObjectKey, ...] | None = None
-    """The other objects involved, including built-in ones, or None if they are unknown."""
+    """The other objects that are involved, including built-in objects, or None if unknown."""
     notes: tuple[str, ...] = ()
     """What the API server does and why it matters, in full sentences."""
     help: str | None = None
@@ -98,7 +98,7 @@ def reject(
     return Problem(place, message, Cause(reason, field or place.field), related, fix, notes=notes, help=help)
 
 
-# The names are those of `k8s.io/apimachinery/pkg/util/validation/field`.
+# The first arguments are the names of error types in `k8s.io/apimachinery/pkg/util/validation/field`.
 invalid = partial(reject, "FieldValueInvalid")
 required = partial(reject, "FieldValueRequired")
 forbidden = partial(reject, "FieldValueForbidden")
@@ -139,7 +139,7 @@ class Finding(NamedTuple):
     fix: Fix | None
     url: str
     document: Document | None = None
-    """The manifest of the object, or None if the finding is not about an object. `Problem` describes the next fields."""
+    """The manifest of the object, or None if the finding is not about an object. The next fields are those of `Problem`."""
     covered: bool = False
     involves: tuple[ObjectKey, ...] | None = None
     notes: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ class Finding(NamedTuple):
     is_template: bool = False
     clusters: tuple[str, ...] = ()
     more: int = 0
-    """Minimum number of further findings of the rule in the file, which are only counted."""
+    """Minimum number of omitted findings of the same rule and file. The report only counts these findings."""
 
     @property
     def is_rejected(self) -> bool:
@@ -168,7 +168,7 @@ class Report(NamedTuple):
     """The result of a run."""
 
     kubernetes: str
-    """The release, or the releases of all configurations, such as `1.33, 1.36`."""
+    """The release, or the releases of all configurations, such as `1.33, 1.36`. Empty if the release of a server is unknown."""
     findings: tuple[Finding, ...]
     files: int
     """Number of files that were read."""
@@ -190,7 +190,7 @@ class Report(NamedTuple):
 
     @property
     def counted_files(self) -> int:
-        """Number of files to name in a summary: those with objects, or all files if no file has objects."""
+        """Number of files in a summary: files with objects or, if no file has objects, all files."""
         return len(self.files_with_objects) or self.files
 
     def count(self, severity: Severity) -> int:

@@ -21,9 +21,9 @@ _NO_EDITS: Mapping[str, bytes] = {}
 
 
 def check_inputs(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
-    """Check all configurations of a run. Return one report about the files to report on.
+    """Check all configurations of a run. Return one report about the files in `Inputs.reported`.
 
-    The checks, whose import takes a third of a short run, are imported only if a file may hold APF objects.
+    The checks take a third of a short run to import. They are imported only if a file may contain APF objects.
     """
     request, words = inputs.request, inputs.request.parsed
     is_cluster = any(configuration.name or configuration.live for configuration in inputs.configurations)
@@ -43,7 +43,7 @@ def check_inputs(inputs: Inputs, get_options: Callable[[], Options]) -> Report:
         report = name_origins(report, inputs.kustomizations)
     is_without_files = words.revisions or (words.is_live and not words.has_manifests)
     findings = (
-        # There is no file to fix.
+        # These findings are not in a file that can be fixed.
         finding._replace(fix=None) if is_without_files or finding.file.endswith(RENDERED_SUFFIX) else finding
         for finding in report.findings
     )
@@ -69,15 +69,15 @@ def describe_inputs(inputs: Inputs, report: Report) -> str:
 
 
 class Checker:
-    """Checks the files of a run in each configuration that contains them. Parses a file again only if its bytes change."""
+    """Checks the files of a run in each configuration that contains them. Parses a file again only if its content changes."""
 
     def __init__(self, inputs: Inputs, options: Options) -> None:
         self._inputs = inputs
         self._options = options
-        self._loaded: dict[str, tuple[bytes, Sequence[Loaded]]] = {}
+        self._loaded: dict[str, tuple[str | bytes, Sequence[Loaded]]] = {}
 
-    def check(self, edited: Mapping[str, bytes] = _NO_EDITS, others: Iterable[tuple[str, bytes]] = ()) -> Report:
-        """Return the report on the files to report on. `edited` are new contents of files by name.
+    def check(self, edited: Mapping[str, bytes] = _NO_EDITS, others: Iterable[tuple[str, str | bytes]] = ()) -> Report:
+        """Return the report about the files in `Inputs.reported`. `edited` are new contents of files by name.
 
         `others` are further context files of the manifests that belong to no cluster.
         """
@@ -94,10 +94,10 @@ class Checker:
         return check_clusters(loaded, clusters, self._options, inputs.reported, inputs.elsewhere)
 
     def check_in_all_clusters(self, edited: Mapping[str, bytes] = _NO_EDITS) -> Report:
-        """Return the report on all files of all clusters that contain one of the files to report on.
+        """Return the report about all files of all clusters that contain one of the files in `Inputs.reported`.
 
-        Fixes must not cause findings in clusters that `--cluster` leaves out. Findings that only these clusters have, and
-        findings in other files, have no fix here.
+        A fix must not cause findings in clusters that `--cluster` does not select. Findings that only such clusters
+        have, and findings in other files, get no fix in this report.
         """
         from apflint.cluster_checking import check_clusters
 
@@ -124,7 +124,7 @@ class Checker:
         context = [part for name in (*configuration.context, *added) for part in loaded[name]]
         live, assumptions = configuration.live, configuration.assumptions
         if live is None and any("ustomization" in name for name in self._inputs.reported):
-            from apflint.sources.kustomize_renamings import find_renamings  # few runs read a kustomization
+            from apflint.sources.kustomize_renamings import find_renamings  # imported for kustomizations only
 
             assumptions = assumptions._replace(renamings=find_renamings(self._inputs))
         options = self._options._replace(kubernetes=configuration.kubernetes, assumptions=assumptions)
@@ -145,12 +145,12 @@ class Checker:
             configuration.name, configuration.members, context, configuration.kubernetes, configuration.assumptions
         )
 
-    def _load(self, edited: Mapping[str, bytes]) -> dict[str, Sequence[Loaded]]:
+    def _load(self, edited: Mapping[str, str | bytes]) -> dict[str, Sequence[Loaded]]:
         """Return all loaded files by name, with the contents in `edited`."""
         from apflint.engine import load_inputs
 
-        contents = dict(file.content for file in self._inputs.files.values()) | {**edited}
-        for name, data in contents.items():
-            if name not in self._loaded or self._loaded[name][0] != data:
-                self._loaded[name] = data, load_inputs([(name, data)], helm=self._options.helm)
+        contents = dict(file.input for file in self._inputs.files.values()) | {**edited}
+        for name, content in contents.items():
+            if name not in self._loaded or self._loaded[name][0] != content:
+                self._loaded[name] = content, load_inputs([(name, content)], helm=self._options.helm)
         return {name: self._loaded[name][1] for name in contents}

@@ -1,4 +1,4 @@
-"""Interrupts by the user (Ctrl-C) at places where they would leave data in an unknown state."""
+"""Delays interrupts by the user (Ctrl-C) in code that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def defer_interrupt() -> Iterator[None]:
-    """Raise the KeyboardInterrupt of a Ctrl-C inside the block only at its end."""
+    """Delay Ctrl-C: a KeyboardInterrupt inside the block is raised at its end."""
     if (
-        threading.current_thread() is not threading.main_thread()  # only this thread gets the exception
+        threading.current_thread() is not threading.main_thread()  # only the main thread gets Ctrl-C
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     ):
         yield

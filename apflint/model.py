@@ -23,9 +23,11 @@ _T = TypeVar("_T")
 Kind = Literal["FlowSchema", "PriorityLevelConfiguration"]
 
 PRESERVE_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
-"""Annotation of a level. With it, 0 or absent shares mean 0 in v1beta3. Kubernetes 1.29 then rejects the level, 1.30 accepts it."""
+"""Annotation of a level. With this annotation, 0 shares and absent shares mean 0 shares in v1beta3.
+
+Kubernetes 1.29 then rejects the level, and 1.30 accepts it."""
 SUBJECT_FIELDS = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
-"""Field of a subject that contains its details. Keys are the kinds of subjects."""
+"""Field of a subject that contains its details, by kind of the subject."""
 
 
 class OwnerReference(NamedTuple):
@@ -190,7 +192,7 @@ def build_priority_level(
     metadata = _build_metadata(value.get("metadata") or {})
     spec: Any = value.get("spec") or {}
     version = document.version
-    # API versions before v1beta2 were removed before the field was added, so it is unknown in them.
+    # Versions before v1beta2 were removed before Kubernetes added the field, so the field is unknown in these versions.
     has_exempt_field = release.has_exempt_field and version not in ("v1alpha1", "v1beta1")
     limited, exempt = spec.get("limited"), spec.get("exempt") if has_exempt_field else None
     keeps_zero = release.keeps_zero_shares(version, annotated=PRESERVE_ZERO in metadata.annotations)
@@ -216,7 +218,7 @@ def shares_field(version: str) -> str:
 
 
 def _strings(value: list[Any] | None) -> tuple[str, ...]:
-    # Go decodes a null item of a list of strings to "" (encoding/json keeps the zero value).
+    # Go decodes a null item in a list of strings as "", because encoding/json keeps the zero value.
     if not value:
         return ()
     return _intern(tuple(value) if None not in value else tuple([item or "" for item in value]))
@@ -232,7 +234,7 @@ _NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 
 
 def _texts(value: Mapping[str, Any] | None) -> Mapping[str, str]:
-    """Return labels or annotations. Go decodes null to "". Without a null, return the same mapping, to save memory."""
+    """Return labels or annotations, with "" for null, as in Go. If nothing is null, return the same mapping, to save memory."""
     if not value:
         return _NO_TEXTS
     return value if all(value.values()) else {key: text or "" for key, text in value.items()}
@@ -301,11 +303,11 @@ def _build_limited(
     value: dict[str, Any], release: Release, version: str, *, keeps_zero: bool
 ) -> LimitedPriorityLevelConfiguration:
     shares = value.get(shares_field(version))
-    if shares is None:  # in v1, absent shares mean 30, and 0 shares mean 0
+    if shares is None:  # in v1, absent shares mean 30, and 0 means 0
         shares = 0 if keeps_zero and version != "v1" else 30
     response = value.get("limitResponse") or {}
     queuing = response.get("queuing")
-    has_borrowing = release.has_borrowing and version != "v1alpha1"  # removed before the fields were added
+    has_borrowing = release.has_borrowing and version != "v1alpha1"  # v1alpha1 never had the fields
     return LimitedPriorityLevelConfiguration(
         shares=shares if shares or keeps_zero else 30,
         limit_response=LimitResponse(

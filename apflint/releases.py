@@ -14,7 +14,7 @@ from apflint.spelling import suggest
 from apflint.user_error import UserError
 from apflint.wording import join_words, quote
 
-# `1.36`, `v1.36`, `1.36.2`, and versions of vendors: `v1.36.2-gke.100`, `v1.36.2+k3s1`.
+# Accepts `1.36`, `v1.36`, `1.36.2`, and versions of vendors: `v1.36.2-gke.100`, `v1.36.2+k3s1`.
 _VERSION = re.compile(r"v?1\.(0|[1-9]\d{0,2})(?:\.\d+)?(?:[-+].*)?", re.ASCII)
 OLDEST_MINOR, NEWEST_MINOR = 18, 37
 GROUP = "flowcontrol.apiserver.k8s.io"
@@ -54,7 +54,7 @@ API_VERSIONS = (
 
 
 class Deprecation(NamedTuple):
-    """Facts in the warning of a server that answers a request to a deprecated API version."""
+    """The facts in the deprecation warning of a server for an API version."""
 
     since: str
     """The release that deprecated the version, such as `1.29`."""
@@ -240,8 +240,8 @@ class Release(NamedTuple):
         life = api_version(version)
         if life is None or life.deprecated is None or life.removed is None or self.minor < life.deprecated:
             return None
-        # Recorded: 1.25 names v1beta2 for v1beta1, 1.26 names v1beta3. A 1.29 server that is forced to serve v1beta2 names
-        # v1beta3, which is deprecated there; here it is v1.
+        # In recorded warnings about v1beta1, 1.25 suggests v1beta2, and 1.26 suggests v1beta3. About v1beta2, a 1.29 server
+        # that is forced to serve v1beta2 suggests v1beta3, which is deprecated in 1.29. This function returns v1 instead.
         return Deprecation(f"1.{life.deprecated}", f"1.{life.removed}", replacement=self.served[0])
 
 
@@ -252,7 +252,7 @@ def api_version(name: str) -> ApiVersion | None:
 
 def _make_release(minor: int) -> Release:
     served = [life for life in API_VERSIONS if life.introduced <= minor and (not life.removed or minor < life.removed)]
-    # 1.20 deprecated v1alpha1 and still served it on request.
+    # 1.20 deprecated v1alpha1, but still served it on request.
     return Release(
         minor,
         served=tuple(life.name for life in served if life.by_default),
@@ -285,7 +285,7 @@ def parse_release(text: str) -> Release:
     if OLDEST_MINOR <= minor <= NEWEST_MINOR:
         return RELEASES[minor - OLDEST_MINOR]
     if minor in (2, 3):
-        # A YAML or TOML number 1.30 arrives here as 1.3.
+        # YAML and TOML parse an unquoted 1.30 as the number 1.3.
         raise UserError(f'"{text}" is too old: {known}. Did you mean "1.{minor}0"?')
     age, nearest = ("old", RELEASES[0]) if minor < OLDEST_MINOR else ("new", NEWEST)
     raise UserError(f'"{text}" is too {age}: {known}. The nearest is "{nearest.name}"')

@@ -35,7 +35,7 @@ class Basis(NamedTuple):
     built_in: int
     """Number of built-in objects of the release in the configuration; the manifests do not define these objects."""
     imagined: frozenset[tuple[str, str]]
-    """Kind and name of each mandatory object that the server imagines, because it is missing or unusable."""
+    """Kind and name of each mandatory object that is missing or unusable. The server uses a built-in substitute."""
 
 
 class Explanation(NamedTuple):
@@ -51,9 +51,9 @@ class Explanation(NamedTuple):
     skipped: tuple[SkippedFlowSchema, ...]
     """FlowSchemas that the server skips because their priority level does not exist or is unusable, in matching order."""
     unclassified: Unclassified | None
-    """Why API Priority and Fairness does not classify the request, or None if it classifies the request."""
+    """Reason why API Priority and Fairness does not classify the request, or None if it classifies the request."""
     wait_seconds: float
-    """Maximum time of the request in a queue."""
+    """Maximum time of the request in a queue, in seconds."""
     basis: Basis
 
 

@@ -14,7 +14,7 @@ from apflint.spelling import suggest
 from apflint.user_error import UserError
 
 PAGE_URL = "https://github.com/apflint/apflint/blob/main/rules/{id}.md"
-"""Address of the page of a rule. The address never changes, because ids never change."""
+"""URL of the page of a rule. It never changes, because IDs never change."""
 
 DefaultSeverity = Literal["error", "warning", "info", "off"]
 Stage = Literal["validation", "consistency", "analysis", "runtime"]
@@ -23,7 +23,7 @@ Fixable = Literal["safe", "unsafe"]
 MARKER = r"# ~ (APF[0-9]{3}(?: APF[0-9]{3})*)[ \t]*$"
 """Marker at the end of a line of an example. The line has findings of these rules."""
 MARKER_ABOVE = r"[ \t]*# ~v (APF[0-9]{3}(?: APF[0-9]{3})*)[ \t]*$"
-"""Marker on its own line of an example. The next line has findings of these rules."""
+"""Marker on a separate line of an example. The next line has findings of these rules."""
 
 
 class Rule(NamedTuple):
@@ -39,7 +39,7 @@ class Rule(NamedTuple):
     summary: str
     references: tuple[str, ...]
     body: str
-    """Markdown below the front matter, with the markers of the examples."""
+    """Markdown below the front matter, including the markers of the examples."""
     body_line: int = 1
     """1-based line of the page on which `body` starts."""
     fix: Fixable | None = None
@@ -53,7 +53,7 @@ class Rule(NamedTuple):
 
 @cache
 def list_ids() -> tuple[str, ...]:
-    """Return all rule ids in order. Only lists the directory, and reads no page."""
+    """Return all rule IDs in order. Lists the directory, but reads no page."""
     pages = (name for name in os.listdir(find_data_directory("rules")) if name.startswith("APF"))
     return tuple(sorted(page.removesuffix(".md") for page in pages if page.endswith(".md")))
 
@@ -68,23 +68,23 @@ def read_rule(rule_id: str) -> Rule:
 
 
 def read_rules() -> tuple[Rule, ...]:
-    """Read the pages of all rules, in the order of their ids."""
+    """Read the pages of all rules, in the order of their IDs."""
     return tuple(map(read_rule, list_ids()))
 
 
 @cache
 def ids_by_name() -> dict[str, str]:
-    """Return the ids of all rules by name. Reads every page."""
+    """Return the IDs of all rules by name. Reads every page."""
     return {rule.name: rule.id for rule in read_rules()}
 
 
 def find_id(text: str) -> str | None:
-    """Return the id of the rule with this id (in any case) or name, or None if there is no such rule."""
+    """Return the ID of the rule with this ID (in any case) or name, or None for an unknown rule."""
     return text.upper() if text.upper() in list_ids() else ids_by_name().get(text.lower())
 
 
 def find_rule(text: str) -> Rule:
-    """Return the rule with this id (in any case) or name. Raises UserError, with suggestions, if the rule is unknown."""
+    """Return the rule with this ID (in any case) or name. Raises UserError, with suggestions, for an unknown rule."""
     rule_id = find_id(text)
     if rule_id is None:
         raise UserError(f'Unknown rule "{clipped(text)}".{_suggest(text)} `apflint rule` lists them all.')
@@ -92,14 +92,14 @@ def find_rule(text: str) -> Rule:
 
 
 def find_family(prefix: str) -> tuple[Rule, ...] | None:
-    """Return the rules whose ids start with a prefix such as `APF5`, in order. Return None for an id, and for other text."""
+    """Return the rules whose IDs start with a prefix such as `APF5`, in order. Return None for an ID, and for other text."""
     prefix = prefix.upper()
     ids = [rule_id for rule_id in list_ids() if prefix.startswith("APF") and rule_id.startswith(prefix)]
     return None if not ids or ids == [prefix] else tuple(map(read_rule, ids))
 
 
 def select_ids(selector: str) -> tuple[str, ...]:
-    """Return the ids of the rules that an id, a prefix (`APF2`) or a name selects. Raises UserError if no rule is selected."""
+    """Return the IDs of the rules that an ID, a prefix (`APF2`) or a name selects. Raises UserError if no rule is selected."""
     prefix = selector.upper()
     if prefix.startswith("APF") and (
         selected := tuple(rule_id for rule_id in list_ids() if rule_id.startswith(prefix))
@@ -116,7 +116,7 @@ def _suggest(text: str) -> str:
 
 
 def parse_page(text: str) -> Rule:
-    """Parse a page without a YAML parser, which would take 45 ms to load. Tests compare the result with a YAML parser."""
+    """Parse a page without a YAML parser, whose import takes 45 ms. Tests compare the result with a YAML parser."""
     front_matter, body = text.removeprefix("---\n").split("\n---\n", 1)
     values: dict[str, str] = {}
     references: list[str] = []

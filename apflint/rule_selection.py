@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class RuleSelector(NamedTuple):
-    """A rule id, a prefix of ids (`APF2`) or a rule name, with the ids of the selected rules."""
+    """A rule ID, a prefix of IDs (`APF2`) or a rule name, with the IDs of the selected rules."""
 
     text: str
     rules: tuple[str, ...]
 
 
 def parse_selector(text: str) -> RuleSelector:
-    """Parse a selector. Raises UserError, which suggests a similar id or name, if `text` selects no rule."""
+    """Parse a selector. Raises UserError, which suggests a similar ID or name, if `text` selects no rule."""
     return RuleSelector(text, rule_catalogue.select_ids(text))
 
 
@@ -29,12 +29,12 @@ def select_rules(
     ignore: Sequence[RuleSelector] = (),
     off: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the ids of the rules to run, in the order of `CHECKS`.
+    """Return the IDs of the rules to run, in the order of `CHECKS`.
 
     `select` replaces the rules that are enabled by default, and `extend_select` adds rules. If a rule is both selected and
     ignored, the longer selector decides, because it is more specific. Rules in `off` never run.
     """
-    from apflint.checks import CHECKS, OFF, rules_with  # a run without APF objects needs no checks
+    from apflint.checks import CHECKS, OFF, rules_with  # imported on demand
 
     selected = (*(select or ()), *extend_select)
     rules = set(CHECKS) - rules_with(OFF) if select is None else set()

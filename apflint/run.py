@@ -1,6 +1,6 @@
-"""A run of apflint, from the words on the command line to the exit status. Start reading here.
+"""A run of apflint, from the source arguments on the command line to the exit status. Start reading here.
 
-    words → sources → configurations → checks or an analysis → output → exit status
+    source arguments → sources → configurations → checks or an analysis → output → exit status
 
 Before: `cli/main.py` starts the process, and `cli/fast_path.py` or `cli/app.py` parses the command line and calls the function
 of the command in `cli/commands/`, which calls `run`. The language server reads and checks in the same way (`lsp/workspace.py`).
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """What a command found out: texts to print, and the exit status."""
+    """The result of a command: texts to print, and the exit status."""
 
     text: str = ""
-    """For standard output. Everything else is for standard error."""
+    """Text for standard output. All other fields are for standard error."""
     notes: tuple[str, ...] = ()
     """Sentences to print first."""
     errors: tuple[str, ...] = ()
@@ -39,8 +39,8 @@ class Answer(NamedTuple):
 
 def run(request: InputRequest, find_answer: Callable[[Inputs], Answer]) -> int:
     """Run a command, and return its exit status."""
-    # 1. Sources. The words of the request name files, directories, git revisions, kustomizations, clusters of the settings, or
-    #    a running cluster. Each is a source of named bytes. What cannot be read becomes an error in the result.
+    # 1. Sources. The source arguments name files, directories, git revisions, kustomizations, clusters in the settings, or
+    #    a running cluster. A source consists of names and bytes. Unreadable sources become errors in the result.
     # 2. Configurations. A configuration is a release, the objects of its sources, and a name: one for each cluster, or one
     #    without a name if the project has no clusters.
     with show_progress("Reading") as progress:
@@ -58,7 +58,7 @@ def run(request: InputRequest, find_answer: Callable[[Inputs], Answer]) -> int:
 
 def show(answer: Answer) -> int:
     """Print an answer, and return the exit status of the process."""
-    # 4. Output. Results go to standard output, everything else to standard error.
+    # 4. Output. Results go to standard output, and all other text to standard error.
     for note in answer.notes:
         print_note(note)
     if answer.text:
@@ -67,12 +67,12 @@ def show(answer: Answer) -> int:
     for error in answer.errors:
         print_note(error)
     sys.stderr.write(answer.summary)
-    # 5. The exit status: 2 if something could not be read or written, otherwise what the command found.
+    # 5. Exit status: 2 if something could not be read or written, or else the status of the answer.
     return ExitCode.ERROR if answer.errors else answer.status
 
 
 def analyze(request: InputRequest, find_answer: Callable[[EffectiveConfiguration], Answer]) -> int:
-    """Run a command that answers about one configuration, and return its exit status."""
+    """Run a command that needs exactly one configuration, and return its exit status."""
     from apflint.sources.effective_configurations import build_configuration
 
     def answer(inputs: Inputs) -> Answer:
@@ -85,7 +85,7 @@ def analyze(request: InputRequest, find_answer: Callable[[EffectiveConfiguration
 
 
 def read(request: InputRequest) -> EffectiveConfiguration:
-    """Return the configuration that a request names, and print its notes, for a command that reads more than that.
+    """Return the configuration that an input request names, and print its notes. For commands that read further inputs.
 
     Raises UserError as `read_configuration` does.
     """

@@ -20,14 +20,14 @@ def load_schema(kind: str, version: str) -> dict[str, object]:
     If only some releases have a field, `x-apflint-since` and `x-apflint-until` in its schema are the first and last of these
     releases, such as `1.26`. Raises LookupError if the kind has no schema in this version.
     """
-    import json  # a run without objects needs no schema
+    import json  # imported on demand
 
-    # The names may come from a manifest: check them before they become part of a path.
+    # The names may come from a manifest, so check them before they become part of a path.
     if re.fullmatch(r"\w+", kind) and re.fullmatch(r"\w+", version):
         try:
             with open(
                 f"{find_data_directory('schemas')}/{kind}-{version}.json", encoding="utf-8"
-            ) as file:  # no pathlib at start
+            ) as file:  # importing pathlib takes time
                 schema: Schema = json.load(file)
         except FileNotFoundError:
             pass

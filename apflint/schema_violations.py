@@ -33,13 +33,13 @@ class Violation(NamedTuple):
 
     what: Literal["unknown", "type", "range", "format"]
     path: Path
-    """Path of the value. For `unknown`, its last step is the unknown field."""
+    """Path of the value. If `what` is `unknown`, the last step is the unknown field."""
     expected: str
     """`string`, `boolean`, `int32`, `int64`, `date-time`, `list`, `object` or `map of strings`. "" for `unknown`."""
     got: object
     """The value at `path`."""
     known: tuple[str, ...] = ()
-    """For `unknown`: the valid fields of the mapping in this release, in alphabetical order. Otherwise empty."""
+    """Valid fields of the mapping in this release, in alphabetical order, if `what` is `unknown`. Otherwise empty."""
 
 
 def find_violations(value: Mapping[str, object], kind: str, version: str, release: Release) -> tuple[Violation, ...]:
@@ -52,7 +52,7 @@ def find_violations(value: Mapping[str, object], kind: str, version: str, releas
     rejected = _Reducer().reduce(value, _shape(kind, version, release.minor))
     if rejected is None:
         return ()
-    # tests/test_schema_violations.py proves that jsonschema finds the same violations in the whole object.
+    # tests/test_schema_violations.py verifies that jsonschema finds the same violations in the whole object.
     violations: list[Violation] = []
     for error in _validator(kind, version, release.minor).iter_errors(rejected):
         path, got = _locate(error.absolute_path, rejected, value)
@@ -152,7 +152,7 @@ _PYTHON_TYPES: dict[str | None, type] = {
     "boolean": bool,
     None: object,
 }
-# 0.5 replaces every float, because jsonschema accepts 5.0 as an integer, but the API server rejects it.
+# 0.5 replaces every float, because jsonschema accepts 5.0 as an integer, unlike the API server.
 _STAND_INS: dict[type, object] = {dict: {}, list: [], str: "", int: 0, bool: True, float: 0.5}
 _WHAT: dict[str, Literal["type", "range", "format"]] = {
     "type": "type",
@@ -160,12 +160,12 @@ _WHAT: dict[str, Literal["type", "range", "format"]] = {
     "maximum": "range",
     "format": "format",
 }
-"""Values of `Violation.what`. Keys are the schema keywords that reject the value."""
+"""Values of `Violation.what`, by the schema keyword that rejects the value."""
 
 
 @lru_cache(maxsize=16)
 def _validator(kind: str, version: str, minor: int) -> Validator:
-    from jsonschema import Draft202012Validator, FormatChecker  # takes 100 ms
+    from jsonschema import Draft202012Validator, FormatChecker  # the import takes 100 ms
 
     checker = FormatChecker(formats=())
     checker.checks("date-time")(lambda value: not isinstance(value, str) or is_timestamp(value))

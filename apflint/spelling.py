@@ -77,7 +77,7 @@ def find_similar(word: str, known: Iterable[str], maximum: int = 1) -> tuple[str
 @lru_cache(maxsize=4096)
 def _find_similar(word: str, known: tuple[str, ...], maximum: int) -> tuple[str, ...]:
     spend_comparisons(word, known)
-    from difflib import get_close_matches  # the import takes 5 ms, and only mistakes need it
+    from difflib import get_close_matches  # the import takes 5 ms
 
     folded = {_fold(other): other for other in reversed(known) if len(other) <= _MAX_WORD_LENGTH}
     return tuple(folded[other] for other in get_close_matches(_fold(word), folded, maximum, _MIN_SIMILARITY))
@@ -94,7 +94,7 @@ def measure_similarity(word: str, other: str) -> float:
     """
     if max(len(word), len(other)) > _MAX_WORD_LENGTH:
         return float(word == other)
-    from difflib import SequenceMatcher  # only mistakes need it
+    from difflib import SequenceMatcher  # imported for mistakes only
 
     return SequenceMatcher(None, word, other).ratio()
 
@@ -108,7 +108,7 @@ def is_within_distance(word: str, other: str, maximum: int) -> bool:
         return False
     at = next((index for index, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), None)
     if at is None:
-        return True  # one is the start of the other
+        return True  # one word is the start of the other
     if maximum == 0:
         return False
     word, other, left = word[at:], other[at:], maximum - 1
@@ -125,7 +125,7 @@ def did_you_mean(word: str, known: Iterable[str], maximum: int = 1) -> str | Non
 
     Words that other tools use for the same come first: `lint` is `check`, although `limits` has more letters of it.
     """
-    from apflint.terms_of_other_tools import translate  # only mistakes need it
+    from apflint.terms_of_other_tools import translate  # imported for mistakes only
 
     known = tuple(known)
     if translated := translate(word, known):

@@ -13,7 +13,7 @@ _MAX_QUOTE_LENGTH = 80
 
 def quote(value: object) -> str:
     """Return a value as JSON on one line, for a message. Text over MAX_QUOTE_LENGTH is cut and ends with `…`."""
-    import json  # a short run without a message does not need it
+    import json  # imported on demand
 
     text = json.dumps(value, ensure_ascii=False, default=str)
     if len(text) <= _MAX_QUOTE_LENGTH:
@@ -35,7 +35,7 @@ def join_some(words: Sequence[str], maximum: int) -> str:
 
 
 def quote_some(values: Sequence[object], maximum: int) -> str:
-    """Return `join_some` of the quoted values. Only the values that appear are quoted, because there may be many others."""
+    """Return `join_some` of the quoted values. Values that are only counted are not quoted, to save time."""
     return join_some([*map(quote, values[:maximum]), *map(str, values[maximum:])], maximum)
 
 

@@ -52,9 +52,9 @@ class Workspace(NamedTuple):
     context: tuple[Manifest, ...] = ()
     """Manifests from `--context`. Analyses use them, but apflint reports no findings in them."""
     kept: tuple[KeptField, ...] = ()
-    """Fields of a running cluster that stay after the manifests are applied, because the manifests do not set them."""
+    """Fields of objects in a running cluster that are kept, because the applied manifests do not set them."""
     rejected: frozenset[ObjectKey] = frozenset()
-    """Objects whose manifests the API server of a running cluster rejects. The workspace does not have these manifests."""
+    """Objects whose manifests the API server of a running cluster rejects. The workspace does not contain these manifests."""
 
     def without(self, documents: Collection[Document]) -> Workspace:
         """Return a workspace without the manifests of these documents."""
@@ -65,6 +65,17 @@ class Workspace(NamedTuple):
             manifests=kept,
             flow_schemas=_typed(FlowSchema, kept),
             priority_levels=_typed(PriorityLevelConfiguration, kept),
+        )
+
+    def with_manifest(self, manifest: Manifest, replaced: Document) -> Workspace:
+        """Return a workspace with a manifest in the place of that of the document `replaced`, or at the end if there is none."""
+        manifests = tuple(manifest if own.document is replaced else own for own in self.manifests)
+        if manifest not in manifests:
+            manifests = (*manifests, manifest)
+        return self._replace(
+            manifests=manifests,
+            flow_schemas=_typed(FlowSchema, manifests),
+            priority_levels=_typed(PriorityLevelConfiguration, manifests),
         )
 
     def documents(self) -> Iterator[Document]:
@@ -147,7 +158,7 @@ def build_workspace(
 ) -> Workspace:
     """Validate all documents against their schemas, and build the typed objects of the documents that can be decoded.
 
-    `known` contains manifests that have been built for the release before.
+    `known` contains manifests that were already built for the release.
     """
     inputs = list(loaded)
 
@@ -188,7 +199,7 @@ def _typed(kind: type[T], manifests: Iterable[Manifest]) -> tuple[T, ...]:
 
 
 def _manifest(document: Document, release: Release) -> Manifest:
-    if api_version(document.version) is None:  # an unknown version has no schema
+    if api_version(document.version) is None:  # unknown versions have no schema
         return Manifest(document, (), None)
     value = document.value
     found = find_violations(value, document.kind, document.version, release)

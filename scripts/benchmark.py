@@ -6,8 +6,8 @@
 The script generates inputs from a fixed seed, and creates two virtual environments: apflint from a wheel of this
 checkout, and yamllint, check-jsonschema, simpy and PyYAML from the package index of pip. The script runs the compared
 processes in turn. Exits with 1 if a target is missed. With `--publish`, writes docs/contributing/benchmark.json and the
-tables of the pages, which then have the rows of this run only. `--check` fails if they are of an older commit than the
-last change of apflint.
+tables of the pages, which then contain only the rows of this run. `--check` fails if the published run is older than the
+last commit that changes apflint.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ def publish(record: str, root: Path = ROOT) -> None:
 
 
 def read_commit() -> str:
-    """Return the current commit, with the suffix `-dirty` if the work tree differs from it."""
+    """Return the current commit ID, with the suffix `-dirty` if the work tree differs from the commit."""
     return _git("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty")
 
 
 def check_record(root: Path = ROOT) -> int:
-    """Return 1 if the published run is of a commit without the last change of `STARTUP_PATHS`."""
+    """Return 1 if the commit of the published run does not contain the last change of `STARTUP_PATHS`, or else 0."""
     commit = json.loads((root / RECORD).read_text(encoding="utf-8"))["about"]["commit"]
     changed = _git("log", "--format=%h %s", f"{commit}..HEAD", "--", *STARTUP_PATHS, root=root)
     if changed:

@@ -26,15 +26,15 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "docs" / "playground"
 PINS = ROOT / "scripts" / "playground"
 PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
-"""Files of the npm package that a browser loads. The others are for Node.js and developers."""
+"""Files of the npm package that a browser loads. All others are for Node.js and developers."""
 EXTENSION_SUFFIX = "-wasm32-emscripten.so"
 """End of the names of compiled modules that Pyodide can import."""
 LINUX = "manylinux2014_x86_64"
-"""Platform of the wheel of PyYAML, whose compiled module is left out. No other package has a wheel for Linux only."""
+"""Platform of the PyYAML wheel, whose compiled module is left out. All other wheels are for any platform."""
 LEFT_OUT = ("*.data/*", "pysat/allies/*", "pysat/examples/*", "*/tests/*", "*/benchmarks/*")
 """Files of wheels that no command of the playground imports."""
 RPDS = "from pyrsistent_as_rpds.pure import HashTrieMap, HashTrieSet, List\n"
-"""The module `rpds`, which `referencing` imports. The documentation of pyrsistent-as-rpds-py describes this replacement."""
+"""Text of the module `rpds`, which `referencing` imports. The documentation of pyrsistent-as-rpds-py describes it."""
 EXAMPLES = (
     (
         "Accepted by the API server, but wrong",
@@ -52,7 +52,7 @@ EXAMPLES = (
 
 
 def build(out: Path) -> None:
-    """Write the playground to a directory. Existing files of the same names are replaced."""
+    """Write the playground to a directory. Files with the same names are replaced."""
     out.mkdir(parents=True, exist_ok=True)
     for source in SOURCES.iterdir():
         shutil.copy(source, out / source.name)
@@ -65,7 +65,7 @@ def build(out: Path) -> None:
 
 
 def read_examples() -> Iterator[dict[str, str]]:
-    """Yield the examples. The manifests of a directory become one text. Chart templates are left out."""
+    """Yield the examples of the menu. The manifests of a directory are joined to one text. Chart templates are left out."""
     for title, directory, request in EXAMPLES:
         texts = (path.read_text("utf-8") for path in sorted((ROOT / directory).glob("*.yaml")))
         manifests = "---\n".join(text for text in texts if "{{" not in text)
@@ -76,7 +76,7 @@ def copy_pyodide(scratch: Path, out: Path) -> None:
     """Install the pinned Pyodide in a scratch directory, and copy the files that a browser needs."""
     for name in ("package.json", "package-lock.json"):
         shutil.copy(PINS / name, scratch / name)
-    npm = shutil.which("npm")  # on Windows, npm is a script that starts only by its full name
+    npm = shutil.which("npm")  # on Windows, npm is a script
     if npm is None:
         sys.exit("npm is not installed: it downloads Pyodide")
     run(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=scratch)
@@ -109,8 +109,7 @@ def download_wheels(directory: Path, target: list[str]) -> list[Path]:
 def write_packages(wheels: Iterable[Path], out: Path) -> None:
     """Write the files of all wheels to one archive, which the browser unpacks into `site-packages`.
 
-    Times and order are fixed, so that the same wheels always make the same archive. Raises zipfile.BadZipFile if a wheel
-    is damaged.
+    Times and order are fixed, so that equal wheels give equal archives. Raises zipfile.BadZipFile if a wheel is damaged.
     """
     files = {"rpds.py": RPDS.encode()}
     for wheel in wheels:
@@ -125,7 +124,7 @@ def write_packages(wheels: Iterable[Path], out: Path) -> None:
 
 
 def is_needed(name: str) -> bool:
-    """Return whether the playground needs a file of a wheel. It cannot import modules compiled for other platforms."""
+    """Return whether the playground needs a file of a wheel. Compiled modules for other platforms are not needed."""
     if name.endswith("/") or any(fnmatch(name, pattern) for pattern in LEFT_OUT):
         return False
     return not name.endswith((".so", ".pyd")) or name.endswith(EXTENSION_SUFFIX)

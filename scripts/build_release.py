@@ -2,9 +2,9 @@
 
 python scripts/build_release.py
 
-Needs the packages of requirements/release.txt. Timestamps are those of the commit. The script builds twice and fails if the
-bytes differ, so anybody can repeat the build of a tag and compare it with what is published. It installs the wheel with the
-locked dependencies, tries it, and describes that environment as CycloneDX.
+Needs the packages of requirements/release.txt. Timestamps are those of the commit. The script builds twice, and fails
+if the bytes differ, so that anybody can rebuild a tag and compare the result with the published files. It installs the
+wheel with the locked dependencies, runs it, and describes this environment in CycloneDX format.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def describe_environment(wheel: Path, directory: Path) -> str:
     if f"-{version}-" not in wheel.name:
         message = f"{wheel.name} installs version {version}"
         raise ValueError(message)
-    run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools")  # not part of apflint
+    run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools")  # not a part of apflint
     describe = (sys.executable, "-m", "cyclonedx_py", "environment", "--pyproject=pyproject.toml")
     return run(*describe, "--output-reproducible", "--output-format=JSON", python)
 

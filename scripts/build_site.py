@@ -1,11 +1,11 @@
 """Build the documentation site from docs/ and rules/ with Zensical, and check the result.
 
 python scripts/build_site.py --out DIR                     replaces DIR, a new directory or an earlier site
-python scripts/build_site.py --out DIR --playground DIR2   includes what scripts/build_playground.py wrote to DIR2
+python scripts/build_site.py --out DIR --playground DIR2   includes the output of scripts/build_playground.py in DIR2
 
-Markdown in docs/ and rules/ is for GitHub as well, so links are relative to the file in the checkout. This script copies
-the pages to one directory, points their links there, and runs Zensical in strict mode. `zensical.toml` has the navigation.
-View the site with `python -m http.server -d DIR`: search needs a server.
+Markdown in docs/ and rules/ is also for GitHub, so its links are relative to files in the checkout. This script copies
+the pages to one directory, adapts their links, and runs Zensical in strict mode. `zensical.toml` contains the
+navigation. View the site with `python -m http.server -d DIR`, because search needs a server.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = "https://github.com/apflint/apflint"
 FIXES = {"safe": "`apflint fix`", "unsafe": "`apflint fix --unsafe-fixes`", None: "by hand"}
 NAVIGATION_OF_RULES = "    # rules/\n"
-"""Line of zensical.toml that stands for all rule pages."""
+"""Line of zensical.toml that is replaced by all rule pages."""
 WITHOUT_PLAYGROUND = """\
 <!doctype html>
 <html lang="en">
@@ -40,7 +40,7 @@ WITHOUT_PLAYGROUND = """\
 <p><a href="../contributing/playground/">How to build it</a></p>
 </html>
 """
-"""Page at the address of the playground if it is not built."""
+"""Page that is written instead of the playground if the playground is not built."""
 
 _FENCE = re.compile(r"^ *(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(`+[^`]+`+)")
@@ -49,11 +49,11 @@ _LINK = re.compile(r'(\]\(|(?:src|href)=")([^)\s"]+)')
 
 
 class BuildError(Exception):
-    """A page has a link without a target, or Zensical or the check of the site reported a problem."""
+    """Raised if a link has no target, or Zensical or the check of the site reports a problem."""
 
 
 def site_path(source: str) -> str | None:
-    """Return the path in the site's directory of a file in the checkout, or None if the site does not have the file."""
+    """Return the path in the site of a file in the checkout, or None if the site does not contain the file."""
     if source == "CHANGELOG.md":
         return "changelog.md"
     directory, _, rest = source.partition("/")
@@ -61,7 +61,7 @@ def site_path(source: str) -> str | None:
 
 
 def find_target(link: str, source: str) -> str:
-    """Return the link for the site: relative to the page there, or to GitHub if the site does not have the file."""
+    """Return a link for the site: relative if the site contains the target, or else to GitHub."""
     path, hash_sign, anchor = link.partition("#")
     if not path or re.match(r"[a-z]+:", link):
         return link
@@ -77,7 +77,10 @@ def find_target(link: str, source: str) -> str:
 
 
 def adapt_line(line: str, source: str) -> str:
-    """Return a line of prose with links for the site. Python-Markdown shows the backslash before a pipe in code of a table."""
+    """Return a line of prose with links for the site.
+
+    In code in tables, also remove backslashes before pipes, which Python-Markdown would show.
+    """
     in_table = line.lstrip().startswith("|")
     parts = _CODE_SPAN.split(line)
     for number, part in enumerate(parts):
@@ -103,7 +106,7 @@ def adapt_page(text: str, source: str) -> str:
 
 
 def mark_comments_as_output(html: str) -> str:
-    """Return a page on which output that begins with `#` is output. Pygments marks it as a command of root.
+    """Return a page on which output lines that begin with `#` are marked as output. Pygments marks them as commands of root.
 
     The copy button copies commands only.
     """
@@ -119,7 +122,7 @@ def render_rule_page(rule: rule_catalogue.Rule) -> str:
     """Return the page of a rule with a title and a table in place of its front matter."""
     severity = "off: `--extend-select` turns it on" if rule.severity == "off" else rule.severity
     references = "".join(f"- <{reference}>\n" for reference in rule.references)
-    # Search would list the good example of each rule beside the bad one.
+    # Without this change, search would list the good example of each rule next to the bad one.
     body = rule_catalogue.explain_markers(rule.body).replace("## Good\n", "## Good { data-search-exclude }\n")
     return f"""---
 title: {rule.id} {rule.name}
@@ -151,7 +154,7 @@ def render_navigation() -> str:
 
 
 def assemble(directory: Path) -> None:
-    """Write what Zensical reads: its settings, and the pages with their pictures in `directory`/docs."""
+    """Write the input of Zensical: its settings, and in `directory`/docs the pages with their pictures."""
     docs = directory / "docs"
     shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("playground", "*.md"))
     pages = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")}
@@ -171,8 +174,8 @@ def build(out: Path, playground: Path | None = None) -> None:
     """Build the site, check it, and move it to `out`.
 
     Raises:
-        BuildError: There is a warning, a link without a target, a resource of another host, or something else than a site
-            in `out`.
+        BuildError: There is a warning, a link without a target, or a resource on another host. Also if `out` contains
+        something other than a site.
 
     """
     if out.exists() and not (out / "sitemap.xml").is_file() and any(out.iterdir()):

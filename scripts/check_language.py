@@ -46,7 +46,7 @@ CERTAIN = {
     r"shelf|shelves|veils?": "(the thing that is kept)",
     r"fit to be shown": "(a message for users)",
 }
-"""Patterns that have no right use here, and what to write. They match whole words, in any case."""
+"""Patterns that are always wrong, with the term to use. They match whole words, in any letter case."""
 CANDIDATES = {
     r"tells?|telling": "report, print, show",
     r"(?<!there\s)(is|are) no(?! longer)": "is not a (valid)",
@@ -63,7 +63,7 @@ CANDIDATES = {
     r"where (none|there is none)": "or None if",
     r"some(body|one) else's|of ours": "(name the owner)",
 }
-"""Patterns that are wrong in one sense and right in another."""
+"""Patterns that are wrong in one meaning and correct in another."""
 NAMES = frozenset({"told", "said", "given", "held", "made", "whole", "one", "each", "found"})
 """Names of functions and constants, with or without a leading underscore, that are not allowed."""
 NAME_PARTS = frozenset({"told", "said", "mend", "mends", "mended", "heed", "heeds", "heeded", "gravity", "mildest"})
@@ -73,7 +73,7 @@ LOOP_VARIABLES = frozenset({"each", "one", "found", "some", "those"})
 
 
 class Match(NamedTuple):
-    """A word or name of the dialect. Line and column are 1-based."""
+    """A match of a pattern. Line and column start at 1."""
 
     path: Path
     line: int
@@ -103,7 +103,7 @@ PATTERNS = [
 
 def find_in_prose(path: Path, text: str, first_line: int, first_column: int) -> Iterator[Match]:
     """Yield matches in a piece of text that starts at this line and column of a file."""
-    # Code keeps its length, so that the positions of the rest stay right.
+    # Replace code by spaces of the same length, to preserve positions.
     text = re.sub(r"`[^`\n]+`", lambda code: " " * len(code[0]), text)
     for pattern, instead, is_certain in PATTERNS:
         for match in pattern.finditer(text):

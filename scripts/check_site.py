@@ -21,9 +21,9 @@ LOADED = {
 }
 """Elements and attributes for which a browser loads another file, in addition to `link`."""
 LINKED_NOT_LOADED = {"canonical", "prev", "next", "edit", "alternate"}
-"""`rel` of `link` elements that a browser does not load."""
+"""Values of `rel` in `link` elements that a browser does not load."""
 BASE = "/apflint/"
-"""Path of the site on its host. Only 404.html has absolute links, because a server shows it at any address."""
+"""Path of the site on its host. Only 404.html has absolute links, because a server shows this page at any address."""
 
 
 class Page(HTMLParser):
@@ -45,19 +45,19 @@ class Page(HTMLParser):
         if tag == "link" and values.get("rel", "") not in LINKED_NOT_LOADED:
             self.loaded.append(values.get("href", ""))
         self.loaded += [values[name] for element, name in LOADED if element == tag and name in values]
-        # Zensical's script loads the renderer of diagrams from another host when it sees this class.
+        # For this class, Zensical's script would load a renderer of diagrams from another host.
         if tag in ("pre", "div") and "mermaid" in values.get("class", "").split():
             self.loaded.append("https://mermaid")
 
 
 def is_external(link: str) -> bool:
-    """Return whether a link leaves the site."""
+    """Return whether a link points to another host or scheme."""
     parts = urlsplit(link)
     return bool(parts.netloc) or parts.scheme not in ("", "data")
 
 
 def find_file(site: Path, page: Path, link: str) -> Path:
-    """Return the file that a server sends for a link on a page. It may not exist."""
+    """Return the file that a server sends for a link on a page, even if it does not exist."""
     own = "/" + page.relative_to(site).as_posix()
     path = unquote(urlsplit(urljoin(own, link.removeprefix(BASE[:-1]) if link.startswith(BASE) else link)).path)
     target = site / path.lstrip("/")
@@ -65,7 +65,7 @@ def find_file(site: Path, page: Path, link: str) -> Path:
 
 
 def find_problems(site: Path) -> list[str]:
-    """Return a line for each link or file without a target, and each file from another host."""
+    """Return a line for each link or file without a target, and for each file that is loaded from another host."""
     pages = {path: Page(path.read_text("utf-8")) for path in sorted(site.rglob("*.html"))}
     problems = []
     for path, page in pages.items():

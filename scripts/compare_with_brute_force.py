@@ -1,13 +1,13 @@
 """Compare the findings of eleven rules about requests with an independent enumeration of all requests.
 
-Also compare which objects commands use if both the context of a cluster and its manifests define them.
+Also compare which objects commands use if both the context and the manifests of a cluster define them.
 
     python scripts/compare_with_brute_force.py --configurations 5000 --seed 1 --processes 2
     python scripts/compare_with_brute_force.py --generator protected      more FlowSchemas reference protected levels
     python scripts/compare_with_brute_force.py --only 1:4711        compare one configuration again, and print its manifests
 
-Prints totals and, for each difference, the smallest manifests that show it. Exits with 1 if there is any difference. The
-reference is in tests/brute_force. The seed and the number of a configuration determine it.
+Prints totals and, for each difference, the smallest manifests with this difference. Exits with 1 if there is any. The
+reference is in tests/brute_force. The seed and the number of a configuration determine its content.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 CONTEXT = "APF context"
-"""Rule id for differences between the objects that commands use and the objects of the cluster."""
+"""Pseudo rule ID for objects that commands use differently."""
 GENERATORS = {"any": variant, "protected": protected_configuration}
 
 

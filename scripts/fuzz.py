@@ -1,4 +1,4 @@
-"""Run apflint on hostile input: no traceback, no hang, an exit code of 0, 1 or 2, and output that parses.
+"""Run apflint on hostile input. Required: no traceback, no hang, an exit code of 0, 1 or 2, and output that can be parsed.
 
     python scripts/fuzz.py --seconds 60 --seed 1
     python scripts/fuzz.py --only 1:4711        run one input again, and print it and its output
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TIMEOUT_SECONDS = 20.0
-"""Time after which an input counts as hanging. The machine may be busy with other work."""
+"""Seconds after which an input counts as hanging. The machine may be busy with other work."""
 MAX_MEMORY_BYTES = 2 * 1024**3
-"""Address space of the process that runs the inputs."""
+"""Maximum address space of the process that runs the inputs."""
 
 
 class Failure(NamedTuple):
@@ -78,13 +78,13 @@ def run(fuzz_input: Input) -> tuple[int | str, str, str]:
 
 
 def find_problem(fuzz_input: Input, status: int | str, output: str, errors: str) -> str | None:
-    """Return what is wrong with the result of a run, or None."""
+    """Return the problem with the result of a run, or None if the result is correct."""
     if status not in (0, 1, 2):
         return f"exit status {status}"
     for sign in ("Traceback (most recent call last)", "internal error"):
         if sign in errors or (sign in output and fuzz_input.arguments[0] != "fix"):
             return f"{sign}: {errors[-500:]}"
-    edits = fuzz_input.arguments[0] in ("fix", "migrate") or "--diff" in fuzz_input.arguments  # prints the file itself
+    edits = fuzz_input.arguments[0] in ("fix", "migrate") or "--diff" in fuzz_input.arguments  # they print the file
     control = [char for char in (errors if edits else output + errors) if ord(char) < 32 and char not in "\n\r\t"]
     if control:
         return f"a raw control character {control[0]!r} in the output"
@@ -100,7 +100,7 @@ def _unreadable(form: str, output: str) -> str | None:
         if form in ("json", "sarif", "gitlab"):
             json.loads(output)
         elif form == "junit":
-            ET.fromstring(output)  # output of apflint, not hostile
+            ET.fromstring(output)  # output of apflint is not hostile
         elif form == "github" and not all(line.startswith("::") for line in output.splitlines() if line):
             return "a line that is not a command"
     except (ValueError, ET.ParseError) as error:
@@ -152,7 +152,7 @@ class _Worker:
     def read_lines(self, until: float) -> Iterator[list[object] | None]:
         """Yield the lines that the process prints.
 
-        Yield None at the time `until`, if the process ends, or if it prints nothing for too long.
+        Yield None at the time `until`, if the process ends, or if the process prints nothing for too long.
         """
         assert self.process.stdout is not None
         rest = ""
@@ -214,7 +214,7 @@ def show_input(seed: int, number: int) -> int:
 
 
 def main() -> int:
-    """Run the command line. Returns 1 if something went wrong."""
+    """Run the command line. Returns 1 if an input failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)

@@ -73,17 +73,17 @@ class Input(NamedTuple):
     stdin: bytes
     arguments: tuple[str, ...]
     format: str = ""
-    """Expected format of standard output, if a machine reads it."""
+    """Format of standard output if a program can parse it, or an empty string."""
 
 
 class Maker:
-    """Generates the inputs of a seed."""
+    """Generates inputs from a seed."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
     def make(self, number: int) -> Input:
-        """Return the input with a number. Equal numbers give equal inputs."""
+        """Return the input with a number. The seed and the number determine it."""
         self.random = random.Random(f"{self.seed}:{number}")
         kinds: list[tuple[int, Callable[[], Input]]] = [
             (10, self._check), (3, self._fix), (2, self._migrate), (2, self._ask), (1, self._requests), (1, self._test),
@@ -169,7 +169,7 @@ class Maker:
         return {name: self._text() for name in names}
 
     def _text(self) -> bytes:
-        """Return one or several manifests, more or less damaged."""
+        """Return one or several manifests as bytes, some of them damaged."""
         roll = self.random.random()
         if roll < 0.05:
             return self.random.randbytes(self.random.randint(0, 300))

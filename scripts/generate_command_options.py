@@ -66,7 +66,7 @@ def _render_description(parameter: Any) -> str:
 
 
 def update_page(command: str, page: str) -> str:
-    """Return a page with the table of its command. Raises LookupError if the page has no place for it."""
+    """Return a page with the table of its command. Raises LookupError if the page lacks the markers for the table."""
     table = render_table(command)
     if len(_TABLE.findall(page)) != bool(table):
         raise LookupError(f"docs/commands/{command}.md must have {int(bool(table))} tables with the heading {HEADER!r}")

@@ -5,8 +5,8 @@
     python scripts/generate_schemas.py --openapi DIR                generate them from Kubernetes' OpenAPI documents
     python scripts/generate_schemas.py --openapi DIR --extract      update fixtures/openapi from these documents
 
-The structure comes from OpenAPI, the descriptions from schema_descriptions.toml. A schema accepts what a kube-apiserver
-can decode (it answers HTTP 400 otherwise); that includes objects that it then rejects as invalid (HTTP 422).
+The structure comes from OpenAPI, and the descriptions from schema_descriptions.toml. A schema accepts objects that a
+kube-apiserver can decode, including objects that it rejects as invalid (HTTP 422). It rejects others (HTTP 400).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ INTEGERS = {"int32": 2**31, "int64": 2**63}
 class Lifetime(NamedTuple):
     """First and last minor release that has a field.
 
-    None if the field is older than the recordings, or has not been removed.
+    `since` is None if the field is older than the recordings. `until` is None if the field was not removed.
     """
 
     since: int | None
@@ -80,14 +80,14 @@ def unwrap(text: str) -> str:
 
 
 def minor(release: str) -> int:
-    """Return 36 for 1.36."""
+    """Return the minor release, such as 36 for 1.36."""
     return int(release.removeprefix("1."))
 
 
 def lifetime(name: str, present: dict[int, bool], table: dict[str, Any]) -> Lifetime:
     """Infer the lifetime of a field from the recorded releases.
 
-    If several releases are possible, the table of the field decides.
+    If the recordings permit several releases, the table of the field decides.
     """
     having = sorted(release for release in present if present[release])
     before = [release for release in present if release < having[0]]
@@ -119,7 +119,7 @@ class Version:
         self.version = version
         self.descriptions = descriptions
         self.group = {item.release: item.flowcontrol for item in structures if item.version == version}
-        # metadata is the same in all API versions, so all recorded releases show its history.
+        # metadata is the same in all API versions, so its history comes from all recorded releases.
         self.meta = {item.release: item.meta for item in structures}
         api_version = next((row for row in API_VERSIONS if row.name == version), None)
         self.introduced = api_version.introduced if api_version else min(self.group)
@@ -156,7 +156,7 @@ class Version:
             if "default" in table:
                 schema["default"] = table["default"]
             if "examples" in table:
-                # Examples instead of an enum, because a server decodes any string and validates it later.
+                # Examples instead of an enum: a server decodes any string, and validates the value later.
                 target = schema["items"] if shape.startswith("[]") else schema
                 target["examples"] = table["examples"]
             if since is not None:
@@ -174,7 +174,7 @@ class Version:
             for shape, _ in self.fields(type_name).values():
                 target = shape.removeprefix("[]")
                 if target[0].isupper() and target not in definitions:
-                    definitions[target] = {}  # ends the recursion if a type contains itself
+                    definitions[target] = {}  # ends the recursion for a type that contains itself
                     define(target)
                     definitions[target] = mapping(self.properties(target), nullable=True)
 
@@ -201,7 +201,7 @@ def mapping(properties: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
 
 
 def schema_of(shape: str) -> dict[str, Any]:
-    """Return the JSON Schema of a shape. All are nullable: Go's decoder treats null as absent."""
+    """Return the JSON Schema of a shape. All schemas allow null, which Go's decoder treats as absent."""
     if shape.startswith("[]"):
         return {"type": ["array", "null"], "items": schema_of(shape.removeprefix("[]"))}
     if shape.startswith("map[string]"):
@@ -220,7 +220,7 @@ def schema_of(shape: str) -> dict[str, Any]:
 
 
 def generate(structures: list[Structure], descriptions: Descriptions) -> dict[str, str]:
-    """Return file name -> content. Raises StructureError if descriptions and structure do not match."""
+    """Return content by file name. Raises StructureError if descriptions and structure do not match."""
     files = {}
     for version in sorted({structure.version for structure in structures}):
         schemas = Version(version, structures, descriptions)
@@ -239,7 +239,7 @@ def find_differences(directory: Path, files: dict[str, str]) -> list[str]:
 
 
 def generate_files(openapi: Path, *, extract: bool) -> tuple[Path, dict[str, str]]:
-    """Return the target directory and its files: name -> content. Raises StructureError."""
+    """Return the target directory, and content by file name. Raises StructureError."""
     structures = [read(path) for path in sorted(openapi.glob("*.json"))]
     if not structures:
         raise StructureError(f"no OpenAPI document in {openapi}")

@@ -1,4 +1,4 @@
-"""Draw docs/images/terminal.svg, the picture of the README, from what apflint prints.
+"""Draw docs/images/terminal.svg, the picture of the README, from the output of apflint.
 
 Run `python scripts/generate_terminal_picture.py` after a change of the output of `check` or `explain`. `--check` only
 compares, and exits with 1 if the picture differs.
@@ -27,8 +27,8 @@ COMMANDS = (
 )
 COLUMNS = 118
 
-# Background, foreground, and the eight colors of a terminal. The colors of the light scheme of GitHub's code blocks have a
-# contrast of at least 4.5 to the light background. The dark ones are those of `scripts/drawing/canvas.py`.
+# Background, foreground, and the eight colors of a terminal. The light colors are those of GitHub's code blocks, with a
+# contrast of at least 4.5 to the background. The dark colors are those of `scripts/drawing/canvas.py`.
 _LIGHT = TerminalTheme(
     (250, 250, 250),
     (31, 35, 40),
@@ -58,7 +58,7 @@ _DARK = TerminalTheme(
     ],
 )
 
-# The format of rich without its web font and its window frame: a picture loads nothing.
+# The format of rich without web font and window frame, because a picture must not load other files.
 _FORMAT = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
 <title>What apflint check and apflint explain print</title>
@@ -87,7 +87,7 @@ DARK_STYLES
 
 
 def run(command: str) -> str:
-    """Return what a command line prints on a terminal with colors: standard output, then standard error."""
+    """Return the output of a command line on a terminal with colors: standard output, then standard error."""
     words = [sys.executable, "-m", *shlex.split(command), "--isolated", "--color", "always"]
     variables = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
     done = subprocess.run(

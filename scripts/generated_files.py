@@ -1,4 +1,4 @@
-"""Update of generated files, and check that they are up to date, for all generator scripts."""
+"""Updates generated files, or checks that they are up to date. All generator scripts use this module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def update_or_check(files: Mapping[Path, str]) -> int:
-    """Write the files whose text differs. With the argument `--check`, only name them. Return the exit code."""
+    """Write the files whose text differs. With the argument `--check`, only print their names. Return the exit code."""
     outdated = [path for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text]
     if "--check" in sys.argv[1:]:
         for path in outdated:

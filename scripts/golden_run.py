@@ -1,14 +1,14 @@
-"""Record what every command prints for many inputs, and compare two recordings: a restructuring must not change a byte.
+"""Record the output of every command for many inputs, and compare two recordings. Refactoring must not change any byte.
 
     python scripts/golden_run.py record DIR [--apflint CHECKOUT] [--corpus CHECKOUT] [--only WORD]
     python scripts/golden_run.py compare BEFORE AFTER
 
-`record` writes a file for each case, with the command line, the exit status, both outputs and the files that changed. `--apflint`
-is the checkout whose code runs, `--corpus` the one whose fixtures and rule pages are the inputs. Both are this one by default.
-`compare` prints a diff of each case that differs, and exits with 1 if there is one.
+`record` writes a file for each case: command line, exit status, standard output, standard error, and changed files.
+`--apflint` is the checkout whose code runs, and `--corpus` the checkout with fixtures and rule pages. The default is
+this checkout. `compare` prints a diff of each case that differs, and exits with 1 if there is any.
 
-A case runs `main()` in a fork of a process that has imported the modules of apflint, but has not run anything. A new interpreter
-would import them again for each case, which takes ten times as long. One case of each command runs in a new interpreter, too.
+A case runs `main()` in a fork of a process that has imported the modules of apflint. A new interpreter would import
+them for each case, which takes ten times as long. One case of each command runs in a new interpreter, too.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 MAX_SECONDS = 60
 MAX_DIFF_LINES = 40
-"""Lines of the diff of one case that `compare` prints."""
+"""Maximum number of lines that `compare` prints for a case."""
 PLACEHOLDER = b"<directory>"
 NOT_IMPORTED = ("__main__", "duckdb_engine", "spark_engine")
-"""Modules that run code at import, or start threads: a fork does not have the threads."""
+"""Modules that are not imported, because they run code or start threads at import. A fork does not have the threads."""
 
 
 def main() -> int:
@@ -76,9 +76,9 @@ def main() -> int:
 
 
 def restart(apflint: Path) -> NoReturn:
-    """Run this script again in an environment that is the same for everybody, with the code of another checkout."""
+    """Run this script again with the code of another checkout, in an environment without variables of the user."""
     environment = {
-        "PATH": os.environ["PATH"],  # for the preparation only; cases set their own PATH
+        "PATH": os.environ["PATH"],  # for the preparation only: cases set their own PATH
         "PYTHONPATH": str(apflint),
         "PYTHONHASHSEED": "0",
         "LC_ALL": "C.UTF-8",
@@ -114,7 +114,7 @@ def record(directory: Path, temporary: Path, apflint: Path, corpus: Path, only: 
 
 
 def import_modules(apflint: Path) -> None:
-    """Import all modules of apflint from the checkout, and what they import.
+    """Import all modules of apflint from the checkout, and with them their dependencies.
 
     Modules that cannot be imported are skipped.
     """
@@ -129,7 +129,7 @@ def import_modules(apflint: Path) -> None:
 
 
 def name_case(case: Case) -> str:
-    """Return the name of the file of a case: its command, the start of its command line, and a hash of everything."""
+    """Return the file name for a case: its command, the start of its command line, and a hash of the case."""
     words = re.sub(r"[^\w.=-]+", "_", " ".join(case.arguments))[:90]
     digest = hashlib.sha256(repr(case).encode()).hexdigest()[:8]
     return f"{case.command}/{words}-{digest}.txt"
@@ -186,7 +186,7 @@ def run_fork(case: Case, directory: Path, standard: list[Path]) -> int:
 
 
 def become_apflint(case: Case, directory: Path, standard: list[Path]) -> None:
-    """Run `main()` with the arguments and the standard streams that a new process would have. It exits."""
+    """Run `main()` with the arguments and standard streams of a new process. Does not return."""
     signal.alarm(MAX_SECONDS)
     os.chdir(directory)
     for number, path in enumerate(standard):
@@ -207,7 +207,7 @@ def become_apflint(case: Case, directory: Path, standard: list[Path]) -> None:
 
 
 def compare(before: Path, after: Path) -> int:
-    """Print the cases that differ, and their number for each command. Returns 1 if there are any."""
+    """Print the cases that differ, and their number by command. Return 1 if any case differs, or else 0."""
     texts = [{str(path.relative_to(top)): path for path in top.glob("*/*.txt")} for top in (before, after)]
     different: Counter[str] = Counter()
     names = sorted(texts[0].keys() | texts[1].keys())

@@ -1,10 +1,10 @@
 """Compile the files in requirements/, which pin every package with its hashes, for all platforms and Python releases.
 
-python scripts/lock_requirements.py              add the packages that pyproject.toml requires, and keep all other
-versions python scripts/lock_requirements.py --upgrade    take the newest versions python scripts/lock_requirements.py
---check      fail if a file does not fit pyproject.toml
+    python scripts/lock_requirements.py              add packages that pyproject.toml requires, keep all other versions
+    python scripts/lock_requirements.py --upgrade    select the newest versions
+    python scripts/lock_requirements.py --check      fail if a file does not fit pyproject.toml
 
-All three ask the package index. `--check` keeps the locked versions, so new releases do not make it fail.
+All three commands need the package index. `--check` keeps the locked versions, so new releases do not make it fail.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ FILES = {
     "release": ["--group=release"],
     "action": ["pyproject.toml", "--group=build", "--constraints=requirements/runtime.txt"],
 }
-"""Name of each file in requirements/, and what it pins. `dev` tests the versions of `runtime`, with the extras that
-`test` names. `action` has these versions, too, plus the build tools that install apflint from the checkout of the
+"""Description of each file in requirements/, by name. `dev` contains the versions of `runtime`, with the extras in
+`test`. `action` contains the versions of `runtime`, plus the build tools that install apflint from the checkout of the
 action."""
 
 
 def drop_hashes(text: str) -> list[str]:
-    """Return the lines of a requirements file without hashes, because a release may get additional wheels."""
+    """Return the lines of a requirements file without hashes. A release may get further wheels, with further hashes."""
     return [line.removesuffix(" \\") for line in text.splitlines() if not line.startswith("    --hash=")]
 
 
@@ -50,7 +50,7 @@ def compile_requirements(name: str, output: Path, *, upgrade: bool = False) -> N
 
 
 def check_requirements(name: str) -> bool:
-    """Compare a file with what its own versions compile to, and print the difference."""
+    """Compile a file again with its own versions, and print the difference. Return whether both are equal."""
     committed = ROOT / "requirements" / f"{name}.txt"
     with tempfile.TemporaryDirectory() as directory:
         compiled = Path(shutil.copy(committed, directory))

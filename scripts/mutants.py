@@ -4,8 +4,8 @@
     python scripts/mutants.py apflint/model.py apflint/evaluate apflint/checks --sample 2000 --seed 7
     python scripts/mutants.py apflint/checks/distinguisher.py --tests tests/checks/test_distinguisher.py
 
-Appends a line of JSON for each mutant to `--out`; a second run skips the mutants in this file. `--retry FILE` tries only those
-that survived an earlier run. A sample is in random order, so an interrupted run is a smaller sample.
+Appends a line of JSON for each mutant to `--out`. A second run skips the mutants in this file. `--retry FILE` runs only
+the mutants that survived an earlier run. A sample is in random order, so an interrupted run is a smaller sample.
 
 The mutations are those of mutmut 3, with another runner: it collects the tests once, and forks for each mutant. The fork replaces
 the code of one function and runs the tests that execute the line, up to `--seconds` of them: first those that killed mutants of
@@ -13,7 +13,8 @@ the same function, then the fastest. A mutant takes 0.1 seconds. Property tests 
 caches) are mutated, too. Not mutated: code that runs at import, annotations, `cast`, `len`, `isinstance`, the `strict` of zip, and
 messages (strings that contain a space).
 
-Each run begins with two controls: a function that raises an error at once must fail a test, and an equivalent one must not.
+Each run begins with two control mutants: one that raises an error at once must fail a test, and an equivalent one must
+not.
 """
 
 from __future__ import annotations

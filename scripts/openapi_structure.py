@@ -1,6 +1,6 @@
 """Read the fields and types of the flowcontrol kinds, without descriptions, from Kubernetes' OpenAPI documents.
 
-A type is written as Go would: `string`, `boolean`, `int32`, `int64`, `date-time`, `any`, `[]string`,
+A type is written as in Go: `string`, `boolean`, `int32`, `int64`, `date-time`, `any`, `[]string`,
 `map[string]string`, or the name of a type that has fields: `FlowSchemaSpec`, `[]Subject`.
 """
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 KINDS = ("FlowSchema", "FlowSchemaList", "PriorityLevelConfiguration", "PriorityLevelConfigurationList")
 Types = dict[str, dict[str, str]]
-"""Name of a type -> name of a field -> type of the field."""
+"""Type of each field, by name of the type that contains the field and by name of the field."""
 
 
 class StructureError(ValueError):
-    """A document that this script cannot read. The message says why."""
+    """Raised if this script cannot read a document. The message gives the reason."""
 
 
 class Structure(NamedTuple):
-    """Structure of one API version in one release, from one document."""
+    """Structure of one API version in one release, read from one document."""
 
     release: int
     """Minor release: 36 for Kubernetes 1.36."""
     version: str
     flowcontrol: Types
-    """Types of the API group itself."""
+    """Types of the flowcontrol API group."""
     meta: Types
-    """Types of k8s.io/apimachinery, which all versions of the API share."""
+    """Types of k8s.io/apimachinery, which all API versions share."""
 
 
 def read(path: Path) -> Structure:
@@ -99,7 +99,7 @@ class _Reader:
 
     def shape(self, schema: dict[str, Any], where: str) -> str:
         """Return the type that a schema describes."""
-        # OpenAPI v3.0 wraps a reference into allOf, so that it can stand beside a default.
+        # OpenAPI v3.0 wraps a reference into allOf, because a reference cannot have a default next to it.
         reference = schema.get("$ref") or next(
             (part["$ref"] for part in schema.get("allOf", ()) if "$ref" in part), None
         )
@@ -119,13 +119,13 @@ class _Reader:
         raise StructureError(f"{where} has an unsupported schema: {schema}")
 
     def resolve(self, name: str, where: str) -> str:
-        """Return the type behind a reference: its name if it has fields."""
+        """Return the type for a reference: its name if the type has fields, or else its basic type."""
         definition = self.definitions[name]
         if "properties" in definition:
             self.record(name)
             return name.rsplit(".", 1)[-1]
         if definition["type"] == "object":
-            # This is FieldsV1, whose decoder keeps the bytes of any value (FieldsV1.UnmarshalJSON in
-            # k8s.io/apimachinery/pkg/apis/meta/v1/fields_proto.go), unlike what OpenAPI says.
+            # The type is FieldsV1. Unlike OpenAPI suggests, its decoder keeps the bytes of any value
+            # (FieldsV1.UnmarshalJSON in k8s.io/apimachinery/pkg/apis/meta/v1/fields_proto.go).
             return "any"
         return self.shape(definition, where)

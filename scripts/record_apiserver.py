@@ -3,8 +3,9 @@
     python scripts/record_apiserver.py [WHAT...] --kube-apiserver PATH --etcd PATH
     python scripts/record_apiserver.py [WHAT...] --server URL --change-this-cluster
 
-WHAT is any of `versions`, `objects`, `openapi`, `verdicts`, `requests` and `limits`; all by default. The first form starts its own
-servers. The second form records a running server: a disposable one, because it creates and deletes priority levels.
+WHAT is any of `versions`, `objects`, `openapi`, `verdicts`, `requests` and `limits`; all by default. The first form
+starts new servers. The second form records a running server. It must be disposable, because the script creates and
+deletes levels.
 docs/contributing/new-release.md shows how to add a release with this script.
 """
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
 RECORDINGS = ("versions", "objects", "openapi", "verdicts", "requests", "limits")
-# Paths below the directory of fixtures.
+# Paths relative to the directory of fixtures.
 SERVED_VERSIONS = "oracle/releases/served.json"
 BUILTIN_OBJECTS = "oracle/releases/defaults.jsonl"
 REQUEST_INFOS = "oracle-classify/requestinfo.jsonl"
@@ -42,7 +43,7 @@ LIMITS = "oracle-numbers/limits.jsonl"
 def record(servers: Servers, what: Collection[str], fixtures: Path, cases: Path | None = None) -> None:
     """Record a release, and update the files in `fixtures`. Raises ServerError.
 
-    The manifests of `cases`, a file or a directory of recorded verdicts, replace the generated ones.
+    `cases` is a file or directory with recorded verdicts. Its manifests replace the generated manifests.
     """
     with servers.start() as server, servers.start(removed=True) as server_of_all:
         kube = api.read_release(server.client)[0]
@@ -77,7 +78,7 @@ def record_version(
     fixtures: Path,
     cases: Path | None,
 ) -> None:
-    """Record the objects, the structure and the verdicts of one API version."""
+    """Record the objects, the structure and the verdicts for one API version."""
     name = f"{kube}-{version}"
     if "objects" in what:
         target = fixtures / BUILTIN_OBJECTS
@@ -111,7 +112,7 @@ def read(file: Path) -> str:
 
 
 def write(file: Path, lines: Iterable[str]) -> None:
-    """Write a file as soon as all of its lines are known."""
+    """Write a file after all of its lines have been generated."""
     text = "".join(lines)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8", newline="\n")
@@ -119,7 +120,7 @@ def write(file: Path, lines: Iterable[str]) -> None:
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    """Return the options. Exits with 2 if they contradict each other."""
+    """Return the options. Exits with 2 for contradictory options."""
     parser = argparse.ArgumentParser(description="Record what a kube-apiserver does.")
     parser.add_argument(
         "what", nargs="*", metavar="WHAT", help=f"what to record: {', '.join(RECORDINGS)} (default: all)"
@@ -166,7 +167,7 @@ def find_servers(options: argparse.Namespace) -> Servers:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Record a release. Returns 1 if the server does not answer as expected, or if a file is missing."""
+    """Record a release. Returns 1 if the server answers unexpectedly, or if a file is missing."""
     options = parse_arguments(arguments)
     try:
         record(find_servers(options), options.what or RECORDINGS, options.fixtures, options.cases)

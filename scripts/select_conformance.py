@@ -2,10 +2,10 @@
 
     python scripts/select_conformance.py [--from DIR] [--check]
 
-DIR contains the whole recording, one `<kube>-<apiVersion>.jsonl` for each server and API version; it is too large for
-this repository. The script chooses cases by a greedy set cover over their features (see `list_features`), and adds a
-seeded sample up to `CASES_PER_FILE`. The same recording gives the same files. Files of servers that are not in DIR stay
-as they are. `--check` writes nothing, and fails if the committed files differ.
+DIR contains the complete recording, with one `<kube>-<apiVersion>.jsonl` for each server and API version. It is too
+large for this repository. The script selects cases by a greedy set cover over their features (see `list_features`), and
+adds a seeded sample up to `CASES_PER_FILE`. The same recording gives the same files. Files of servers that are not in
+DIR stay unchanged. `--check` writes nothing, and fails if the committed files differ.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RECORDING = ROOT.parent / "shared" / "oracle" / "validation"
 TARGET = ROOT / "fixtures" / "conformance"
 
 CASES_PER_FILE = 280
-SEED = 1040  # of KEP-1040, which defines API Priority and Fairness
+SEED = 1040  # number of KEP-1040, which defines API Priority and Fairness
 
 Case = dict[str, Any]
 _INDEX = re.compile(r"\[[^]]*\]")
@@ -51,9 +51,9 @@ def read_cases(file: Path) -> list[Case]:
 
 
 def list_features(case: Case) -> Iterator[tuple[object, ...]]:
-    """Yield the features of a case. The chosen cases have every feature of any case."""
+    """Yield the features of a case. The selected cases together have all features of all cases."""
     server = (case["kube"], case["apiVersion"])
-    named = case["id"].startswith("b/")  # other cases are generated, with ids without a meaning
+    named = case["id"].startswith("b/")  # all other cases are generated, and their IDs have no meaning
     family = "/".join(case["id"].split("/")[:3])
     yield (*server, case["code"])
     if named:
@@ -66,7 +66,7 @@ def list_features(case: Case) -> Iterator[tuple[object, ...]]:
         yield (kind, field, decode.get("got"))
         if kind == "wrongType":
             yield (*server, kind, field)
-    if named:  # servers may have different verdicts on a manifest
+    if named:  # servers may differ in their verdict on a manifest
         causes = sorted((reason, remove_indices(field)) for reason, field in case["causes"])
         yield ("verdict", family, case["code"], str(causes))
     if len(case["causes"]) > 1:
@@ -74,9 +74,9 @@ def list_features(case: Case) -> Iterator[tuple[object, ...]]:
 
 
 def cover(cases: list[Case]) -> set[int]:
-    """Return the indices of a small set of cases with the features of all cases: greedy, and at random if two are equal.
+    """Return the indices of a small set of cases that has the features of all cases: greedy, with ties broken at random.
 
-    Preferring the shorter manifest would put all of them into one file: "v1" is shorter than "v1beta1".
+    Breaking ties by length would put all cases into one file, because "v1" is shorter than "v1beta1".
     """
     chance = random.Random(SEED)
     features = [frozenset(list_features(case)) for case in cases]

@@ -3,8 +3,8 @@
     python scripts/select_series.py            write fixtures/doctor/series/
     python scripts/select_series.py --check    fail if a file differs from the recording
 
-The recording is ../shared/oracle/incidents, which is too large for the repository. The script keeps the metrics of `METRICS`,
-rounds times to a grid of 5 seconds, and adds up the metrics of etcd over all types of objects.
+The recording is ../shared/oracle/incidents, which is too large for the repository. The script selects the metrics in
+`METRICS`, rounds times to multiples of 5 seconds, and adds up the metrics of etcd over all types of objects.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def read_text(file: Path) -> str | None:
 
 
 def select_series(text: str) -> tuple[float, str]:
-    """Return the time of the first scrape, and a line `SERIES VALUE VALUE ...` for each selected series. `_` is a missing value."""
+    """Return the time of the first scrape, and a line `SERIES VALUE VALUE ...` for each selected series (`_`: missing value)."""
     samples: dict[str, dict[float, float]] = defaultdict(lambda: defaultdict(float))
     for line in text.splitlines():
         match = _SAMPLE.fullmatch(line)
@@ -92,7 +92,7 @@ def select_series(text: str) -> tuple[float, str]:
 
 
 def read_facts(directory: Path, start: float) -> dict[str, Any]:
-    """Return the facts about an incident: cause, times in seconds after `start`, seats, and objects that are not built in."""
+    """Return the facts about an incident: cause, times in seconds after `start`, seats, and objects other than built-in ones."""
     labelled = directory if (directory / "label.json").exists() else directory.parent
     label = json.loads((labelled / "label.json").read_text())
     times = {
@@ -107,7 +107,7 @@ def read_facts(directory: Path, start: float) -> dict[str, Any]:
 
 
 def list_objects(file: Path) -> list[dict[str, Any]]:
-    """Return the objects of a recorded server except copies of built-in objects, without the fields that the server sets."""
+    """Return the objects of a recorded server without copies of built-in objects, and without fields that the server sets."""
     value = json.loads(file.read_text())
     lists = [value] if isinstance(value, list) or "items" in value else list(value.values())
     items = [item for part in lists for item in (part if isinstance(part, list) else part["items"])]
@@ -119,7 +119,7 @@ def list_objects(file: Path) -> list[dict[str, Any]]:
 
 
 def is_copy(item: dict[str, Any]) -> bool:
-    """Return whether an object is built in, as the release creates it."""
+    """Return whether an object equals the built-in object of the release."""
     (manifest,) = build_workspace(load_inputs([("object.json", json.dumps(item).encode())]), RELEASE).manifests
     return manifest.object is not None and builtin.is_copy(manifest.object, RELEASE)
 

@@ -1,7 +1,7 @@
 """Set the version, or check every place that repeats it. The source is apflint/__init__.py.
 
-Between two releases, the version is that of the next one with `.dev0`. Pages already document the next release, so they pin this
-release, without `.dev0`.
+Between two releases, the version is that of the next release with `.dev0`. The pages already document the next release,
+so they pin its version without `.dev0`.
 
 python scripts/set_version.py 0.2.0            write it to all places, and date the section in CHANGELOG.md
 python scripts/set_version.py 0.3.0.dev0       write it to all places, after the release of 0.2.0
@@ -21,9 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = "apflint/__init__.py"
 FILES = ("README.md", "docs/**/*.md", "docs/**/*.yml", "docs/**/*.yaml", "editors/**/*.md")
-"""Globs of the files that may repeat the version, besides `SOURCE`."""
+"""Glob patterns of files that may repeat the version, in addition to `SOURCE`."""
 
-_RELEASE = r"\d+\.\d+\.\d+"  # three numbers only: the marketplace of VS Code has no other versions
+_RELEASE = r"\d+\.\d+\.\d+"  # the marketplace of VS Code allows only three numbers
 _VERSION = rf"{_RELEASE}(?:\.dev\d+)?"
 _SOURCE = re.compile(rf'(?m)^(?P<before>__version__ = ")(?P<version>{_VERSION})')
 _PRINTED = re.compile(rf"(?P<before>apflint --version\napflint )(?P<version>{_VERSION})\b")
@@ -47,7 +47,7 @@ def read_version(root: Path) -> str:
 
 
 def find_release(version: str) -> str:
-    """Return the release that a version leads to: 0.2.0 for 0.2.0.dev0. A release leads to itself."""
+    """Return the release that a version precedes or is: 0.2.0 for 0.2.0.dev0 and for 0.2.0."""
     return version.partition(".dev")[0]
 
 
@@ -72,7 +72,7 @@ def find_differences(root: Path, version: str) -> list[str]:
 
 
 def set_version(root: Path, version: str, date: dt.date) -> None:
-    """Write the version to all places. If it is a release, give the unreleased changes its heading."""
+    """Write the version to all places. For a release, also give the section of unreleased changes its heading."""
     release = find_release(version)
     for path in (root / SOURCE, *list_files(root)):
         updated = text = path.read_text("utf-8")
@@ -88,7 +88,7 @@ def set_version(root: Path, version: str, date: dt.date) -> None:
 
 
 def read_notes(root: Path, version: str) -> str:
-    """Return the section of the changelog for a version, without its heading, or the empty string."""
+    """Return the section of the changelog for a version without its heading, or an empty string."""
     name = version if version == find_release(version) else "Unreleased"
     section = re.search(
         rf"(?ms)^## \[{re.escape(name)}\][^\n]*\n(.*?)(?=^## \[|\Z)", (root / "CHANGELOG.md").read_text("utf-8")
@@ -97,7 +97,7 @@ def read_notes(root: Path, version: str) -> str:
 
 
 def check_version(root: Path, expected: str | None) -> list[str]:
-    """Return the differences: places with another version than `SOURCE`, and a version other than the expected one."""
+    """Return the differences: places with another version than `SOURCE`, and `SOURCE` itself if it is not `expected`."""
     version = read_version(root)
     problems = find_differences(root, version)
     if expected not in (None, version):

@@ -1,8 +1,8 @@
-"""Write a synthetic audit log, to try `apflint replay` and to measure it. Equal arguments give equal bytes.
+"""Write a synthetic audit log for trials and measurements of `apflint replay`. Equal arguments give equal bytes.
 
     python scripts/synthesize_audit_log.py [--seed N] [--bytes SIZE] [--servers N] PATH
 
-With more than one server, PATH is a directory, which gets a file for each server. Together they have SIZE bytes.
+With several servers, PATH is a directory with a file for each server. All files together have SIZE bytes.
 """
 
 from __future__ import annotations

@@ -24,12 +24,12 @@ settings.register_profile(
 settings.load_profile("ci")
 
 for _name in ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION"):
-    os.environ.pop(_name, None)  # a diff is printed with escapes there
+    os.environ.pop(_name, None)  # pytest would print diffs with escapes
 
 collect_ignore: list[str] = []
 """Test modules that cannot run on this operating system."""
 if sys.platform != "linux":
-    collect_ignore += ["hostile", "test_fuzz.py"]  # they limit memory with RLIMIT_AS, and use /proc and /dev/full
+    collect_ignore += ["hostile", "test_fuzz.py"]  # they need RLIMIT_AS, /proc and /dev/full
 if sys.platform == "win32":
     # Only the analysis is tested on Windows. All other tests rely on shells, terminals, signals, file modes or paths
     # with "/".

@@ -128,8 +128,8 @@ def test_exponent_of_exact_times() -> None:
     growth = importlib.import_module("benchmarking.growth")
     for power in (0.5, 1, 1.5, 2, 3):
         assert growth.fit_exponent([0.3 + size**power for size in (1, 4, 16)]) == pytest.approx(power)
-    assert growth.fit_exponent([1.0, 0.9, 0.8]) == 0  # no time at all
-    assert growth.fit_exponent([1.0, 0.9, 1.8]) > growth.MAX_EXPONENT  # a time that jumps is reported
+    assert growth.fit_exponent([1.0, 0.9, 0.8]) == 0  # the command takes no time
+    assert growth.fit_exponent([1.0, 0.9, 1.8]) > growth.MAX_EXPONENT  # a jump of the time is reported
 
 
 def test_growth_uses_the_minimum_time_of_each_size(

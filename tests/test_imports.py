@@ -31,12 +31,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "graph",
         "output",
         "policy",
+        "propose",
         "replay",
         "settings",
         "simulate",
         "sources",
     ),
-    ("cluster_checking", "doctor", "engine", "monitoring", "request_explanation"),
+    ("cluster_checking", "doctor", "engine", "monitoring", "request_explanation", "wanted_seats"),
     ("checks", "fixes", "rule_selection", "suppressions"),
     ("effective_configuration",),
     ("proofs",),
@@ -144,6 +145,17 @@ def upward_imports() -> list[str]:
 
 def test_no_module_imports_from_a_higher_layer() -> None:
     assert list(upward_imports()) == []
+
+
+def test_other_commands_do_not_import_proposals() -> None:
+    names = [path.stem for path in (ROOT / "cli" / "commands").glob("*.py") if path.stem not in ("__init__", "propose")]
+    code = "; ".join(
+        ["import sys", *(f"import apflint.cli.commands.{name}" for name in names), "print([*sys.modules])"]
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "apflint.cli.commands.limits" in done.stdout
+    assert "propose" not in done.stdout
+    assert "wanted_seats" not in done.stdout
 
 
 def test_no_modules_import_each_other() -> None:

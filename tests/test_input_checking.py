@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -13,7 +14,11 @@ import pytest
 from support.shell import LEVEL, SCHEMA
 
 from apflint.cli.app import run
+from apflint.engine import Options
+from apflint.input_checking import check_inputs
 from apflint.sources import file_reading
+from apflint.sources.input_types import create_request
+from apflint.sources.inputs import read_inputs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -228,6 +233,23 @@ def test_each_file_is_read_once(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert sorted(read) == ["base/level.yaml", "clusters/prod/flow.yaml", "clusters/staging/flow.yaml"]
 
 
+def test_a_large_file_is_in_memory_once(tmp_path: Path) -> None:
+    """The file that was read and the loaded file share the text, and the bytes are not kept."""
+    path = tmp_path / "large.yaml"
+    path.write_text(f"{SCHEMA}# {'x' * 8_000_000}\n", encoding="utf-8")
+    request = create_request((str(path),), isolated=True)._replace(purpose="check")
+    tracemalloc.start()
+    try:
+        inputs = read_inputs(request)
+        report = check_inputs(inputs, Options)
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert report.objects == 1
+    assert inputs.files[str(path)].data == path.read_bytes()
+    assert size < 1.5 * path.stat().st_size
+
+
 def test_context_of_a_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(project, "base/level.yaml", TOO_FEW_QUEUES)
     settings = SETTINGS.replace('paths = ["base", "clusters/prod"]', 'paths = ["clusters/prod"]\ncontext = ["base"]')
@@ -323,7 +345,7 @@ def test_hook_checks_a_file_of_a_base_in_every_cluster(project: Path, capsys: py
     assert "In 2 clusters: prod and staging." in capsys.readouterr().out
     write(project, "base/level.yaml", LEVEL)
     assert run(["check", "--force-exclude", "--", "base/level.yaml", "clusters/prod/flow.yaml"]) == 0
-    # A file of no cluster needs other files of no cluster, and no files of clusters.
+    # A file that belongs to no cluster needs the other files that belong to no cluster, and no files of clusters.
     write(project, "other/flow.yaml", SCHEMA)
     assert run(["check", "--force-exclude", "--fail-on", "warning", "--ignore", "APF505", "other/flow.yaml"]) == 1
     assert "APF401" in capsys.readouterr().out

@@ -36,7 +36,7 @@ NOTHING = ObjectMeta(name="", generate_name="", labels={}, annotations={}, final
 
 
 def written_in(version: str) -> Document:
-    # The model reads nothing but the version.
+    # Only the version of the document is needed.
     return cast("Document", SimpleNamespace(version=version))
 
 

@@ -40,8 +40,8 @@ def test_deprecations_are_the_recorded_warnings(name: str) -> None:
             mine = target.deprecated(version)
             assert mine is not None
             assert (mine.since, mine.removed_in) == (found[2], found[3])
-            # 1.29 still recommends the deprecated v1beta3 in place of v1beta2, which it serves only if a flag enables
-            # it.
+            # 1.29 still recommends the deprecated v1beta3 in place of v1beta2, although a flag is needed to serve
+            # v1beta2.
             assert mine.replacement == ("v1" if (name, version) == ("1.29", "v1beta2") else found[4])
         warned.add(version)
     assert {version for version in target.served if target.deprecated(version)} == warned & set(target.served)
@@ -93,7 +93,7 @@ def test_features_begin_with_a_release(fact: str, since: str) -> None:
 
 
 def test_maximum_seats_of_a_request() -> None:
-    # config.go, mutating_work_estimator.go and kube_features.go of k8s.io/apiserver, by tag.
+    # Sources: config.go, mutating_work_estimator.go and kube_features.go of k8s.io/apiserver, by tag.
     lists = {r.minor: r.max_list_seats for r in RELEASES}
     assert lists == {minor: 1 if minor < 23 else 10 if minor < 34 else 100 for minor in lists}
     assert [r.minor for r in RELEASES if r.max_mutating_seats == 1] == list(range(18, 24))
@@ -101,7 +101,7 @@ def test_maximum_seats_of_a_request() -> None:
     assert [r.minor for r in RELEASES if r.estimates_watches] == [32, *range(34, NEWEST.minor + 1)]
 
 
-# (release, version, annotated): whether the server keeps 0 shares, from the recorded verdicts.
+# Whether the server keeps 0 shares, by release, version and annotation, from the recorded verdicts.
 ZERO = [
     ("1.21", "v1beta1", True, False),
     ("1.28", "v1beta3", True, False),

@@ -54,7 +54,9 @@ def test_analysis_prints_the_notes_of_its_configuration(capsys: pytest.CaptureFi
     assert run.analyze(create_request(), lambda known: Answer(f"{known.description}\n")) == ExitCode.OK
     printed = capsys.readouterr()
     assert printed.out == "the current directory (1 object) and built-in objects of 1.37\n"
-    assert printed.err == "apflint: gone.yaml: Symbolic link to something that does not exist. It is not used\n"
+    assert (
+        printed.err == "apflint: gone.yaml: Symbolic link to something that does not exist. apflint ignores the file\n"
+    )
     assert run.read(create_request()).notes == (printed.err.removeprefix("apflint: ").rstrip("\n"),)
 
 
@@ -82,7 +84,7 @@ def test_manifests_are_read_through_one_function() -> None:
                     if node.module == f"apflint.{doors[name]}":
                         importers[name].add(path.relative_to(PACKAGE).with_suffix("").as_posix())
     assert importers == {
-        # `cluster_hints` and `rest_of_project` read the whole project, whatever the words name.
+        # `cluster_hints` and `rest_of_project` read the whole project, for any source arguments.
         "read_files": {
             f"sources/{name}" for name in ("files_by_cluster", "inputs", "cluster_hints", "rest_of_project")
         },

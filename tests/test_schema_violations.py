@@ -80,7 +80,7 @@ def replaced(value: dict[str, Any], path: tuple[str | int, ...], new: Any) -> di
     return changed
 
 
-# jsonschema takes 5.0 for an integer, which a server does not.
+# jsonschema accepts 5.0 as an integer, but a server does not.
 VALIDATOR = extend(  # type: ignore[no-untyped-call]  # jsonschema gives it no types
     Draft202012Validator,
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int),
@@ -384,7 +384,7 @@ def test_deep_and_huge_values() -> None:
         ("type", "matchingPrecedence"),
         ("type", "rules"),
     ]
-    while deep:  # so that no destructor recurses into it
+    while deep:  # keeps destructors from recursing
         deep = deep.pop()
 
 
@@ -434,7 +434,7 @@ def test_recorded_servers_agree(shared: Path) -> None:
                     field = cause.get("field") or ""
                     if cause["kind"] == "unknownField" and field not in unknown:
                         wrong.append((file.name, case["id"], cause))
-                    # Of a map, the server names the map and not the key.
+                    # For a map, the server names the map instead of the key.
                     if cause["kind"] == "wrongType" and not (
                         typed and f"{typed[0]}.".startswith(f"{field}." if field else "")
                     ):

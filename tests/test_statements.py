@@ -254,7 +254,7 @@ def read_texts() -> dict[str, str]:
 
 def test_all_kinds_of_text_are_searched() -> None:
     assert len(read_texts()) > 300
-    assert "A request waits" in read_texts()["apflint/doctor/capacity_rules.py"]
+    assert "A request waits" in read_texts()["apflint/doctor/capacity_findings.py"]
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=[mistake.example[:40] for mistake in MISTAKES])

@@ -53,7 +53,7 @@ def npm(directory: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the extension with its packages installed, inside a copy of what its build reads."""
+    """Return a copy of the extension with its packages installed, inside a copy of the files that its build reads."""
     directory: Path = tmp_path_factory.mktemp("repository")
     created = shutil.ignore_patterns("node_modules", "build", "out", "*.vsix")
     shutil.copytree(EXTENSION, directory / "editors" / "vscode", ignore=created)

@@ -3,8 +3,8 @@
 Mandatory objects always take effect. The server behaves as if missing mandatory objects existed. Missing suggested objects are
 created (Kubernetes documentation, "API Priority and Fairness", default configuration objects).
 
-Each data file in this directory describes consecutive releases with equal objects. Its name is the first of these releases; the
-next file ends them.
+Each data file in this directory describes consecutive releases with equal objects. Its name is the first of these
+releases.
 Specs are written as in API version `v1`, except that the shares of limited levels are called `shares`. Files of early releases
 lack the fields that were added later (borrowing, `exempt`). Each file states its source.
 """
@@ -151,7 +151,7 @@ def load_objects(release: Release) -> TypedObjects:
     Their positions refer to a generated source with a name such as `<built-in 1.36>`. It is a JSON list in the newest API
     version of the release, with one object per line.
     """
-    import json  # not at start, because some runs do not need built-in objects
+    import json  # imported on demand
 
     from apflint.load.document import Document
     from apflint.load.source_text import Source
@@ -192,7 +192,7 @@ def _parse_tree(text: str) -> Node | None:
 
 def _read_data(release: Release) -> dict[str, Any]:
     """Read the data file of a release. The result is not cached, because the caller may change it. Takes 0.1 ms."""
-    import json  # not at start, because some runs do not need built-in objects
+    import json  # imported on demand
 
     first = _FIRST_MINORS[bisect_right(_FIRST_MINORS, release.minor) - 1]
     with open(f"{__path__[0]}/1.{first}.json", encoding="utf-8") as file:  # pathlib takes longer to import

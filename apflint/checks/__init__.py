@@ -1,7 +1,9 @@
-"""The rule table: the function, the phase and the tags of each rule. A new rule is a page in `rules/`, a function, and an entry.
+"""The rule table: the function, the phase and the tags of each rule.
 
-A check is a pure function that yields Problems. Checks of the phase `validation` read the `Workspace`, which contains only
-the manifests. Checks of the other phases read `Effective`, which contains the configuration that the API server would have.
+A new rule needs a page in `rules/`, a function and an entry of this table.
+
+A check is a pure function that yields Problems. Checks of the phase `validation` read a `Workspace`, which contains
+only the manifests. Checks of the other phases read an `Effective`, which contains the configuration of the API server.
 """
 
 from __future__ import annotations
@@ -42,20 +44,20 @@ rejected objects, and their references to each other. `analysis` finds what acce
 what a running server reports about itself; only `apflint doctor` runs these rules."""
 
 OFF = "off"
-"""The rule runs only if it is selected. The page of the rule repeats this, but reading pages takes time."""
+"""The rule runs only if it is selected. Its page contains the same fact, but reading all pages takes time."""
 DECODING = "decoding"
-"""The API server cannot decode an object with a finding of the rule, and does not validate it."""
+"""The rule finds objects that the API server cannot decode. The server then does not validate the object."""
 SELECTS_FIELDS = "selects-fields"
 """The rule is about a type or kind, which selects the other fields that the API server validates."""
 SINGLE_VALUE = "single-value"
-"""The analysis checks single values of an object. It checks rejected objects, too, because its findings stay true when the
-object is accepted. Only findings about a rejected value are omitted."""
+"""The analysis checks single values. It also checks rejected objects, because its findings stay true after the object is
+corrected. Only findings about a rejected value are omitted."""
 ABOUT_CAPTURED_REQUESTS = "about-captured-requests"
-"""The rule is about an effect on captured requests. It reports nothing for an unreachable FlowSchema, because APF501 does."""
+"""The rule is about an effect on captured requests. For an unreachable FlowSchema, APF501 reports, and this rule does not."""
 ABOUT_TAKEN_SEATS = "about-taken-seats"
-"""The rule is about seats that a priority level takes from others. It reports nothing for an unused level, because APF403 does."""
+"""The rule is about seats that a level takes from others. For an unused level, APF403 reports, and this rule does not."""
 DEPENDS_ON_OTHERS = "depends-on-others"
-"""Objects in other files can refute a finding. The same is true for every rule of the phase `analysis`, without the tag."""
+"""Objects in other files can disprove a finding. This is true for all rules of the phase `analysis`, even without the tag."""
 UNNECESSARY = "unnecessary"
 """The rule is about text without effect, which editors show faded."""
 DEPRECATED = "deprecated"
@@ -86,12 +88,12 @@ def analysis(find: Callable[[Effective], Iterable[Problem]], *tags: str) -> Chec
 
 
 def runtime() -> Check:
-    """Return the entry for a rule of the phase `runtime`. Manifests have no such findings; see `apflint.doctor.rules`."""
+    """Return the entry for a rule of the phase `runtime`, which has no function here: see `apflint.doctor.rules`."""
     return Check(lambda _: (), "runtime", frozenset())
 
 
 def _found_by_suppressions(_effective: Effective) -> Iterable[Problem]:
-    """Return no problems. `apflint.suppressions` finds those of APF901 to APF903, which need the findings of other rules."""
+    """Return no problems. `apflint.suppressions` finds the problems of APF901 to APF903 after all other rules have run."""
     return ()
 
 
@@ -202,10 +204,10 @@ CHECKS: dict[str, Check] = {
 
 
 def rules_of(phase: Phase) -> frozenset[str]:
-    """Return the ids of the rules of a phase."""
+    """Return the IDs of the rules of a phase."""
     return frozenset(rule for rule, check in CHECKS.items() if check.phase == phase)
 
 
 def rules_with(tag: str) -> frozenset[str]:
-    """Return the ids of the rules with a tag."""
+    """Return the IDs of the rules with a tag."""
     return frozenset(rule for rule, check in CHECKS.items() if tag in check.tags)

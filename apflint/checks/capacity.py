@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 _MAX_NAMED_LEVELS = 12
 _MAX_NAMED_SHARES = 3
 _NEGLIGIBLE = 0.01
-"""New levels that together have at most this fraction of all seats are not reported."""
+"""Maximum fraction of all seats that new levels may take together without being reported."""
 _NOTABLE = 0.1
-"""Relative change of the seats of a level above which a redefinition is reported."""
+"""Minimum relative change of the seats of a level for reporting a redefinition."""
 _SEVERE = 0.25
-"""Relative loss of seats of a level above which the severity is `warning`."""
+"""Minimum relative loss of seats of a level for the severity `warning`."""
 _NAME: Path = ("metadata", "name")
 _CRITICAL_LEVELS = ("leader-election", "node-high", "system")
 _MAX_LENDABLE_PERCENT = 50
 _MAX_QUEUED_REQUESTS = 100_000
 _MAX_RISK = 0.01
-"""Probability that busy flows fill all queues of another flow."""
+"""Maximum probability that busy flows fill all queues of another flow. Greater probabilities are reported."""
 _BUSY_FLOWS = 4
 _MAX_SINGLE_SEATS = 2
-"""A level with at most this many seats serves one client at a time, or two."""
+"""Maximum number of seats of a level that is reported because it serves only one or two clients at a time."""
 _MIN_GROWTH = 2
-"""A level is reported only if its attainable seats are more than this multiple of its nominal seats."""
+"""Minimum ratio of attainable seats to nominal seats for reporting unlimited borrowing."""
 _MIN_FLOWS = 3
-"""Minimum number of flows for which isolation matters: two busy flows and another one."""
+"""Minimum number of flows for which isolation matters: two busy flows and a third one."""
 
 
 def _limited_levels(effective: Effective) -> Iterator[tuple[Place, LimitedPriorityLevelConfiguration]]:
@@ -131,8 +131,8 @@ def seats_taken(effective: Effective) -> Iterator[Problem]:
 def _new_levels(effective: Effective) -> Iterator[Problem]:
     """Yield at most one problem for all new priority levels, if together they take seats from the existing levels.
 
-    The existing levels are those of the server and of `context`. Each new level alone may take few seats, so the comparison is
-    with the configuration without all new levels.
+    The existing levels are those of the server and of `context`. Each new level may take only few seats, so the
+    comparison is with the configuration without any of the new levels.
     """
     total, default = effective.assumptions.server_concurrency, _default_shares(effective)
     known = default.keys() | {manifest.document.name for manifest in effective.workspace.context}
@@ -197,8 +197,8 @@ def _redefined_levels(effective: Effective) -> Iterator[Problem]:
     first, *others = (_shares_place(level.document) for level in redefined.values())
     yield Problem(
         first,
-        values[0] if not others else f"{len(values)} built-in priority levels have other shares than in the release",
-        related=tuple(Elsewhere(place, "other shares here, too") for place in others),
+        values[0] if not others else f"{len(values)} built-in priority levels have shares that differ from the release",
+        related=tuple(Elsewhere(place, "these shares differ, too") for place in others),
         severity="warning" if any(change.ratio < -_SEVERE for change in changes) else None,
         notes=(
             *([f"{join_some(values, _MAX_NAMED_SHARES)}."] if others else ()),
@@ -261,7 +261,7 @@ def weak_isolation(effective: Effective) -> Iterator[Problem]:
             continue
         schemas = schemas_of[name]
         counts = [count_flows(schema) for schema in schemas]
-        # Without a FlowSchema the number of flows is unknown, because other files may contain a FlowSchema of the level.
+        # Without a known FlowSchema, the number of flows is unknown: other files may contain a FlowSchema for the level.
         is_unlimited = None in counts or not (schemas or effective.assumptions.complete)
         flows = None if is_unlimited else sum(filter(None, counts))
         busy = _BUSY_FLOWS if flows is None else min(_BUSY_FLOWS, flows - 1)
@@ -360,8 +360,9 @@ def oversized_queues(effective: Effective) -> Iterator[Problem]:
 def queues_lowered(effective: Effective) -> Iterator[Problem]:
     """APF608: levels that get fewer queues than the server has for them.
 
-    A queue that is no longer needed is removed when a request of the queue ends. If two requests of the queue keep their seats
-    after their execution, the second one removes another queue (`removeQueueAndUpdateIndexes` in queueset.go; recorded with the
+    A superfluous queue is removed when a request in the queue ends. If two requests in the queue hold their seats after
+    their execution, the second one removes another queue (`removeQueueAndUpdateIndexes` in queueset.go; recorded with
+    the
     package of 1.36).
     """
     built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}

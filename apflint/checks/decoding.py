@@ -113,7 +113,7 @@ def duplicate_key(workspace: Workspace) -> Iterator[Problem]:
 
 
 def _unless_lenient(problem: Problem, release: Release) -> Problem:
-    """Return the problem, as a warning for servers before 1.25, because these servers silently accept the object."""
+    """Return the problem. For servers before 1.25, return it as a warning, because such servers silently accept the object."""
     return problem if release.strict_decoding else problem._replace(apiserver=None, severity="warning")
 
 
@@ -149,14 +149,14 @@ def renamed_field(workspace: Workspace) -> Iterator[Problem]:
             f"field {quote(violation.path[-1])} is named {quote(name)} in {document.version}",
             notes=(effect,),
             help=f"rename it to {quote(name)}",
-            # 0 means 30 shares under the old name, but 0 shares under the new name. Only the author knows the intention.
+            # only the author knows whether 0 means 30 shares (old name) or 0 shares (new name)
             fix=rename_field(document, violation.path, name, safe=violation.got != 0),
         )
         yield _unless_lenient(problem, release)
 
 
 def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Document, Violation]]:
-    """Yield the unknown fields that have another name in other API versions (`renamed`), or all other unknown fields."""
+    """Yield unknown fields: if `renamed` is true, only those with another name in other API versions, or else all others."""
     for manifest in workspace.manifests:
         for violation in manifest.violations:
             if violation.what == "unknown" and (violation.path in _RENAMED) == renamed:
@@ -164,7 +164,7 @@ def _unknown_fields(workspace: Workspace, *, renamed: bool) -> Iterator[tuple[Do
 
 
 def _reject_field(document: Document, violation: Violation, message: str, **details: Any) -> Problem:
-    # The server writes the path with a dot before an unknown field, even if the name has special characters.
+    # The server writes a dot before an unknown field, even before a name with special characters.
     parent, name = field_path(violation.path[:-1]), violation.path[-1]
     field = f"{parent}.{name}" if parent else str(name)
     return bad_request(Place(document, violation.path, key=True), message, field=field, **details)
@@ -230,7 +230,7 @@ def wrong_type(workspace: Workspace) -> Iterator[Problem]:
         for violation in violations:
             path = violation.path
             fix = fix_wrong_type(document, violation)
-            # The server reports the map of labels or annotations, not the key.
+            # The server reports the map of labels or annotations instead of the key.
             is_in_map = path[:2] in (("metadata", "labels"), ("metadata", "annotations"))
             yield bad_request(
                 Place(document, path),

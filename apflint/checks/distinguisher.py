@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DISTINGUISHERS = ("ByUser", "ByNamespace")
 _METHOD: Path = ("spec", "distinguisherMethod")
-# The fix is unsafe, because the level may get queues later, or have queues in another cluster.
+# The fix is unsafe, because the level may get queues later, or may have queues in another cluster.
 _REMOVE: Fix | None = Fix("remove distinguisherMethod", safe=False, operations=(Remove(_METHOD),))
 
 
@@ -85,13 +85,13 @@ def idle_distinguisher(effective: Effective) -> Iterator[Problem]:
         elif method == "ByNamespace" and len(namespaces) == 1 and ALL not in namespaces:
             (namespace,), several = namespaces, _has_several_users(schema)
             if namespace and not several:
-                continue  # a single client is a single flow by any method
+                continue  # for a single client, each method results in one flow
             reason = (
                 f"all requests are in the namespace {quote(namespace)}"
                 if namespace
                 else "the FlowSchema matches no request with a namespace"
             )
-            # ByUser may have been intended.
+            # The user may have intended ByUser.
             fix, advice = None, "use ByUser to separate the clients" if several else None
         else:
             continue

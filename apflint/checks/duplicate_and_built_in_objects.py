@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _NAME: Path = ("metadata", "name")
 _ANNOTATION: Path = ("metadata", "annotations", builtin.AUTOUPDATE)
-# Strings that are true for strconv.ParseBool, with which the API server parses the annotation.
+# Strings that Go's strconv.ParseBool parses as true. The API server parses the annotation with this function.
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _MAX_NAMED_DIFFERENCES = 3
 
@@ -152,10 +152,10 @@ def suggested_object_overwritten(effective: Effective) -> Iterator[Problem]:
 
 
 def is_restored_by_server(item: FlowSchema | PriorityLevelConfiguration, release: Release) -> bool:
-    """Return whether the API server restores the spec of an object after `kubectl apply`, because the object is a suggested one.
+    """Return whether the object is a suggested one whose spec the API server restores after `kubectl apply`.
 
-    If the annotation has another value than true, the API server keeps the changed spec (shouldUpdateSpec). If the manifest
-    has no annotation, `kubectl apply` keeps the stored annotation, which is "true".
+    If the annotation is not "true", the API server keeps the changed spec (shouldUpdateSpec). If the manifest has no
+    annotation, `kubectl apply` keeps the stored annotation, which is "true".
     """
     value = item.metadata.annotations.get(builtin.AUTOUPDATE)
     is_suggested = item.name in builtin.list_suggested_names(release, item.document.kind)

@@ -1,4 +1,4 @@
-"""APF402 for sibling directories that define the same objects, as the directories of different clusters do."""
+"""APF402: duplicates in sibling directories. Directories of different clusters define the same objects."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _COMMAND = "apflint config --suggest-clusters"
 
 
 def split_duplicates(duplicates: Iterable[Sequence[Document]]) -> tuple[Duplicates, DirectoryPairs]:
-    """Divide the definitions of objects into duplicates in one configuration and duplicates in sibling directories.
+    """Return two groups of duplicates: those in one configuration, and those in sibling directories.
 
-    `duplicates` contains all definitions of each object. In a directory and the directories below it, all definitions are
-    duplicates in one configuration. Output of a tool such as Helm is one configuration, whatever its files are called.
+    `duplicates` contains all definitions of each object. Definitions in a directory and in its subdirectories belong to
+    one configuration. Output of a tool such as Helm is one configuration, whatever its file names are.
     """
     near: Duplicates = []
     pairs: dict[tuple[str, str], Duplicates] = {}
     for documents in duplicates:
-        at: dict[str, Document] = {}  # by directory
-        below: dict[str, Document] = {}  # by directory, for each directory that contains a definition at any depth
+        at: dict[str, Document] = {}  # definitions by directory
+        below: dict[str, Document] = {}  # definitions by directory that contains one at any depth
         for document in documents:
             *parents, directory = ["", *list_parents(document.source.name)]
             if document.source.rendered:
@@ -52,7 +52,7 @@ def split_duplicates(duplicates: Iterable[Sequence[Document]]) -> tuple[Duplicat
             elif at:
                 first = documents[0]
                 siblings = find_sibling_directories(first.source.name, document.source.name)
-                assert siblings is not None  # the directories of both are in `at`, and neither contains the other
+                assert siblings is not None  # `at` has both directories, and neither contains the other
                 pairs.setdefault(siblings, []).append((first, document))
             at.setdefault(directory, document)
             for parent in (*parents, directory):
@@ -72,7 +72,7 @@ def find_problems(pairs: DirectoryPairs) -> Iterator[Problem]:
             what = f"define the same {len(duplicates)} objects, such as {document.kind} {quote(document.name)}"
         notes = [
             "If they configure one cluster, the last definition replaces the others, or is rejected.",
-            "Without settings, all files are analyzed as one configuration: findings may be about objects that never meet.",
+            "Without settings, all files are analyzed as one configuration: findings may combine objects of different clusters.",
         ]
         if number == MAX_DIRECTORY_PAIRS < len(pairs):
             more = pluralize(len(pairs) - number, "more pair")
@@ -87,12 +87,12 @@ def find_problems(pairs: DirectoryPairs) -> Iterator[Problem]:
 
 
 def _show(path: str) -> str:
-    """Return a path for the start of a message, where formats drop spaces and CI systems read commands: quoted unless plain."""
+    """Return a path for the start of a message, in quotes unless it is plain: formats and CI systems change other starts."""
     return path if re.fullmatch(r"[\w./-]+", path) else json.dumps(path, ensure_ascii=False)
 
 
 def _suggest(pair: tuple[str, str], directories: Collection[str] | None) -> str:
-    """Return tables for two directories, or the command that prints them if a table for each of `directories` is unclear."""
+    """Return help: settings tables for two directories, or the command that prints tables for more `directories`."""
     question = "do they configure different clusters? Then add"
     if (
         directories is None

@@ -1,6 +1,7 @@
 """APF601: FlowSchemas that exempt too many requests. The server executes exempt requests at once, without any limit.
 
-Each finding is proven: a request of an outsider reaches the priority level `exempt` (`apflint.checks.outsiders_in_reserved_levels`).
+Each finding is proven by a request that reaches the priority level `exempt`. It is sent by an outsider: a client that
+is not a part of the system (`apflint.checks.outsiders_in_reserved_levels`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from apflint.checks.outsiders_in_reserved_levels import (
 from apflint.evaluate.authentication import NODES, SERVICE_ACCOUNTS
 from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX
-from apflint.evaluate.system_requests import PLATFORM_NAMESPACE_PREFIXES
+from apflint.evaluate.system_request_rules import PLATFORM_NAMESPACE_PREFIXES
 from apflint.finding import Elsewhere, Problem
 from apflint.wording import quote
 from apflint.workspace import rules_of
@@ -60,12 +61,12 @@ def _broad_subjects(schema: FlowSchema, outsiders: Outsiders) -> Iterator[Proble
 
 
 def _is_rejected(rule: PolicyRulesWithSubjects) -> bool:
-    """Return whether the API server rejects a resource rule that has no scope. It matches no request until it is fixed."""
+    """Return whether the API server rejects a rule because of a resource rule without a scope."""
     return any(not (entry.namespaces or entry.cluster_scope) for entry in rule.resource_rules)
 
 
 def _find_cluster_wide_lists(schema: FlowSchema) -> list[tuple[Place, str]]:
-    """Return the nodes and service accounts whose exempt rules match lists of every resource in all namespaces, with places."""
+    """Return the nodes and service accounts whose exempt rules match lists of all resources: place and description."""
     return [
         (place / "subjects" / index, client)
         for place, rule in rules_of(schema)
@@ -120,7 +121,7 @@ def _named_clients(schema: FlowSchema, outsiders: Sequence[Outsider]) -> Iterato
 
 
 def _matches_everything(rule: PolicyRulesWithSubjects) -> bool:
-    """Return whether the rule matches every resource request."""
+    """Return whether a rule matches every resource request."""
     return any(
         _lists_cluster(entry) and ALL in entry.verbs and ALL in entry.api_groups and ALL in entry.namespaces
         for entry in rule.resource_rules
@@ -128,13 +129,13 @@ def _matches_everything(rule: PolicyRulesWithSubjects) -> bool:
 
 
 def _lists_cluster(rule: ResourcePolicyRule) -> bool:
-    """Return whether the rule matches lists of every resource, at least in the core group, across all namespaces."""
+    """Return whether a rule matches lists of every resource (at least of the core group) across all namespaces."""
     everything = ALL in rule.resources and not {"", ALL}.isdisjoint(rule.api_groups)
     return rule.cluster_scope and everything and not {"list", "watch", ALL}.isdisjoint(rule.verbs)
 
 
 def _describe_machine(subject: Subject) -> str | None:
-    """Describe the nodes or service accounts that a subject matches. Return None for ordinary users and the platform."""
+    """Return a description of the nodes or service accounts that a subject matches, or None for users and the platform."""
     if subject.kind == "Group" and subject.group == NODES:
         return _ALL_NODES
     if subject.kind == "ServiceAccount" and subject.service_account is not None:

@@ -75,7 +75,7 @@ def invalid_metadata(workspace: Workspace) -> Iterator[Problem]:
 def _invalid_name(place: Place, metadata: ObjectMeta) -> Iterator[Problem]:
     name, prefix, kind = metadata.name, metadata.generate_name, place.document.kind
     if prefix:
-        # A name made from a prefix may end in `-`: maskTrailingDash.
+        # maskTrailingDash: a name that is generated from a prefix may end in `-`.
         masked = f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
         if wrong := check_dns_subdomain(masked):
             yield reject_name(place / "generateName", "generateName", prefix, wrong)
@@ -112,7 +112,7 @@ def _invalid_annotations(place: Place, annotations: Mapping[str, str]) -> Iterat
 
 def _invalid_owner(place: Place, owner: OwnerReference) -> Iterator[Problem]:
     field, version = "metadata.ownerReferences", owner.api_version
-    if version.count("/") > 1 or not version.rpartition("/")[2]:  # schema.ParseGroupVersion
+    if version.count("/") > 1 or not version.rpartition("/")[2]:  # condition of schema.ParseGroupVersion
         yield invalid(
             place / "apiVersion",
             f"{quote(version)} is not a valid apiVersion of an owner",
@@ -170,8 +170,8 @@ def namespace_on_cluster_scoped(workspace: Workspace) -> Iterator[Problem]:
             )
 
 
-# Recorded on 1.36: a create with a positive integer in resourceVersion answers 500, an update with another uid or
-# resourceVersion 409; server-side apply rejects managedFields, and the uid of an object that does not exist.
+# Recorded on 1.36: a create with a positive integer in resourceVersion fails with 500. An update with another uid or
+# resourceVersion fails with 409. Server-side apply rejects managedFields, and the uid of an object that does not exist.
 _HARMFUL = {
     "resourceVersion": (
         "kubectl create fails if the manifest has a resourceVersion."
@@ -197,8 +197,8 @@ def is_exported(document: Document) -> bool:
 def server_populated_field(workspace: Workspace) -> Iterator[Problem]:
     """APF105: fields that the API server sets. Yields one problem for each object, and one for each list exported from a server.
 
-    Lists of unchanged built-in objects are not reported, because such a list is not the source of an object. Objects of a
-    running cluster are not a source either. For an exported list on standard input, there are only fixes.
+    Lists of unchanged built-in objects are not reported, because such a list is not the source of an object. Neither
+    are objects of a running cluster. For an exported list on standard input, there are only fixes.
     """
     exports: defaultdict[Hashable, list[FlowSchema | PriorityLevelConfiguration]] = defaultdict(list)
     for item in workspace.objects():
@@ -265,7 +265,7 @@ def duplicate_list_entry(workspace: Workspace) -> Iterator[Problem]:
     )
     for place, name, entries in chain(workspace.string_lists(), finalizers):
         if len(entries) < 2 or len(set(entries)) == len(entries) or ("*" in entries and name != "finalizers"):
-            continue  # APF210 reports lists with "*" and other entries
+            continue  # APF210 reports lists with "*" and other items
         first: dict[str, Place] = {}
         for index, entry in enumerate(entries):
             duplicate = place / name / index

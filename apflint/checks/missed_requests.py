@@ -86,7 +86,7 @@ def non_resource_requests_missed(effective: Effective) -> Iterator[Problem]:
     for schema in effective.own_flow_schemas:
         level = effective.assumed.levels.get(schema.spec.priority_level_configuration)
         if level is None or level.spec.type == "Exempt":
-            continue  # an exemption should not be wider than needed
+            continue  # an exemption need not match all requests
         if missed := _confirm(effective, schema, _misses_paths):
             (first, example), *others = missed
             yield Problem(
@@ -132,13 +132,13 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
     for place, rule, part in resource_rules_of(schema):
         known = known_resources(part)
         if part.cluster_scope or part.namespaces != _ALL or (known and are_cluster_scoped(known)):
-            continue  # APF506 reports rules for cluster-scoped resources
-        # Requests for a subresource are requests for one object.
+            continue  # APF506 reports such rules
+        # A request for a subresource is always about a single object, so collection verbs do not apply.
         verbs = tuple(verb for verb in _COLLECTION if verb in part.verbs or part.verbs == _ALL)
         names = tuple(name for name in part.resources if "/" not in name)
         missed = f"{join_words(verbs, 'and')} requests across all namespaces"
         if not verbs or not names:
-            # A request for a Namespace object is in that namespace, except to create it.
+            # A request about a Namespace object has this namespace, except for a create.
             names = tuple(
                 name
                 for name in part.resources
@@ -156,7 +156,7 @@ def _misses_cluster_scope(schema: FlowSchema, unmentioned: Unmentioned) -> Itera
 def _misses_namespaces(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator[_Candidate]:
     """Yield resource rules with only clusterScope that seem to be intended also for requests in namespaces."""
     for place, rule, part in resource_rules_of(schema):
-        # A rule only for list and watch may be intended for all namespaces at once.
+        # A rule for list and watch only may be intended for all namespaces at once.
         verbs = {"get", "update"} if part.verbs == _ALL else {*part.verbs} - COLLECTION_VERBS
         if not part.cluster_scope or part.namespaces or not verbs:
             continue
@@ -165,7 +165,7 @@ def _misses_namespaces(schema: FlowSchema, unmentioned: Unmentioned) -> Iterator
             if not known or not all(resource.namespaced for resource in known):
                 continue
             if part.verbs != _ALL and COLLECTION_VERBS.isdisjoint(part.verbs):
-                continue  # APF506 reports it
+                continue  # APF506 reports such rules
         pairs = _list_resources(part, unmentioned, namespaced=True)
         probes = _probes(rule, sorted(verbs), pairs, cluster_scope=False)
         yield _Candidate((place / "clusterScope").at_key(), rule, "requests in a namespace", probes)

@@ -1,6 +1,6 @@
 """APF518: requests of outsiders in priority levels that are reserved for the system. APF601 uses the same proofs.
 
-`apflint.evaluate.system_requests` defines which requests are requests of the system. All others are requests of outsiders.
+An outsider is a client that sends a request other than the requests of the system (`apflint.evaluate.system_request_rules`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from apflint import builtin
 from apflint.checks.descriptions import describe_seats
 from apflint.effective_configuration import once
-from apflint.evaluate import system_requests
+from apflint.evaluate import system_request_rules
 from apflint.evaluate.authentication import AUTHENTICATED, SERVICE_ACCOUNTS, UNAUTHENTICATED
 from apflint.evaluate.configuration import EXEMPT
 from apflint.evaluate.match import ALL, SERVICE_ACCOUNT_PREFIX, matches_subject
@@ -64,11 +64,11 @@ _PURPOSES = {
         "In an overload, these clients wait behind these requests, so pods are created and scheduled late.",
     ),
 }
-"""For each reserved level: its purpose, and what happens if requests of the system wait."""
+"""By reserved level: its purpose, and what happens if requests of the system have to wait."""
 
 
 class Outsider(NamedTuple):
-    """A subject of a FlowSchema, with a request of an outsider that this subject matches and the FlowSchema captures."""
+    """A subject that matches a request of an outsider, and the request. The FlowSchema of the subject captures the request."""
 
     place: Place
     """The place of the subject."""
@@ -77,12 +77,12 @@ class Outsider(NamedTuple):
 
 
 class Outsiders(NamedTuple):
-    """The outsiders whose requests a FlowSchema sends to a protected level."""
+    """The outsiders whose requests a FlowSchema sends to a reserved level."""
 
     broad: tuple[Outsider, ...]
-    """Each subject that matches nearly all users."""
+    """One outsider for each subject that matches nearly all users."""
     named: tuple[Outsider, ...]
-    """For each rule, one of the other subjects."""
+    """One outsider for each rule with other subjects."""
 
 
 def outsiders_in_reserved_level(effective: Effective) -> Iterator[Problem]:
@@ -101,7 +101,7 @@ def is_broad(subject: Subject) -> bool:
 
 @once
 def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
-    """Return the outsiders of each FlowSchema of the manifests that sends requests of outsiders to a protected level."""
+    """Return the outsiders of each FlowSchema of the manifests that sends requests of outsiders to a reserved level."""
     searches = [search for schema in _find_candidates(effective) for search in _searches(effective, schema)]
     if not searches:
         return {}
@@ -117,25 +117,25 @@ def find_outsiders(effective: Effective) -> Mapping[Document, Outsiders]:
 
 
 class _OutsiderSearch(NamedTuple):
-    """A claim about some subjects of a rule."""
+    """A claim: some subjects of a rule match a request of an outsider."""
 
     claim: Claim
     place: Place
     """The place of the rule."""
     subjects: tuple[int, ...]
-    """The indices of the subjects of the claim in the rule."""
+    """Indices in the rule of the subjects that the claim is about."""
     is_broad: bool
 
     def identify(self, witness: Witness) -> Outsider:
-        """Return the subject that matches the request."""
+        """Return the outsider for a witness: the subject that matches the request of the witness."""
         pairs = zip(self.subjects, self.claim.requests.subjects, strict=True)
         index, subject = next(pair for pair in pairs if matches_subject(witness.digest.user, pair[1]))
         return Outsider(self.place / "subjects" / index, subject, witness)
 
 
 def _find_candidates(effective: Effective) -> Iterator[FlowSchema]:
-    """Yield the effective FlowSchemas of the manifests that reference a protected level."""
-    reserved = system_requests.list_levels(effective.release)
+    """Yield the effective FlowSchemas of the manifests that reference a reserved level."""
+    reserved = system_request_rules.list_levels(effective.release)
     for schema in effective.own_flow_schemas:
         level = schema.spec.priority_level_configuration
         is_reserved = level in reserved and not builtin.is_retired(effective.release, "FlowSchema", schema.name)
@@ -147,10 +147,10 @@ def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSea
     """Yield a search for each broad subject, and one for the other subjects of each rule."""
     from apflint.proofs.one_configuration import Claim
 
-    system = system_requests.find_system_rules(schema, effective.release)
+    system = system_request_rules.find_system_rules(schema, effective.release)
     among = _find_requesters(effective, schema)
     unmentioned = effective.proofs.unmentioned
-    leases = (system_requests.LEASES,) if schema.spec.priority_level_configuration == "leader-election" else ()
+    leases = (system_request_rules.LEASES,) if schema.spec.priority_level_configuration == "leader-election" else ()
     for place, rule in rules_of(schema):
         broad = [(index,) for index, subject in enumerate(rule.subjects) if is_broad(subject)]
         named = tuple(
@@ -168,12 +168,15 @@ def _searches(effective: Effective, schema: FlowSchema) -> Iterator[_OutsiderSea
 
 
 def _find_requesters(effective: Effective, schema: FlowSchema) -> tuple[Requesters, ...]:
-    """Return realistic requesters, without the platform unless the FlowSchema redefines a protected one with another level."""
+    """Return the requesters to search.
+
+    The platform is excluded, unless the FlowSchema redefines a protected FlowSchema with another level.
+    """
     from apflint.proofs.request_space import ORDINARY, SYSTEM
 
-    if system_requests.find_redefined(schema, effective.release) is not None:
+    if system_request_rules.find_redefined(schema, effective.release) is not None:
         return (ORDINARY, SYSTEM)
-    return (ORDINARY, SYSTEM._replace(without=system_requests.PLATFORM_USER_PREFIXES))
+    return (ORDINARY, SYSTEM._replace(without=system_request_rules.PLATFORM_USER_PREFIXES))
 
 
 def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
@@ -185,18 +188,19 @@ def _is_platform_user(subject: Subject, among: tuple[Requesters, ...]) -> bool:
 
 
 def _has_only_exceptions(requests: PolicyRulesWithSubjects, exceptions: tuple[PolicyRulesWithSubjects, ...]) -> bool:
-    """Return True only if the rule matches nothing but leases or health checks, and these are exceptions. This is cheap."""
-    leases, health = system_requests.LEASES, system_requests.HEALTH_CHECKS
+    """Quick test: return True if the rule matches only leases or health checks, and these are exceptions."""
+    leases, health = system_request_rules.LEASES, system_request_rules.HEALTH_CHECKS
     urls = {url for entry in health.non_resource_rules for url in entry.non_resource_urls}
     return all(
-        leases in exceptions and entry.api_groups == (system_requests.LEASE_GROUP,) for entry in requests.resource_rules
+        leases in exceptions and entry.api_groups == (system_request_rules.LEASE_GROUP,)
+        for entry in requests.resource_rules
     ) and all(
         health in exceptions and urls.issuperset(entry.non_resource_urls) for entry in requests.non_resource_rules
     )
 
 
 def _typical_requests(rule: PolicyRulesWithSubjects, unmentioned: Unmentioned) -> Iterator[Point]:
-    """Yield frequent requests by some subjects of the rule. The rule may not match them."""
+    """Yield frequent requests by some subjects of the rule. Perhaps the rule does not match these requests."""
     from apflint.proofs.candidates import make_requester
     from apflint.proofs.request_space import Point
 
@@ -232,7 +236,7 @@ def _problem(effective: Effective, schema: FlowSchema, outsiders: Outsiders) -> 
 
 
 def _advise(effective: Effective, schema: FlowSchema, *, is_broad: bool) -> str:
-    redefined = system_requests.find_redefined(schema, effective.release)
+    redefined = system_request_rules.find_redefined(schema, effective.release)
     if redefined is not None:
         return f"reference {quote(redefined.spec.priority_level_configuration)}, as the built-in FlowSchema does"
     advice = "give these clients a separate priority level"
@@ -244,7 +248,7 @@ def _advise(effective: Effective, schema: FlowSchema, *, is_broad: bool) -> str:
 
 
 def distinct_clients(outsiders: Sequence[Outsider]) -> list[Outsider]:
-    """Return the first outsider of each subject, because several rules can have the same subject."""
+    """Return one outsider for each distinct subject, because several rules can have the same subject."""
     first: dict[Subject, Outsider] = {}
     for outsider in outsiders:
         first.setdefault(outsider.subject, outsider)

@@ -91,7 +91,7 @@ def unknown_verb(workspace: Workspace) -> Iterator[Problem]:
 
 def _reject_verbs(place: Place, verbs: tuple[str, ...], *, is_resource: bool) -> Iterator[Problem]:
     wrong = {index: verb for index, verb in enumerate(verbs) if verb not in _KNOWN_VERBS}
-    # The server maps these methods to verbs; GET and HEAD can also be list and watch (RequestInfoFactory).
+    # The server maps these methods to verbs. GET and HEAD can also become list and watch (RequestInfoFactory).
     methods = {
         index: _METHODS[verb.lower()]
         for index, verb in wrong.items()
@@ -203,7 +203,7 @@ def _check_url(url: str) -> str | None:
 
 
 class _Mistake(NamedTuple):
-    """The reason why a value matches no request, and help."""
+    """The reason why a value matches no request, and advice."""
 
     reason: str
     help: str | None
@@ -218,7 +218,7 @@ def impossible_match(effective: Effective) -> Iterator[Problem]:
 
 
 def _raise_severity(problem: Problem, *, has_effect: bool) -> Problem:
-    """Return the problem, as an error if the FlowSchema has no effect, because none of its parts matches a request."""
+    """Return the problem. If no part of its FlowSchema matches a request, return the problem as an error."""
     return problem if has_effect else problem._replace(severity="error")
 
 
@@ -234,7 +234,7 @@ def _find_impossible_values(effective: Effective) -> Iterator[Problem]:
         for index, verb in enumerate(verbs if ALL not in verbs else ()):
             if verb not in _METHOD_VERBS:
                 at = place / "verbs"
-                is_read = has_get and verb in ("list", "watch")  # reading a path is always GET
+                is_read = has_get and verb in ("list", "watch")  # for paths, the verb is `get`
                 yield Problem(
                     at / index,
                     f"verb {quote(verb)} matches no non-resource request",
@@ -259,7 +259,7 @@ def _impossible_values(
         )
 
 
-# Thousands of rules may have equal lists, so the results are cached.
+# Cached, because thousands of rules may have equal lists.
 @lru_cache(maxsize=1024)
 def _diagnose_groups(groups: tuple[str, ...]) -> Mapping[int, _Mistake]:
     """Return the mistakes in `apiGroups` by index."""
@@ -340,7 +340,7 @@ def _find_wrong_scopes(place: Place, rule: ResourcePolicyRule, known: Sequence[R
             fix=set_field(place.document, path, True, "add clusterScope: true", safe=False),
             help="add clusterScope: true",
         )
-    creates = "create" in rule.verbs  # a request to create a namespace has no namespace
+    creates = "create" in rule.verbs  # requests that create a namespace have no namespace
     namespaced = all(resource.namespaced or (is_namespaces(resource) and not creates) for resource in known)
     single = COLLECTION_VERBS.isdisjoint(rule.verbs) and ALL not in rule.verbs
     if namespaced and single and rule.cluster_scope and not rule.namespaces:
@@ -379,7 +379,7 @@ def _known_resources(api_groups: tuple[str, ...], names: tuple[str, ...]) -> tup
 
 
 def are_cluster_scoped(known: Iterable[Resource]) -> bool:
-    """Return whether requests for these resources never have a namespace. Requests for a Namespace object have that namespace."""
+    """Return whether requests for these resources never have a namespace. Requests about a Namespace object have one."""
     return all(not resource.namespaced and not is_namespaces(resource) for resource in known)
 
 

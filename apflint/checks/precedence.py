@@ -59,7 +59,7 @@ def precedence_tie(effective: Effective) -> Iterator[Problem]:
 
     Small groups are searched first, before a large group uses up the budget.
     """
-    # Most configurations have no groups. For these configurations, unreachable FlowSchemas are not computed.
+    # First, look for groups without computing unreachable FlowSchemas, because most configurations have no groups.
     groups = _groups(effective, frozenset()) and _groups(effective, effective.unreachable_documents)
     if groups:
         from apflint.proofs.precedence_ties import Budget
@@ -75,7 +75,7 @@ def _groups(effective: Effective, unreachable: frozenset[Document]) -> list[list
     FlowSchemas whose priority level is unknown are omitted, because the server skips them until the level exists.
     """
     own = effective.own_documents
-    skipped = {schema.document for schema in effective.configuration.dangling}  # APF401 reports them
+    skipped = {schema.document for schema in effective.configuration.dangling}  # APF401 reports these FlowSchemas
     order = (schema for schema in effective.assumed.order if schema.document not in unreachable | skipped)
     groups = [[*group] for _, group in groupby(order, lambda schema: schema.spec.matching_precedence)]
     return [group for group in groups if len(group) > 1 and any(schema.document in own for schema in group)]
@@ -93,7 +93,7 @@ def _tie(effective: Effective, group: Sequence[FlowSchema], budget: Budget) -> I
     def is_harmless(first: FlowSchema, second: FlowSchema) -> bool:
         if own.isdisjoint((first.document, second.document)) or not is_treated_alike(first, second):
             return False
-        return _unordered(first.spec.rules) != _unordered(second.spec.rules)  # a copy is redundant, not tied (APF516)
+        return _unordered(first.spec.rules) != _unordered(second.spec.rules)  # APF516 reports copies as redundant
 
     ties = find_ties(effective.proofs, group, is_harmful, budget)
     harmful = ties.example

@@ -123,7 +123,8 @@ def mismatched_limit_response(workspace: Workspace) -> Iterator[Problem]:
                 fix=remove_field((*place.path, "queuing"), safe=True),
             )
         elif response.type == "Queue" and response.queuing is None:
-            # A fix that adds a field also adds the mapping `queuing`, which has 64 queues by default (DefaultQueues).
+            # If the fix adds a field, it also adds the mapping `queuing`. The default number of queues is 64
+            # (DefaultQueues).
             insertion = Insert((*place.path, "queuing", "queues"), 64)
             yield required(
                 place / "queuing",

@@ -75,7 +75,7 @@ def _problems(effective: Effective, parts: Sequence[FlowSchemaPart]) -> Iterator
         elif part.rule is not None and (shadows := effective.proofs.find_shadows(part)):
             yield _shadowed_part(effective, part, shadows)
         elif not _is_reported_elsewhere(effective, part):
-            from apflint.proofs.unmatchable_reasons import find_reasons  # loads the proof engine
+            from apflint.proofs.unmatchable_reasons import find_reasons  # imported on demand: loads the proof engine
 
             reasons, kind = find_reasons(part, watches=effective.proofs.watches), _kind(part)
             is_clear = len(reasons) == 1
@@ -89,7 +89,7 @@ def _problems(effective: Effective, parts: Sequence[FlowSchemaPart]) -> Iterator
 
 
 def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) -> int:
-    """Return the number of unreachable parts for which the budget allows to find the FlowSchemas that capture their requests."""
+    """Return how many unreachable parts can be explained within the budget: the FlowSchemas that capture their requests."""
     if not parts:
         return 0
     formula_work = _FORMULA_WORK * len(effective.assumed.order)
@@ -98,7 +98,7 @@ def _count_explainable(effective: Effective, parts: Sequence[FlowSchemaPart]) ->
 
 
 def _shadowed_by_unknown(effective: Effective, part: FlowSchemaPart) -> Problem:
-    """Return a problem without the FlowSchemas that capture the requests of the part, because finding them exceeds the budget."""
+    """Return a problem that does not name the FlowSchemas that capture the requests, because finding them exceeds the budget."""
     captors, advice = "FlowSchemas or rules", f"remove the unreachable {_kind(part)}"
     if part.rule is None:
         captors, advice = "FlowSchemas", "lower matchingPrecedence, or remove the FlowSchema"
@@ -179,7 +179,8 @@ def _problem(
             Elsewhere(Place(captor.document, ("metadata", "name")), "captures its requests")
             for captor in own[:MAX_NAMED]
         ),
-        # If the level does not exist, the server skips the captor, so the part is reachable. APF401 reports the level.
+        # If the level does not exist, the server skips the captor, so the part is reachable. APF401 reports the missing
+        # level.
         severity="warning" if unknown_levels else None,
         involves=None if captors is None else object_keys(captors),
         notes=(*notes, *unknown_levels),
@@ -196,7 +197,7 @@ def is_treated_alike(schema: FlowSchema, other: FlowSchema) -> bool:
 
 
 def _is_reported_elsewhere(effective: Effective, part: FlowSchemaPart) -> bool:
-    """Return whether APF504 or APF506 has a finding inside the part."""
+    """Return whether APF504 or APF506 reports a finding inside the part."""
     path = () if part.rule is None else part.path
     return path in _paths_reported_elsewhere(effective).get(part.schema.document, ())
 

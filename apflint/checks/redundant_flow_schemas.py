@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _NAME = ("metadata", "name")
 _MAX_NAMED_SCHEMAS = 3
 _EVERY_REQUEST = {AUTHENTICATED, UNAUTHENTICATED}
-"""Every request has one of these groups."""
+"""Groups of users. Every request has one of both groups."""
 _ANY_RESOURCE = ResourcePolicyRule((ALL,), (ALL,), (ALL,), cluster_scope=True, namespaces=(ALL,))
 _ANY_PATH = NonResourcePolicyRule((ALL,), (ALL,))
 
@@ -77,7 +77,7 @@ def _find_method_captor(
     Return the FlowSchema and those methods, or None and () if there is no such FlowSchema.
     """
     if part.verbs != (ALL,) and len(set(part.verbs)) == 1:
-        return None, ()  # APF501 and APF502 report it
+        return None, ()  # APF501 or APF502 reports this part
     urls = _list_classified(part.non_resource_urls)
     for captor, verbs in _method_captors(effective) if urls else ():
         methods = tuple(verb for verb in verbs if part.verbs == (ALL,) or verb in part.verbs)
@@ -102,7 +102,7 @@ def _is_unreachable(effective: Effective, schema: FlowSchema, path: Path) -> boo
 
 
 def _list_classified(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the URLs without those whose requests the server does not classify, or not as non-resource requests."""
+    """Return the URLs whose requests the server classifies as non-resource requests."""
     from apflint.proofs.request_space import is_long_running_path, is_resource_path
 
     return tuple(url for url in urls if not is_long_running_path(url) and not is_resource_path(url.removesuffix(ALL)))
@@ -175,13 +175,13 @@ def _redundant(effective: Effective, schema: FlowSchema, successors: Sequence[Fl
 
 
 def _has_peers(effective: Effective, schema: FlowSchema) -> bool:
-    """Return whether the FlowSchema may be redundant, because another FlowSchema treats requests in the same way."""
+    """Return whether the FlowSchema may be redundant: another FlowSchema gives requests the same treatment."""
     level, name = schema.spec.priority_level_configuration, schema.name
     if level not in effective.configuration.levels or name in builtin.list_names(effective.release, "FlowSchema"):
         return False
     if builtin.is_retired(effective.release, "FlowSchema", name):
-        return False  # APF705 already suggests removing retired FlowSchemas
-    # With another method, requests would share a flow with those that the other FlowSchema matches now.
+        return False  # APF705 suggests to remove retired FlowSchemas
+    # With another method, the requests would share a flow with requests that the other FlowSchema matches already.
     if _separates_flows(effective, level) and schema.spec.distinguisher_method != "ByUser":
         return False
     return _count_treatments(effective)[_treatment(effective, schema)] > 1
@@ -224,7 +224,7 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
             return True
 
     def is_split(resolution: Resolution) -> bool:
-        """Return whether the request goes to a later FlowSchema with the same treatment, and so to a second flow of the user."""
+        """Return whether the request goes to a later FlowSchema with the same treatment, so that its user has two flows."""
         return resolution.position > position and _treatment(effective, resolution.flow_schema) == treatment
 
     is_reached = False
@@ -239,7 +239,7 @@ def _shows_effect(effective: Effective, schema: FlowSchema) -> bool:
             others = islice(proofs.candidates([_match_everything(rule)], ends=(end,)), MAX_REDUNDANCY_TRIALS)
             if has_flows and any(is_split(proofs.resolve(point)) for point in others):
                 return True
-    # All typical requests may be those of unreachable parts.
+    # Perhaps all typical requests are for unreachable parts.
     return not is_reached and schema.document in effective.unreachable_documents
 
 
@@ -294,12 +294,12 @@ def _find_successors(
         if _treatment(effective, move.to_schema) != treatment:
             return ()
         successors.append(move.to_schema)
-    # If a successor is unreachable now, APF501 suggests to remove the successor.
+    # For a successor that is unreachable now, APF501 suggests to remove it.
     analysis = Analysis(before)
     if any(analysis.find_request(other) is None for other in successors if not effective.is_built_in(other)):
         return ()
     if _separates_flows(effective, treatment[0]):
-        # A user with requests in both FlowSchemas has two flows, and requests of one do not wait for the other.
+        # With several successors, the requests of one user would be split into several flows.
         if len(successors) != 1:
             return ()
         (successor,), wide = successors, _widen(schema)

@@ -63,7 +63,7 @@ def dangling_priority_level(effective: Effective) -> Iterator[Problem]:
     """APF401: references to priority levels that do not exist."""
     levels, complete = effective.configuration.levels, effective.assumptions.complete
     written = {manifest.document.name for manifest in _manifests(effective, "PriorityLevelConfiguration")}
-    known = {*levels, *effective.configuration.unusable, *written}  # unusable levels have their own findings
+    known = {*levels, *effective.configuration.unusable, *written}  # other rules report unusable levels
     dangling = [
         schema
         for schema in effective.flow_schemas
@@ -118,7 +118,7 @@ def _is_letter_typo(word: str, other: str) -> bool:
     """Return whether one letter is added, missing or wrong, or two letters are swapped. A different digit is not a typo."""
     if re.findall("[0-9]", word) != re.findall("[0-9]", other) or not is_within_distance(word, other, 1):
         return False
-    # Short words with another letter are different names, such as dev and def.
+    # Short words that differ in a letter are different names, such as dev and def.
     return min(len(word), len(other)) > (2 if sorted(word) == sorted(other) else 3)
 
 
@@ -188,7 +188,7 @@ def level_after_flow_schema(effective: Effective) -> Iterator[Problem]:
         later = levels.get((document.source.name, schema.spec.priority_level_configuration))
         if later is None or order[later.document] < order[document]:
             continue
-        # The author did not choose the order: kubectl (in a list), `helm template` or kustomize did.
+        # If kubectl (in a list), `helm template` or kustomize wrote the file, the author did not choose the order.
         source = document.source
         if not (document.prefix or later.document.prefix or source.rendered or is_from_helm(source)):
             yield Problem(
@@ -220,7 +220,7 @@ def traffic_to_catch_all(effective: Effective) -> Iterator[Problem]:
                     f"All FlowSchemas that reference catch-all share its {seats}.",
                     "catch-all has no queues: the API server answers 429 at once to requests without a free seat.",
                 ),
-                # The documentation of Kubernetes isolates requests this way, so the advice must not undo the isolation.
+                # Kubernetes' documentation suggests this way to isolate requests, so the advice must keep the isolation.
                 help="to isolate these requests, define a small priority level for them; otherwise, use workload-low or global-default",
             )
 

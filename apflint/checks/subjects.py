@@ -46,11 +46,11 @@ _USERS: tuple[str, ...] = (
 )
 _LETTERS = {word: frozenset(word) for word in (*_GROUPS, *_USERS, "system:kube-proxy")}
 _OTHER_USERS = ("system:kube-apiserver", "system:cloud-controller-manager", "system:aggregator", "system:admin")
-"""Users whose names resemble `_USERS`. They are valid, because certificates of distributions contain them."""
+"""Users whose names resemble names in `_USERS`. They are valid: certificates of Kubernetes distributions contain them."""
 _SHORT_WORD = 8
-"""Length of a word. A misspelling of a shorter word has at most one wrong letter, and of another word at most two."""
+"""Number of letters from which a word counts as long. A misspelling changes one letter of a short word, or two of a long one."""
 _MAX_EDITS = {word: 1 if len(word.partition(":")[2]) < _SHORT_WORD else 2 for word in _LETTERS}
-"""Maximum number of wrong letters in a misspelling of each known name."""
+"""Maximum number of wrong letters in a misspelling, by known name."""
 
 
 def rule_without_subjects(workspace: Workspace) -> Iterator[Problem]:
@@ -97,7 +97,7 @@ def mismatched_subject(workspace: Workspace) -> Iterator[Problem]:
             if len(others) == 1:
                 kind = _KINDS[others[0]]
                 suggestion += f", or change kind to {kind}"
-                # Unsafe, because the kind may be right, and the member wrong.
+                # Unsafe: the kind may be right, and the other field wrong.
                 fix = replace_value((*place.path, "kind"), subject.kind, kind, safe=False)
             message = f"subject of kind {subject.kind} requires the field {quote(expected)}"
             yield required(place / expected, message, help=suggestion, fix=fix)
@@ -244,7 +244,7 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     """
     lower = name.lower()
     for word in () if name in known else known:
-        # An edit adds at most one letter, so a misspelling lacks at most two letters of the word.
+        # An edit adds at most one letter, so the candidate is at most two letters shorter than the word.
         maximum = _MAX_EDITS[word]
         is_near = abs(len(lower) - len(word)) <= maximum and len(_LETTERS[word].difference(lower)) <= maximum
         if is_near and _is_misspelling(lower, word):
@@ -252,7 +252,7 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4096)  # clusters that share FlowSchemas compare the same names
+@lru_cache(maxsize=4096)  # clusters that share FlowSchemas compare equal names
 def _is_misspelling(name: str, word: str) -> bool:
     spend_comparisons(name, (word,))
     return is_within_distance(name, word, _MAX_EDITS[word])

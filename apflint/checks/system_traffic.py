@@ -65,7 +65,8 @@ _BROAD_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, SERVICE_ACCOUNTS, ALL)
 """Groups of ordinary users that also contain system users."""
 _SYSTEM_GROUPS = (NODES, f"{SERVICE_ACCOUNTS}:kube-system", *_BROAD_GROUPS)
 
-# Verb, API group, resource and namespace of frequent requests of nodes and the control plane. Critical requests come first.
+# Frequent requests of nodes and the control plane: verb, API group, resource and namespace. Critical requests come
+# first.
 _NODE_REQUESTS = (
     ("update", "coordination.k8s.io", "leases", "kube-node-lease"),
     ("patch", "", "nodes/status", ""),
@@ -107,8 +108,8 @@ class _SystemUsers(NamedTuple):
     def users_of(self, schema: FlowSchema, source: FlowSchema) -> tuple[str, ...]:
         """Return the users whose requests can prove that `schema` captures something from `source`.
 
-        Users that only other FlowSchemas name are not needed: if the FlowSchema captures a request of such a user, it
-        also captures the same request of an unnamed user, whom fewer FlowSchemas match.
+        Users that only other FlowSchemas name are not needed. If `schema` captures a request of such a user, it also
+        captures the same request of an unnamed user, because fewer FlowSchemas match unnamed users.
         """
         named = (*self.named.get(schema.document, ()), *self.named.get(source.document, ()))
         return tuple(user for user in dict.fromkeys((*self.common, *named)) if _is_subject(user, schema))
@@ -129,10 +130,10 @@ class _Level(NamedTuple):
 
     name: str
     limits: LevelLimits | None
-    """None if no file defines the level."""
+    """Limits of the level, or None if no file defines the level."""
     is_built_in: bool
     outsider: str | None
-    """A command with a request in this level that does not come from a protected FlowSchema, or None."""
+    """A command with a request that reaches this level but not from a protected FlowSchema, or None."""
 
     @property
     def is_dedicated(self) -> bool:
@@ -140,7 +141,7 @@ class _Level(NamedTuple):
         return self.outsider is None and not self.is_built_in
 
     def is_as_good_as(self, reserved: LevelLimits | None) -> bool:
-        """Return whether the level certainly serves requests of the system as well as the `reserved` level does."""
+        """Return whether requests of the system get at least as good service at the level as at the `reserved` level."""
         if self.limits is None or reserved is None:
             return False
         return self.is_dedicated and self.limits.is_at_least_as_good_as(reserved)
@@ -171,7 +172,7 @@ def _level_of(schema: FlowSchema) -> str:
 
 def _find_candidates(effective: Effective) -> list[FlowSchema]:
     """Return the FlowSchemas of the manifests that may capture requests of the system, by precedence and subjects."""
-    # The context may redefine a protected FlowSchema with another precedence.
+    # The context may move a protected FlowSchema to another precedence.
     is_moved = effective.workspace.context
     protected = _find_protected(effective) if is_moved else _load_protected(effective)
     last = max(map(matching_order, protected), default=(0, ""))
@@ -182,7 +183,7 @@ def _find_candidates(effective: Effective) -> list[FlowSchema]:
         if schema.document in early
         and _level_of(schema) != EXEMPT
         and any(_may_be_system_user(subject) for rule in schema.spec.rules for subject in rule.subjects)
-        and not builtin.is_retired(effective.release, "FlowSchema", schema.name)  # APF705 reports it
+        and not builtin.is_retired(effective.release, "FlowSchema", schema.name)  # APF705 reports retired FlowSchemas
     ]
 
 
@@ -199,11 +200,11 @@ def _find_protected(effective: Effective) -> list[FlowSchema]:
 
 
 def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> Iterator[_Capture]:
-    """Yield every pair of a protected FlowSchema and a candidate that captures its requests, with a request as proof."""
+    """Yield a capture for each pair of a protected FlowSchema and a candidate that captures some of its requests."""
     from apflint.proofs.quick_disjointness import may_overlap
 
     passages, protected = effective.passages, _find_protected(effective)
-    # The released FlowSchemas, because a redefinition may name users that do not belong to the system.
+    # Use the released FlowSchemas: a redefinition may name users that are not part of the system.
     replaced = [schema for schema in protected if effective.proofs.find_position(schema) is None]
     users = _find_system_users((*effective.assumed.order, *replaced), _load_protected(effective))
     users_of: dict[Pair, tuple[str, ...]] = {}
@@ -227,7 +228,7 @@ def _find_captures(effective: Effective, candidates: Sequence[FlowSchema]) -> It
 def _prove(
     passages: ConfigurationComparison, users_of: dict[Pair, tuple[str, ...]], users: _SystemUsers
 ) -> Iterator[tuple[Pair, Point]]:
-    """Yield each proven pair and a request that proves the pair. Users of every cluster and typical requests are preferred."""
+    """Yield pairs and a request that proves each pair. Prefer requests of users of every cluster, and typical requests."""
     unproven = dict(users_of)
     for some in (frozenset(users.common), frozenset(chain.from_iterable(users.named.values()))):
         affected = dict.fromkeys(user for pair_users in unproven.values() for user in pair_users if user in some)
@@ -294,7 +295,7 @@ def _choose_witness(passages: ConfigurationComparison, capture: _Capture) -> Wit
 
 
 def _measure_oddity(point: Point) -> int:
-    """Return 0 for a typical request, 1 for such a request in another namespace, and more for requests that few clients send."""
+    """Return 0 for a typical request, 1 for a typical request in another namespace, or more for an unusual request."""
     from apflint.evaluate.resources import get_resource
 
     typical = [*_typical_requests(point.user)]
@@ -376,7 +377,7 @@ def built_in_flow_schema_narrowed(effective: Effective) -> tuple[Problem, ...]:
 def _restore(effective: Effective, schema: FlowSchema) -> ConfigurationComparison:
     """Return the comparison of two configurations: with the original of the FlowSchema, and with its redefinition.
 
-    All other FlowSchemas of the manifests are in both, so that only the redefinition causes changes.
+    All other FlowSchemas of the manifests are in both configurations, so that only the redefinition causes differences.
     """
     same_name = frozenset(other.document for other in effective.own_flow_schemas if other.name == schema.name)
     return effective.passages.with_old(effective.assumed_without(same_name))

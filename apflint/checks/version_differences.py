@@ -29,11 +29,11 @@ def removed_api_version(effective: Effective) -> Iterator[Problem]:
     reported: set[str] = set()
     for document in effective.workspace.documents():
         version = document.version
-        # If the release serves no other version, users of these objects must have enabled this version. So report one
-        # info for all objects.
+        # If the release serves no version by default, users of these objects must have enabled this version. Then
+        # report one finding with severity info for all objects.
         is_only_version = not release.served and version in release.on_request
         if version in release.served or (is_only_version and document in untouched):
-            continue  # the release serves it, or a server of the release returned it
+            continue  # a server of the release serves or returned this version
         message, suggestion = _describe_unserved(version, release)
         yield Problem(
             Place(document, ("apiVersion",)),
@@ -74,7 +74,7 @@ def _describe_unserved(version: str, release: Release) -> tuple[str, str]:
 
 
 def _suggest_migration(version: str, releases: str) -> str:
-    # The file may be in clusters of several releases, which need different advice.
+    # The clusters that contain the file have different releases, which need different advice.
     return f"use {GROUP}/{version} for Kubernetes {releases}: apflint migrate --to {version}"
 
 
@@ -138,5 +138,5 @@ def default_object_gone(effective: Effective) -> Iterator[Problem]:
                 f"{document.kind} {quote(document.name)} is built in only up to Kubernetes {lifetime[1].name}",
                 notes=("This manifest creates an object instead of changing a built-in one.",),
                 help="remove it, or rename it",
-                covered=is_deleted_by_server(release, document),  # APF405 explains that
+                covered=is_deleted_by_server(release, document),  # APF405 reports such objects
             )

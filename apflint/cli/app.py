@@ -1,6 +1,6 @@
 """The typer application: turns definitions into commands, checks command lines, and turns errors into exit codes.
 
-`fast_path` runs common command lines without it.
+`fast_path` runs common command lines without typer.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from apflint.cli.command_definitions import Definition
 
 COMMANDS = tuple(sorted(module.name for module in pkgutil.iter_modules(commands.__path__)))
-"""Names of all commands. The module of the same name in the package `commands` defines the command."""
+"""Names of all commands. Each command is defined in the module of the same name in the package `commands`."""
 _PANELS = ("Lint", "Analyze", "Edit", "Editors and shells")
-"""Groups of commands in `apflint --help`, in this order."""
+"""Groups of commands in `apflint --help`, in the order of the page."""
 
 
 class _Program(TyperGroup):
@@ -70,9 +70,9 @@ class _Program(TyperGroup):
 
 
 def _read_summary(name: str) -> Command:
-    """Return the command `name` with only its panel and its help text.
+    """Return a command that has only its panel and its help text.
 
-    They are parsed from the source of the command, because importing all commands would take 0.3 s.
+    Both are parsed from the source of the command, because importing all commands would take 0.3 s.
     """
     with open(os.path.join(*commands.__path__, f"{name}.py"), encoding="utf-8") as file:
         module = ast.parse(file.read())
@@ -122,7 +122,7 @@ def _to_typer(definition: Definition) -> Any:
         settings["parser"] = _report_bad_parameter(settings["parser"])
     if definition.kind == "argument":
         return typer.Argument(**settings)
-    # rich reads brackets in help texts as markup, and would omit them.
+    # rich would parse brackets in help texts as markup and omit them.
     settings["help"] = definition.help.replace("[", r"\[")
     return typer.Option(*definition.names, rich_help_panel=definition.panel, **settings)
 
@@ -171,7 +171,7 @@ class _StrictCommand(TyperCommand):
         for parameter in self.params:
             value = ctx.params.get(parameter.name or "")
             is_empty = value == "" or (isinstance(value, list | tuple) and "" in value)
-            if is_empty and parameter.default != "":  # --distinguisher may be empty, as in its default
+            if is_empty and parameter.default != "":  # --distinguisher may be empty
                 name = parameter.opts[0] if parameter.param_type_name == "option" else "an argument"
                 ctx.fail(f"{name} is empty. Is a variable not set?")
 
@@ -184,7 +184,7 @@ class _StrictCommand(TyperCommand):
 
 
 def _reject_options_named_like_files(arguments: list[str]) -> None:
-    """Raise UserError for an option before `--` that is also the name of an existing file.
+    """Raise UserError for an option (before `--`) that has the same text as the name of an existing file.
 
     pre-commit and `xargs` append the file names of a repository to a command. A file named `--config=x.yaml` would
     change what is checked. A file named `--report=json=/x` would overwrite another file.
@@ -226,7 +226,7 @@ def program(
         typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Define the options that precede the name of a command."""
+    """Handle the options that precede the name of a command."""
 
 
 def run(arguments: list[str]) -> int:
@@ -245,7 +245,7 @@ def _run(arguments: list[str]) -> int:
     except typer.Abort:
         return report_interrupt()
     except Exception as error:
-        # The exceptions of typer's copy of click are private, so usage errors are recognized by their attributes.
+        # typer does not export the exceptions of its copy of click, so usage errors are recognized by their attributes.
         if not hasattr(error, "format_message"):
             raise
         context = getattr(error, "ctx", None)
@@ -253,7 +253,7 @@ def _run(arguments: list[str]) -> int:
         message = " ".join(str(error.format_message()).split())
         return print_error(f"{message}{'' if message.endswith(('.', '?')) else '.'} Try `{command} --help`.")
     if exit_code == ExitCode.INTERRUPTED and not isinstance(exit_code, ExitCode):
-        return report_interrupt()  # typer was interrupted before it called the command, and prints nothing
+        return report_interrupt()  # typer was interrupted before it called the command
     if not arguments:
         return ExitCode.ERROR  # in a script, `apflint` without arguments is a mistake
     return exit_code if isinstance(exit_code, int) else ExitCode.OK

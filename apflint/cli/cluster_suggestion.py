@@ -1,4 +1,4 @@
-"""Prints the tables [[cluster]] of `apflint config --suggest-clusters`."""
+"""Prints the tables [[cluster]] for `apflint config --suggest-clusters`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.settings.model import Settings
 
 _MAX_NAMES = 10
-"""Maximum number of existing clusters that a note names, and of shared paths that a comment names."""
+"""Maximum number of clusters that a note names, and of shared paths that a comment names."""
 
 
 def print_suggestion(settings: Settings, output_format: str) -> None:
@@ -49,7 +49,7 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
         sys.stdout.write(to_json({"schema": SCHEMA, "clusters": clusters, "shared": [*suggestion.shared]}, 2))
     elif new:
         header = "tool.apflint.cluster" if os.path.basename(file) == "pyproject.toml" else "cluster"
-        sys.stdout.write(sanitize_json(_render(new, suggestion.shared, header)))  # TOML has the same escapes
+        sys.stdout.write(sanitize_json(_render(new, suggestion.shared, header)))  # TOML has the escapes of JSON
     if settings.cluster:
         names = join_some([quote(cluster.name) for cluster in settings.cluster], _MAX_NAMES)
         print_note(f"{sanitize(file)} already defines {pluralize(len(settings.cluster), 'cluster')}: {names}")
@@ -57,7 +57,7 @@ def print_suggestion(settings: Settings, output_format: str) -> None:
 
 
 def _can_be_written(cluster: SuggestedCluster) -> bool:
-    """Return whether settings can describe a cluster. If not, print a note."""
+    """Return whether settings can describe a cluster. Print a note for a cluster that they cannot describe."""
     others = [path for path in (*cluster.paths, *cluster.kustomizations) if not is_unicode(path)]
     if others:
         print_note(f"no table for {quote(others[0])}, because settings cannot contain a path that is not UTF-8")
@@ -84,7 +84,7 @@ def _describe(new: list[SuggestedCluster], suggestion: Suggestion, files: int, f
 
 
 def _relate(suggestion: Suggestion, root: str, directory: str) -> Suggestion:
-    """Return a suggestion with paths relative to a directory instead of to the root of the repository."""
+    """Return a suggestion with paths relative to `directory` instead of `root`, the root of the repository."""
 
     def relate(paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(os.path.relpath(os.path.join(root, path), directory).replace(os.sep, "/") for path in paths)
@@ -99,7 +99,7 @@ def _relate(suggestion: Suggestion, root: str, directory: str) -> Suggestion:
 def _remove_known(
     clusters: Iterable[SuggestedCluster], known: Iterable[ClusterSettings], directory: str
 ) -> list[SuggestedCluster]:
-    """Return the clusters without those that the settings define: by name, or with the same or more paths."""
+    """Return the clusters except those that the settings define: a cluster with this name, or with all of these paths."""
     names = {cluster.name for cluster in known}
     covered = [{os.path.abspath(path) for path in (*cluster.paths, cluster.kustomize) if path} for cluster in known]
 

@@ -38,7 +38,7 @@ class Definition(NamedTuple):
     help: str
     settings: ParameterSettings
     names: tuple[str, ...] = ()
-    """Names of an option. If there are none, the name follows from that of the parameter."""
+    """Names of an option. Empty if the name of the parameter determines the name of the option."""
     panel: str | None = None
     """Panel of an option in `--help`, or None for the first panel."""
 
@@ -55,7 +55,7 @@ COMPLETION_VARIABLE = "_APFLINT_COMPLETE"
 """Environment variable that a shell sets to request completions. typer defines the name."""
 
 _COMMANDS: dict[str, CommandDefinition] = {}
-"""The commands whose modules have been imported, by name."""
+"""Commands whose modules are imported, by name."""
 
 
 def examples(*lines: tuple[str, str]) -> str:
@@ -74,7 +74,7 @@ def command(*, panel: str, epilog: str) -> Callable[[F], F]:
 
 
 def load_command(name: str) -> CommandDefinition | None:
-    """Import the module of a command, and return the command. Return None if there is no command of this name."""
+    """Import the module of a command, and return the command. Return None for an unknown command."""
     if name not in _COMMANDS:
         if not name.isidentifier() or not os.path.exists(os.path.join(*commands.__path__, f"{name}.py")):
             return None
@@ -83,7 +83,7 @@ def load_command(name: str) -> CommandDefinition | None:
 
 
 REQUIRED = object()
-"""Default of a parameter that has none."""
+"""Marks a parameter without a default value."""
 
 
 class Parameter(NamedTuple):
@@ -91,15 +91,15 @@ class Parameter(NamedTuple):
 
     name: str
     annotation: object
-    """`Annotated[TYPE, DEFINITION]`."""
+    """The annotation of the parameter: `Annotated[TYPE, DEFINITION]`, where DEFINITION is a `Definition`."""
     default: object = REQUIRED
 
 
 def list_parameters(function: Callable[..., object]) -> Iterator[Parameter]:
     """Yield the parameters of a command. For a parameter whose type is an option group, yield the fields of the group.
 
-    An option group is a record whose fields are annotated like parameters. `typing.get_type_hints` evaluates annotations
-    for more cases, and takes four times as long.
+    An option group is a class whose fields are annotated like parameters. `typing.get_type_hints` is not used, because
+    it takes four times as long.
     """
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     defaults = dict(zip(reversed(names), reversed(function.__defaults__ or ()), strict=False))
@@ -114,7 +114,7 @@ def list_parameters(function: Callable[..., object]) -> Iterator[Parameter]:
 
 
 def call(function: Callable[..., int | None], values: Mapping[str, object]) -> int | None:
-    """Call the function of a command. `values` are the values of parameters by name; the others have their defaults."""
+    """Call the function of a command. `values` are values of parameters by name. Missing parameters get their defaults."""
     arguments = dict(values)
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     for name in names:

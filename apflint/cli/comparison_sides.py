@@ -1,4 +1,4 @@
-"""The sides of a comparison: reads the configuration of each side, and names it."""
+"""Reads and names the two configurations (sides) of a comparison."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apflint.cli.progress import show_progress
 from apflint.run import read
 from apflint.sources.inputs import select_one_cluster
-from apflint.sources.source_words import BUILT_IN_PREFIX, CLUSTER_PREFIX, LIVE, parse_words
+from apflint.sources.source_arguments import BUILT_IN_PREFIX, CLUSTER_PREFIX, LIVE, parse_words
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def has_own_objects(word: str) -> bool:
-    """Return whether a side is a cluster to which no manifests are applied."""
+    """Return whether a side has objects without manifests: `live` or `defaults:X.Y`."""
     return word == LIVE or word.startswith(BUILT_IN_PREFIX)
 
 
 def is_project(word: str) -> bool:
-    """Return whether a side is the current directory, now or in a git revision, instead of a path or a cluster."""
+    """Return whether a side is the current directory, perhaps in a git revision, and not a path or a cluster."""
     return parse_words((word,)).is_project
 
 
 def read_live(request: InputRequest) -> InputRequest:
-    """Return the request with the objects of the running cluster, which both sides share."""
+    """Return the input request with the objects of the running cluster, which both sides share."""
     if not request.defaults:
         raise UserError("live and --no-defaults cannot be combined: a running cluster has its own built-in objects")
     from apflint.sources.kubectl import KubectlOptions, read_live_configuration
@@ -37,11 +37,11 @@ def read_live(request: InputRequest) -> InputRequest:
 
 
 def read_side(word: str, request: InputRequest, cluster: str | None = None) -> EffectiveConfiguration:
-    """Read one side of a comparison: `word`, with the files that the request names, and print its notes.
+    """Read one side of a comparison: the source argument `word`, with the files of `request`. Print its notes.
 
-    If the project defines clusters, the current directory is `cluster`, or the only one. If the request has a running
-    cluster, manifests are applied to it. Raises UserError as `read_configuration` does, and for manifests without APF
-    objects.
+    If the settings define clusters, the current directory stands for `cluster`, or for the only cluster. If `request`
+    has a running cluster, manifests are applied to it. Raises UserError as `read_configuration` does, and for manifests
+    without APF objects.
     """
     words: tuple[str, ...] = (word, *request.words)
     selected = None
@@ -61,6 +61,6 @@ def read_side(word: str, request: InputRequest, cluster: str | None = None) -> E
 
 
 def read_other_side(word: str, request: InputRequest) -> EffectiveConfiguration:
-    """Read the configuration that --compare names. If `word` is the project, read the cluster that `request` names."""
+    """Read the configuration that --compare names. If `word` is the project, use the cluster that `request` selects."""
     clusters = parse_words(request.words).clusters
     return read_side(word, request._replace(words=()), next(iter(clusters), None))

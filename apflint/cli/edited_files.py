@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PATCH_COLORS = {"---": "bold", "+++": "bold", "@@": "gutter", "+": "good", "-": "error"}
-"""Styles of the lines of a patch, by their start."""
+"""Styles for lines of a patch, by the start of the line."""
 
 
 def print_remark(message: str) -> None:
@@ -27,9 +27,9 @@ def print_remark(message: str) -> None:
 def print_edited(
     name: str, path: str, before: bytes, after: bytes, named: Sequence[str], *, diff: bool, color: str
 ) -> str | None:
-    """Write the edited file, or print a patch if `diff` is true. Return a message if the file is not written.
+    """Write the edited file, or print a patch if `diff` is true. Return None, or a message if writing failed.
 
-    Edited standard input (`path` is `-` or `/dev/stdin`) is printed. `named` are the paths on the command line.
+    If `path` is standard input (`-` or `/dev/stdin`), print the edited text. `named` are the paths on the command line.
     """
     if diff:
         if after != before:
@@ -64,7 +64,7 @@ def _paint_patch_line(line: str) -> str:
 
 
 def _write(path: str, before: bytes, after: bytes, named: Sequence[str]) -> str | None:
-    """Replace the content of a file. Return the reason if the content is not replaced, otherwise None."""
+    """Replace the content of a file. Return None, or the reason if the content was not replaced."""
     real = os.path.realpath(path)
     below = (f"{os.path.realpath(directory).rstrip('/')}/" for directory in named)
     if path not in named and os.path.islink(path) and not real.startswith(tuple(below)):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MAX_MESSAGE_CHARACTERS = 10_000
 """Maximum length of a printed message. Messages that quote long input are truncated."""
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
-"""If an OSError has no file name, these error numbers mean that standard output cannot be written."""
+"""Error numbers of an OSError without a file name that mean that standard output cannot be written."""
 
 
 def run_and_report_errors(command: Callable[[], int | None]) -> int:
@@ -33,7 +33,7 @@ def run_and_report_errors(command: Callable[[], int | None]) -> int:
         return print_error(str(error))
     except KeyboardInterrupt:
         return report_interrupt()
-    except BrokenPipeError:  # the reader of the output has closed the pipe, as in `| head`
+    except BrokenPipeError:  # the reader of a pipe has ended, as in `| head`
         _discard_output()
         return ExitCode.OK
     except OSError as error:
@@ -57,7 +57,7 @@ def report_interrupt() -> ExitCode:
 
 
 def _follows_interrupt(error: BaseException) -> bool:
-    """Return whether a library has replaced the exception of Ctrl-C by its own."""
+    """Return whether an exception of a library hides the KeyboardInterrupt that caused it."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, KeyboardInterrupt):
@@ -91,12 +91,12 @@ def _report_os_error(error: OSError) -> ExitCode:
     if error.errno in _OUTPUT_ERRORS:
         _discard_output()
         return print_error(f"cannot write to standard output: {reason}")
-    if error.errno == errno.ENOENT:  # raised by os.getcwd, because all other calls name a file
+    if error.errno == errno.ENOENT:  # all other calls name a file, so os.getcwd failed
         return print_error("the current directory no longer exists")
     return print_error(reason)
 
 
 def _discard_output() -> None:
     """Redirect standard output to the null device, so that Python does not report a failed flush when it exits."""
-    with suppress(ValueError):  # standard output is not a file, as in tests
+    with suppress(ValueError):  # in tests, standard output may not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,12 +6,12 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes, which mean the same for all commands."""
+    """Exit codes. Each code has the same meaning for all commands."""
 
     OK = 0
     FINDINGS = 1
-    """Findings of the severity --fail-on or higher, a failed test, a difference, or a refused edit."""
+    """A finding of the severity --fail-on or higher, a failed test, a difference, or a refused edit."""
     ERROR = 2
     """Wrong usage, invalid settings, unreadable input, or an internal error."""
     INTERRUPTED = 130
-    """The user pressed Ctrl-C."""
+    """The user pressed Ctrl-C (128 + SIGINT)."""

@@ -1,7 +1,7 @@
 """Runs common command lines without typer, because importing typer takes a third of a short run.
 
-typer stays the definition of the command line. The parser here reads the same definitions, and accepts only what it
-certainly understands as typer does. All other command lines, including every wrong one, are left to typer.
+typer is the reference. The parser in this module uses the same definitions, and accepts only command lines for which it
+certainly gives the same result. It leaves all others, including invalid ones, to typer.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ def _print_page(page: str) -> int:
 
 
 def _may_be_file(word: str) -> bool:
-    """Return whether an option is also the name of a file, which typer's path rejects."""
+    """Return whether an option is also the name of a file. typer's path then rejects the option."""
     return len(word) > 1 and word[0] == "-" and ("\0" in word or os.path.lexists(word))
 
 
 _MAX_DIGITS = 20
-"""Length of a number that typer must check, because Python limits the length of integers."""
+"""Maximum number of digits that this parser accepts, because Python limits the length of integers."""
 
 
 class _NeedsTyperError(Exception):
-    """Raised if typer must parse a command line."""
+    """Raised if only typer can parse a command line."""
 
 
 class _Parameter(NamedTuple):
@@ -73,9 +73,9 @@ class _Parameter(NamedTuple):
 
     name: str
     kind: Any
-    """Type of the value, or of each value."""
+    """Type of the value. For several values, type of each value."""
     is_multiple: bool
-    """Whether an option can be repeated, or an argument takes all remaining words."""
+    """Whether an option may be repeated, or an argument takes all remaining words of the command line."""
     is_required: bool
     definition: Definition
 
@@ -85,7 +85,7 @@ class _Parameter(NamedTuple):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Names of an option. Flags have explicit names, because typer would add the name `--no-...`."""
+        """Names of the option. Flags have explicit names, because typer would otherwise add the name `--no-...`."""
         return self.definition.names or (f"--{self.name.replace('_', '-')}",)
 
     def convert(self, text: str) -> object:
@@ -106,9 +106,9 @@ class _Parameter(NamedTuple):
 
 
 def parse_words(function: Callable[..., object], words: list[str]) -> dict[str, object]:
-    """Return the arguments of a command's function that the words of a command line give. The others have their defaults.
+    """Return the values that a command line gives to parameters of a function. Missing parameters get their defaults.
 
-    Raises _NeedsTyperError if typer must parse the words.
+    `words` are the words of the command line. Raises _NeedsTyperError if typer must parse them.
     """
     parameters = list(_read_parameters(function))
     options = {name: parameter for parameter in parameters if parameter.is_option for name in parameter.options}
@@ -140,7 +140,7 @@ def _read_parameters(function: Callable[..., object]) -> Iterator[_Parameter]:
 
 
 def _read_option(word: str, rest: Iterator[str], options: dict[str, _Parameter], values: dict[str, Any]) -> None:
-    """Add the value of the option `word` to `values`. Take a value that is the next word from `rest`."""
+    """Add the value of the option `word` to `values`. If the value is a separate word, take it from `rest`."""
     name, equals, text = word.partition("=") if word.startswith("--") else (word, "", "")
     parameter = options.get(name)
     if parameter is None or (parameter.kind is bool and equals):
@@ -151,7 +151,7 @@ def _read_option(word: str, rest: Iterator[str], options: dict[str, _Parameter],
     if not equals:
         text = next(rest, "")
         if text.startswith("-") and text != "-":
-            raise _NeedsTyperError  # probably a missing value
+            raise _NeedsTyperError  # probably, the value is missing
     if not text or (parameter.name in values and not parameter.is_multiple):
         raise _NeedsTyperError
     value = parameter.convert(text)
@@ -162,7 +162,7 @@ def _read_option(word: str, rest: Iterator[str], options: dict[str, _Parameter],
 
 
 def _read_arguments(words: list[str], arguments: list[_Parameter], values: dict[str, Any]) -> None:
-    """Add the values of the arguments to `values`, in order. An argument for several words takes the rest."""
+    """Add the values of positional arguments to `values`, in order. An argument with several values takes the rest."""
     for argument in arguments:
         count = len(words) if argument.is_multiple else 1
         taken, words = [argument.convert(word) for word in words[:count]], words[count:]

@@ -1,6 +1,6 @@
-"""Prints the help of a command as typer does, from a generated file. typer and rich take 0.2 s to lay it out.
+"""Prints the help of a command from a generated file, because typer and rich would need 0.2 s for the same output.
 
-`scripts/generate_help_pages.py` writes the files for 80 columns without colors. On a terminal, typer is needed.
+`scripts/generate_help_pages.py` writes the files for 80 columns without colors. For a terminal, typer prints the help.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from apflint.cli.terminal import is_kubectl_plugin
 
 DIRECTORY = os.path.join(os.path.dirname(__file__), "help_pages")
 PROGRAM = "apflint"
-"""Name of the page of the program. Other pages have the names of commands."""
+"""Name of the help page of the program. All other pages are named after commands."""
 LAYOUT_VARIABLES = (
     "COLUMNS",
     "FORCE_COLOR",
@@ -27,7 +27,7 @@ LAYOUT_VARIABLES = (
 
 
 def find_help_page(arguments: list[str]) -> str | None:
-    """Return the help that the arguments request, or None if they request no help, or if typer must lay it out."""
+    """Return the help page that the arguments request, or None if they request none or typer must lay it out."""
     match arguments:
         case ["--help" | "-h"]:
             name = PROGRAM
@@ -40,12 +40,12 @@ def find_help_page(arguments: list[str]) -> str | None:
     try:
         with open(os.path.join(DIRECTORY, f"{name}.txt"), encoding="utf-8", newline="") as page:
             return page.read()
-    except OSError:  # an unknown command
+    except OSError:  # the command is unknown
         return None
 
 
 def _has_default_layout() -> bool:
-    """Return whether rich would use 80 columns without colors. It asks all standard streams for the width of a terminal."""
+    """Return whether rich would use 80 columns without colors. rich asks all standard streams for the terminal width."""
     return (
         str(getattr(sys.stdout, "encoding", None)).lower() == "utf-8"
         and not any(variable in os.environ for variable in LAYOUT_VARIABLES)
@@ -56,5 +56,5 @@ def _has_default_layout() -> bool:
 def _is_terminal(descriptor: int) -> bool:
     try:
         return os.isatty(descriptor)
-    except OSError:  # closed
+    except OSError:  # the stream is closed
         return False

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from apflint.requests.request import Request
 
     Ask = Callable[["Prompt", str], str]
-    """Function that asks for the value of a prompt. The second argument is the default value. Returns the value.
+    """Function that asks the user for the value of a prompt. Its second argument is the default value.
 
-    Raises EOFError (Ctrl-D) or KeyboardInterrupt (Ctrl-C) if the user leaves.
+    Raises EOFError (Ctrl-D) or KeyboardInterrupt (Ctrl-C) to leave the interactive mode.
     """
 
 _COMMON_USERS = (
@@ -49,7 +49,7 @@ _COMMON_USERS = (
 _COMMON_GROUPS = (AUTHENTICATED, UNAUTHENTICATED, "system:masters", NODES, SERVICE_ACCOUNTS)
 _COMMON_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _COMMON_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/metrics", "/api", "/apis", "/openapi/v2", "/openapi/v3")
-"""`_COMMON_USERS` to `_COMMON_PATHS` are users, groups, namespaces and URL paths that every cluster has.
+"""The constants from `_COMMON_USERS` to `_COMMON_PATHS` are users, groups, namespaces and paths that every cluster has.
 
 Source: Kubernetes documentation, "Using RBAC Authorization" and "Kubernetes API health endpoints".
 """
@@ -76,10 +76,10 @@ class Prompt(NamedTuple):
 
     label: str
     hint: str
-    """Text that is shown if there is no default value."""
+    """Text that is shown as long as there is no default value."""
     suggestions: tuple[str, ...] = ()
     required_message: str = ""
-    """Message if the value is empty, or "" if the value is optional."""
+    """Error message for an empty value, or an empty string if the value is optional."""
 
 
 class Draft(NamedTuple):
@@ -154,7 +154,7 @@ def answer_requests(
 def ask_for_request(
     ask: Ask, draft: Draft, vocabulary: PromptSuggestions, show: Callable[[str], object] = str
 ) -> Draft:
-    """Ask for the values of a request. A value of `draft` is the default if it fits the previous answers.
+    """Ask for the values of a request. Values of `draft` are defaults if they fit the previous answers.
 
     If a value is invalid, pass the error message to `show` and repeat the prompt.
     """
@@ -181,7 +181,7 @@ def ask_for_request(
         target = ask_valid(target_prompt, target, partial(check_target, VERBS[0] if is_method else verb))
         if target.startswith("/") or not is_method:
             break
-        # Either the verb or the target is wrong, so ask for both again.
+        # Either the verb or the target is wrong, so ask again for both.
         show(f'"{verb}" is an HTTP method, and "{target}" is not a path. Verbs for resources are {", ".join(VERBS)}.')
     new = Draft(user, groups, verb, target, draft.namespace)
     if target.startswith("/"):

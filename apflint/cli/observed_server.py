@@ -1,4 +1,4 @@
-"""The state of a running API server beside an explained request, from --metrics, --dump or --live."""
+"""The state of the API servers in --metrics, --dump or --live, which `apflint explain` shows with a request."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class ObservedServers(NamedTuple):
 
     @property
     def server_concurrency(self) -> int | None:
-        """Seats of one API server, if the metrics of all servers show the same number."""
+        """Server concurrency limit in seats, or None if the metrics of the servers do not agree."""
         totals = {state.total for state in self.states}
         return totals.pop() if len(totals) == 1 else None
 
     def describe(self, explanation: Explanation) -> tuple[list[dict[str, object]], str]:
-        """Return the observations of the servers about a request: as JSON, and as a sentence."""
-        from apflint.output.server_observation import describe_observations, observation_json, observe
+        """Return the observations of the servers about a request: JSON objects, and text."""
+        from apflint.output.observed_server_state import describe_observations, observation_json, observe
 
         if self.problem:
             return [], f"Unknown. {self.problem}"
@@ -36,7 +36,7 @@ class ObservedServers(NamedTuple):
 
 
 def read_observed_servers(files: tuple[str, ...], kubectl: KubectlOptions | None) -> ObservedServers | None:
-    """Return the states of servers in files, or of the running server, or None without both.
+    """Return the states of the servers in files, or of the running server. Return None without files and kubectl options.
 
     Raises UserError for files that cannot be read.
     """
@@ -54,13 +54,13 @@ def read_observed_servers(files: tuple[str, ...], kubectl: KubectlOptions | None
 
         try:
             parts = read_live_parts(kubectl, [])
-        except UserError as error:  # the answer needs only the objects
+        except UserError as error:  # not fatal: the answer needs only the objects
             return ObservedServers(problem=str(error))
     return ObservedServers(tuple(compute_state(server) for server in group_servers(parts)))
 
 
 def use_seats_of_server(request: InputRequest, observed: ObservedServers | None) -> InputRequest:
-    """Return the request with the seats that the servers have, unless --server-concurrency is given."""
+    """Return the input request with the server concurrency limit of the servers, unless the user set --server-concurrency."""
     if observed is None or request.server_concurrency is not None:
         return request
     return request.assume(server_concurrency=observed.server_concurrency)

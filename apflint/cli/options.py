@@ -52,7 +52,7 @@ def _rules_option(text: str) -> Definition:
 
 
 def parse_number(text: str | float) -> float:
-    """Parse a number, such as `0.001` or `0.1%`. Raises UserError for other text."""
+    """Parse a number, such as `0.001` or `0.1%`. Raises UserError for another form."""
     if isinstance(text, float):  # typer also parses default values
         return text
     digits, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
@@ -63,7 +63,7 @@ def parse_number(text: str | float) -> float:
 
 
 def parse_integer(text: str | int) -> int:
-    """Parse an integer. Raises UserError for other text."""
+    """Parse an integer. Raises UserError for another form."""
     if isinstance(text, int):  # typer also parses default values
         return text
     if not re.fullmatch(r"[+-]?\d{1,20}", text.strip(), re.ASCII):
@@ -74,7 +74,7 @@ def parse_integer(text: str | int) -> int:
 def parse_seats(text: str) -> int:
     """Parse the seats of an API server: an integer, or the values of both inflight flags, such as `400+200`.
 
-    The flags are --max-requests-inflight and --max-mutating-requests-inflight. Raises UserError for other text,
+    The flags are --max-requests-inflight and --max-mutating-requests-inflight. Raises UserError for another form,
     and for seats below 1 or above `_MAX_SEATS`.
     """
     match = re.fullmatch(r"(\d{1,20})(?:\+(\d{1,20}))?", text.strip(), re.ASCII)
@@ -101,7 +101,7 @@ def chain_paths(*paths: list[str] | None) -> tuple[str, ...]:
 
 
 def join_settings(config: str | None, isolated: bool, **options: object) -> Settings:
-    """Return the effective settings of the command line and the settings file.
+    """Return the effective settings of the settings file and the command line.
 
     `options` maps fields of `Settings` to values of the command line. The value of an absent option is None, false or
     empty. Raises UserError and OSError as `resolve_settings` does.
@@ -119,7 +119,7 @@ def join_settings(config: str | None, isolated: bool, **options: object) -> Sett
 
 
 def reject_combinations(first: dict[str, object], second: dict[str, object]) -> None:
-    """Raise UserError if an option of `first` and an option of `second` are given. Absent options are None, false or empty."""
+    """Raise UserError if options of both mappings are set. Options that are not set have the value None, false or empty."""
     for name, value in first.items():
         for other, other_value in second.items():
             if value and other_value:
@@ -127,9 +127,9 @@ def reject_combinations(first: dict[str, object], second: dict[str, object]) -> 
 
 
 def reject_kube_context(context: list[str] | None, advice: str) -> None:
-    """Raise UserError, with `advice` about the name, if a path of --context is missing and looks like a context of a kubeconfig.
+    """Raise UserError if a path of --context is missing and resembles a context of a kubeconfig. `advice` ends the message.
 
-    In kubectl, --context is the context. Names of contexts may contain `/` and `:`, as those of Amazon EKS do.
+    In kubectl, --context names a context. Such names may contain `/` and `:`, as on Amazon EKS.
     """
     from apflint.sources.discovery import SUFFIXES
 
@@ -272,12 +272,13 @@ class SourceOptions(NamedTuple):
     isolated: Isolated = False
 
     def select(self, paths: list[str] | None = None, compared: str | None = None) -> InputRequest:
-        """Return a request for what the options and `paths` name. Raises UserError for options that contradict each other.
+        """Return an input request for the sources in the options and `paths`. Raises UserError for contradictory options.
 
-        `compared` is the other side of a comparison. --kubeconfig and --kube-context also describe its running cluster.
+        `compared` is the source argument of the other side of a comparison. --kubeconfig and --kube-context also apply
+        to this side.
         """
         from apflint.sources.input_types import create_request
-        from apflint.sources.source_words import LIVE
+        from apflint.sources.source_arguments import LIVE
 
         reject_combinations({"--live": self.live, "--kustomize": self.kustomize}, {"--cluster": self.cluster})
         clusters = [self.cluster] if self.cluster is not None else None
@@ -300,8 +301,8 @@ class SourceOptions(NamedTuple):
 def list_words(
     *paths: list[str] | None, kustomize: list[str] | None = None, clusters: list[str] | None = None, live: bool = False
 ) -> tuple[str, ...]:
-    """Return the words that arguments and options name: `-k DIR` is `kustomize:DIR`, and `--live` is `live`."""
-    from apflint.sources.source_words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
+    """Return the source arguments that options and paths stand for: `-k DIR` is `kustomize:DIR`, and `--live` is `live`."""
+    from apflint.sources.source_arguments import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
 
     return (
         *([LIVE] if live else ()),
@@ -312,8 +313,8 @@ def list_words(
 
 
 def reject_other_sources(command: str, words: tuple[str, ...]) -> None:
-    """Raise UserError if a word names something other than files or a cluster, which `command` cannot edit."""
-    from apflint.sources.source_words import BUILT_IN_PREFIX, LIVE, parse_words
+    """Raise UserError if a source argument names something other than files or a cluster, which `command` cannot edit."""
+    from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE, parse_words
 
     parsed = parse_words(words)
     others = (*parsed.revisions, *parsed.built, *([LIVE] if parsed.is_live else ()))
@@ -324,14 +325,14 @@ def reject_other_sources(command: str, words: tuple[str, ...]) -> None:
 
 
 def may_render(render: bool) -> bool:
-    """Return whether --render or the environment permits programs that the settings name."""
+    """Return whether --render or the environment allows programs that the settings name."""
     return render or os.environ.get("APFLINT_RENDER") == "1"
 
 
 def parse_kubectl(
     is_live: bool, kubeconfig: str | None, kube_context: str | None, *, no_defaults: bool = False
 ) -> KubectlOptions | None:
-    """Return how kubectl reaches the running cluster, or None without it. Raises UserError for conflicting options."""
+    """Return the options of kubectl for the running cluster, or None if it is not read. Raises UserError for conflicts."""
     for name, is_given in (("--kubeconfig", kubeconfig is not None), ("--kube-context", kube_context is not None)):
         if is_given and not is_live:
             raise UserError(f"{name} requires --live")

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DELAY_SECONDS = 1.0
-"""Time until progress is shown, and between two updates."""
+"""Seconds until progress is shown, and seconds between updates."""
 
 
 class Progress:
-    """The current activity of a run, which is shown on the terminal."""
+    """The current activity of a run. The terminal shows `label`."""
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -33,7 +33,7 @@ class Progress:
 
 @contextmanager
 def show_progress(label: str) -> Iterator[Progress]:
-    """Show the label and the elapsed time on standard error, if the body takes longer than a second.
+    """Show the label and the elapsed time on standard error, if the body of the `with` statement takes longer than a second.
 
     The line is erased at the end. Nothing is shown if standard error is not a terminal. The body may change the label.
     """

@@ -1,4 +1,4 @@
-"""Writes reports to files, in addition to the printed report: `--report FORMAT=FILE`, and GitHub's job summary."""
+"""Writes reports to files in addition to the printed report: for `--report FORMAT=FILE`, and for GitHub's job summary."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_JOB_SUMMARY_BYTES = 1 << 20
 
 
 class ReportFile(NamedTuple):
-    """A value of `--report`: the format of a report, and the file to write."""
+    """A value of `--report`: a format, and the file to write."""
 
     format: str
     file: str
@@ -76,7 +76,7 @@ def check_report_files(report_files: Sequence[ReportFile], request: InputRequest
 
 
 def _real_path(path: str) -> str:
-    return path if "\0" in path else os.path.realpath(path)  # a NUL is reported when the report is written
+    return path if "\0" in path else os.path.realpath(path)  # a NUL is reported when the file is written
 
 
 def _is_earlier_report(path: str) -> bool:
@@ -95,13 +95,13 @@ def write_report_files(report: Report, report_files: Sequence[ReportFile], style
         try:
             text = render(report, report_file.format, style)
             write_atomically(report_file.file, text.encode("utf-8", "backslashreplace"))
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        except (OSError, ValueError) as error:  # ValueError: the name contains a NUL
             errors.append(_describe("report", report_file.file, error))
     return tuple(errors)
 
 
 def append_job_summary(report: Report) -> tuple[str, ...]:
-    """Append the report in Markdown to the job summary, if there is a job summary. Return a message if writing fails.
+    """Append the report in Markdown to GitHub's job summary, if there is one. Return messages about failures.
 
     An empty line separates the report from earlier output in the summary. If the summary has too little room left,
     nothing is appended, because GitHub would not show the summary at all.

@@ -1,4 +1,4 @@
-"""Turns the report of `check` and `doctor` into an answer: the rendered findings, the summary, and the exit code."""
+"""Turns the report of `check` and `doctor` into an answer: rendered findings, summary, and exit code."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class Output(NamedTuple):
     report_files: tuple[ReportFile, ...] = ()
     exit_zero: bool = False
     fix_command: str = "apflint fix"
-    """Command that the summary suggests for fixable findings, or "" if fixes have already been applied."""
+    """Command that the summary suggests for fixable findings, or an empty string after `--fix`."""
     require_objects: bool = False
     """Whether to exit with 2 if the manifests contain no FlowSchemas and no priority levels."""
 
 
 def answer_with_report(report: Report, inputs: Inputs, output: Output, errors: tuple[str, ...] = ()) -> Answer:
-    """Return the answer that shows a report. Write the report files. `errors` are about other files."""
+    """Write the report files, and return the answer for a report. `errors` are messages about other files."""
     how = style(output.color, quiet=True, verbose=output.verbose, statistics=output.statistics)
     if output.report_files or output.format == "github":
         from apflint.cli.report_files import append_job_summary, write_report_files
 
-        # Files are written first, because printing fails if the reader of the output has closed the pipe.
+        # Files are written first, because printing fails if the reader of a pipe has ended.
         plain = Style(verbose=output.verbose, statistics=output.statistics)
         errors += write_report_files(report, output.report_files, plain)
         if "github" in (output.format, *(file.format for file in output.report_files)):
@@ -62,7 +62,7 @@ def answer_with_report(report: Report, inputs: Inputs, output: Output, errors: t
 
 
 def note_files_without_objects(inputs: Inputs, report: Report) -> tuple[str, ...]:
-    """Return notes on the files that the user named, and that contain no FlowSchema, no PriorityLevelConfiguration and no findings."""
+    """Return notes about files that the user named, and that contain neither APF objects nor findings."""
     known = {*report.files_with_objects, *(finding.file for finding in report.findings)}
     return describe_files_without_objects([name for name in inputs.named if name not in known])
 
@@ -80,7 +80,10 @@ def exit_code_of(report: Report, output: Output) -> int:
 
 
 def _render_summary(report: Report, output: Output) -> str:
-    """Return the summary for `text` and `concise`. For other formats, return a note if there are no objects, otherwise ""."""
+    """Return the summary for the formats `text` and `concise`.
+
+    For other formats, return a note if there are no objects, or else an empty string.
+    """
     if output.format in ("text", "concise"):
         how = style(output.color, sys.stderr, verbose=output.verbose)
         gap = "\n" if report.findings and output.format == "text" and not output.statistics else ""

@@ -7,19 +7,19 @@ not distinguish the kinds.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from apflint.budgets import MAX_SIMULATED_REQUESTS
 from apflint.cli.error_reporting import print_note
 from apflint.request_explanation import Explainer
 from apflint.simulate import feasibility
 from apflint.simulate.arrivals import list_sources
-from apflint.simulate.level_summaries import format_clock, format_time
 from apflint.simulate.load import DEFAULT_WARMUP, SECOND
 from apflint.simulate.load_parser import parse_load
 from apflint.simulate.routes import Routes
 from apflint.simulate.simulation import simulate
 from apflint.simulate.spoken_load import ASSUMED_SERVICE_TIME
+from apflint.simulate.verdict_sentences import format_clock, format_time
 from apflint.sources.discovery import discover_files
 from apflint.sources.file_reading import UnreadableInput, read_file
 from apflint.sources.object_counts import read_object_counts
@@ -27,7 +27,8 @@ from apflint.user_error import UserError
 from apflint.wording import join_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from apflint.cli.load_options import LoadOptions
     from apflint.cli.progress import Progress
@@ -38,8 +39,13 @@ if TYPE_CHECKING:
     from apflint.replay.object_counts import ObjectCounts
     from apflint.simulate.load import Load
     from apflint.simulate.load_parser import ParsedLoad
+    from apflint.simulate.logged_simulation import LogSimulation
     from apflint.simulate.scaling import Scaling
     from apflint.simulate.simulation import SimulationResult
+
+
+CheckNames: TypeAlias = "Callable[[Collection[str]], None]"
+"""Function that raises UserError if the options name an unknown client."""
 
 
 class InvalidLoadError(UserError):
@@ -63,13 +69,32 @@ class Side(Protocol):
         """Return the average number of requests of a client per second, with the factor 1."""
 
 
+class Simulated(NamedTuple):
+    """The simulations of a load."""
+
+    results: list[SimulationResult]
+    """One for each configuration."""
+    log: LogSimulation | None = None
+    """The simulations of an audit log, with their back-test. None for other loads."""
+    is_partial: bool = False
+    """Whether the user interrupted the reading of a log, so that only a part was simulated."""
+
+
 class SimulatedLoad(Protocol):
     """A load of any kind."""
 
     description: str
 
-    def open_sides(self, sides: Sequence[Effective], progress: Progress) -> Generator[Side]:
-        """Yield the load under each configuration. Each is valid until the next one."""
+    def open_side(self, known: Effective, progress: Progress) -> AbstractContextManager[Side]:
+        """Return the load under a configuration, to simulate it repeatedly."""
+
+    def simulate(
+        self, in_force: Effective, sides: Sequence[Effective], scaling: Scaling, progress: Progress, check: CheckNames
+    ) -> Simulated:
+        """Simulate the load under each configuration. `check` is called with the names of the clients before.
+
+        `in_force` is the configuration that was in force when a log was written.
+        """
 
 
 class WrittenSide:
@@ -118,48 +143,58 @@ class WrittenLoad:
         self._assumptions = assumptions
         self.description = description
 
-    def open_sides(self, sides: Sequence[Effective], progress: Progress) -> Generator[WrittenSide]:
-        """Yield the load under each configuration."""
-        for known in sides:
-            yield WrittenSide(self._load, known, self._seed, progress, self._assumptions)
+    @contextmanager
+    def open_side(self, known: Effective, progress: Progress) -> Iterator[WrittenSide]:
+        """Yield the load under a configuration."""
+        yield WrittenSide(self._load, known, self._seed, progress, self._assumptions)
+
+    def simulate(
+        self,
+        in_force: Effective,  # noqa: ARG002  # logs need it
+        sides: Sequence[Effective],
+        scaling: Scaling,
+        progress: Progress,
+        check: CheckNames,
+    ) -> Simulated:
+        """Simulate the load under each configuration. Raises UserError if it cannot be simulated under one of them."""
+        check({client.name for client in self._load.clients})
+        found = [WrittenSide(self._load, known, self._seed, progress, self._assumptions) for known in sides]
+        for side in found:
+            side.check(scaling)
+        return Simulated([side.simulate(scaling) for side in found])
 
 
 class LoggedSide:
-    """The requests of an audit log under one configuration."""
+    """The requests of an audit log under the configuration that was in force, to simulate them repeatedly."""
 
     def __init__(self, replay: Replay, warmup: int, seed: int, progress: Progress) -> None:
-        from apflint.simulate.logged_load import count_by_client
+        from apflint.simulate.log_survey import survey_log, to_nanoseconds
+        from apflint.simulate.logged_simulation import check_survey, count_by_client, test_log
+        from apflint.simulate.scaling import NEUTRAL
 
         self._replay = replay
         self._warmup = warmup
-        self._seed = seed
         self._progress = progress
+        self._survey = survey_log(replay, seed)
         self._counts = count_by_client(replay)
         self.names: Collection[str] = self._counts.keys()
+        self._seconds = to_nanoseconds(self._survey.end - self._survey.start + 1) / SECOND
+        check_survey(replay, self._survey, NEUTRAL, warmup)
+        _, (self._assumed, *_), _ = test_log(replay, self._survey, self._show)
+
+    def _show(self, load: Load, now: int) -> None:
+        show_time(self._progress, load)(now)
 
     def simulate(self, scaling: Scaling) -> SimulationResult:
-        """Simulate the log. Raises UserError for a log without requests that can be simulated, and for too many requests."""
-        from apflint.simulate.logged_load import build_logged_load
+        """Simulate the log. Raises UserError for an unknown client, and for too many requests."""
+        from apflint.simulate.logged_simulation import check_survey, run
 
-        scaling.check_names(self.names)
-        logged = build_logged_load(self._replay, scaling, self._seed, self._warmup)
-        if not logged.requests:
-            raise UserError("no request in the audit log can be simulated: none has a known service time")
-        if logged.requests > MAX_SIMULATED_REQUESTS:
-            raise UserError(
-                f"the load has {logged.requests:,} requests, more than the maximum of {MAX_SIMULATED_REQUESTS:,}"
-            )
-        load, limits = logged.load, self._replay.known.limits
-        feasibility.check_servers(load.servers, load.end, limits)
-        show = show_time(self._progress, load)
-        result = simulate(load, limits, logged.routes, [logged.source], self._seed, show)
-        return result._replace(notes=logged.notes, assumptions=logged.assumptions)
+        check_survey(self._replay, self._survey, scaling, self._warmup)
+        return run(self._replay, self._survey, self._assumed, scaling, self._show, self._warmup)
 
     def find_rate(self, name: str) -> float:
         """Return the average number of requests of a client per second."""
-        from apflint.simulate.logged_load import measure_duration
-
-        return self._counts[name] * SECOND / measure_duration(self._replay)
+        return self._counts[name] / self._seconds
 
 
 class LoggedLoad:
@@ -172,36 +207,76 @@ class LoggedLoad:
         self._seed = seed
         self.description = join_words(("standard input" if log == "-" else log for log in self._logs), "and")
 
-    def open_sides(self, sides: Sequence[Effective], progress: Progress) -> Generator[LoggedSide]:
-        """Read the log once, and yield its requests under each configuration. Raises UserError for a log without requests."""
-        from contextlib import closing
-
+    @contextmanager
+    def _open(
+        self, sides: Sequence[Effective], progress: Progress
+    ) -> Iterator[tuple[Iterator[Replay], list[Coverage]]]:
+        """Read the log once. Yield its requests under each configuration, and a list that gets what was read."""
         from apflint.replay.running import ReplayOptions, replay_sides
         from apflint.sources.audit_logs import find_audit_logs
 
         progress.label = "Reading"
-        # Flows may be namespaces, so the namespaces of requests are needed.
-        wanted = ReplayOptions(by=("namespace",), counts=self._counts)
-        with closing(replay_sides(find_audit_logs(self._logs), sides, wanted)) as replays:
-            for number, replay in enumerate(replays):
-                if not number:
+        coverage: list[Coverage] = []
+
+        def check(replays: Iterable[Replay]) -> Iterator[Replay]:
+            for replay in replays:
+                if not coverage:
+                    coverage.append(replay.log.coverage)
                     _report_problems(replay.log.coverage)
                 if not replay.extent.requests:
                     raise UserError(
                         "the audit log has no request: no event has the stage ResponseComplete or ResponseStarted"
                     )
-                yield LoggedSide(replay, self._warmup, self._seed, progress)
+                progress.label = "Comparing requests"
+                yield replay
+
+        # Flows may be namespaces, so the namespaces of requests are needed.
+        wanted = ReplayOptions(by=("namespace",), counts=self._counts, calls=True)
+        with closing(replay_sides(find_audit_logs(self._logs), sides, wanted)) as replays:
+            yield check(replays), coverage
+
+    @contextmanager
+    def open_side(self, known: Effective, progress: Progress) -> Iterator[LoggedSide]:
+        """Read the log, and yield its requests under a configuration."""
+        with self._open([known], progress) as (replays, coverage):
+            replay = next(replays)
+            if coverage[0].interrupted:
+                raise KeyboardInterrupt
+            yield LoggedSide(replay, self._warmup, self._seed, progress)
+
+    def simulate(
+        self, in_force: Effective, sides: Sequence[Effective], scaling: Scaling, progress: Progress, check: CheckNames
+    ) -> Simulated:
+        """Simulate the log under each configuration. Raises UserError if it cannot be simulated."""
+        from apflint.simulate.logged_simulation import count_by_client, simulate_log
+
+        def check_all(replays: Iterable[Replay]) -> Iterator[Replay]:
+            for number, replay in enumerate(replays):
+                if not number:
+                    check(count_by_client(replay))
+                yield replay
+
+        def show(load: Load, now: int) -> None:
+            show_time(progress, load)(now)
+
+        tested = sides if in_force is sides[0] else [in_force, *sides]
+        with self._open(tested, progress) as (replays, coverage):
+            try:
+                found = simulate_log(check_all(replays), scaling, self._seed, show, self._warmup)
+            except KeyboardInterrupt:
+                print_note(f"interrupted before there was a result ({progress.label[:1].lower()}{progress.label[1:]})")
+                raise
+        results = [run.result for run in found.runs[-len(sides) :]]
+        return Simulated(results, found, coverage[0].interrupted)
 
 
 def _report_problems(coverage: Coverage) -> None:
-    """Print what was not read of a log. Raises UserError for a damaged file, and KeyboardInterrupt if the user did."""
+    """Print what was not read of a log. Raises UserError for a damaged file."""
     first = coverage.first_unreadable
     if first is not None:
         print_note(f"{first.file}:{first.line}: {first.reason} (unreadable lines: {coverage.unreadable})")
     for place in coverage.damaged:
         raise UserError(f"{place.file}:{place.line}: {place.reason}")
-    if coverage.interrupted:
-        raise KeyboardInterrupt
 
 
 def read_load(path: str | None, given: LoadOptions) -> tuple[SimulatedLoad | None, ParsedLoad | None]:

@@ -1,8 +1,8 @@
 """Computes the effect of `kubectl apply` on the objects of a running cluster.
 
 Applying does not delete objects. It also keeps fields that the manifest does not set, unless an earlier apply has set
-them. `managedFields` of the object names the manager that has applied a field. The API server merges in the version of
-the manifest. If it rejects the result, applying changes nothing. Lists of API Priority and Fairness are atomic
+them: `managedFields` of the object names the manager that applied a field. The API server merges in the version of the
+manifest. If the server rejects the result, applying changes nothing. Lists of API Priority and Fairness are atomic
 (`+listType=atomic` in staging/src/k8s.io/api/flowcontrol/v1/types.go): a manifest replaces a list as a whole.
 """
 
@@ -59,13 +59,13 @@ class FieldManager(NamedTuple):
         """Return whether the manager owns the field at `path`."""
         owned = self.fields
         for step in path:
-            # The fields are those of the API version that the manager has used.
+            # The names of fields are those of the API version that the manager used.
             names = [f"f:{name}" for name in (_SHARES if step in _SHARES else (step,))]
             name = next((name for name in names if isinstance(owned, dict) and name in owned), None)
             if name is None or not isinstance(owned, dict):
                 return False
             owned = owned[name]
-            if not owned:  # an atomic value
+            if not owned:  # the value is atomic
                 return True
         return True
 
@@ -81,13 +81,13 @@ class KeptField(NamedTuple):
 
 
 class RejectedManifest(NamedTuple):
-    """A manifest that the API server rejects, so that applying it changes nothing."""
+    """A manifest that the API server rejects. Applying this manifest changes nothing."""
 
     place: Place
     key: tuple[Kind, str]
     reason: str
     kept: tuple[str, ...]
-    """If the manifest alone is valid: the fields that stay in the object of the cluster, and make it invalid."""
+    """Fields of the object in the cluster that make the result invalid. Empty if the manifest alone is invalid."""
     is_live: bool
     """Whether the cluster has the object, and keeps it."""
 
@@ -98,11 +98,11 @@ class Applied(NamedTuple):
     unchanged: list[Loaded]
     """Objects of the cluster that no manifest changes."""
     accepted: list[Loaded]
-    """Accepted manifests, completed with the fields that stay in the object of the cluster."""
+    """Accepted manifests, completed with the fields that are kept from the object in the cluster."""
     manifests: list[Loaded]
-    """`accepted`, and the manifests that the API server rejects."""
+    """`accepted`, followed by the manifests that the API server rejects."""
     kept: tuple[KeptField, ...]
-    """Fields that stay, although they differ from the manifests."""
+    """Kept fields that differ from the manifests."""
     rejected: tuple[RejectedManifest, ...]
 
     @property
@@ -112,12 +112,12 @@ class Applied(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """How the objects of a running cluster differ from manifests, apart from what applying the manifests changes."""
+    """Differences between the objects of a running cluster and manifests that remain after the manifests are applied."""
 
     only_live: tuple[tuple[Kind, str], ...]
     """Kind and name of the objects that only the cluster has, except built-in objects. Applying does not delete them."""
     kept: tuple[KeptField, ...]
-    """Fields that differ from the manifests, and stay."""
+    """Kept fields that differ from the manifests."""
     managers: tuple[tuple[Kind, str, tuple[str, ...]], ...]
     """Kind, name and other managers of the objects whose spec has fields of managers that do not apply manifests."""
 
@@ -125,7 +125,7 @@ class Drift(NamedTuple):
 def apply_manifests(
     live: Sequence[Loaded], manifests: Sequence[Loaded], managers: Managers, release: Release, served: Collection[str]
 ) -> Applied:
-    """Return the result of applying manifests to a cluster. `served` has the API versions that it serves."""
+    """Return the result of applying manifests to a cluster. `served` contains the API versions that the cluster serves."""
     existing = {(document.kind, document.name): document for part in live for document in part.documents}
     loaded: list[Loaded] = []
     checked: list[Loaded] = []
@@ -161,7 +161,7 @@ def apply_manifests(
 
 
 def find_drift(applied: Workspace, managers: Managers) -> Drift:
-    """Return how the objects of a cluster differ from manifests. `applied` has both, after the manifests are applied."""
+    """Return the drift of a cluster. `applied` contains its objects after the manifests were applied."""
     only_live: list[tuple[Kind, str]] = []
     owners: list[tuple[Kind, str, tuple[str, ...]]] = []
     for document in applied.documents():
@@ -188,7 +188,7 @@ def _merge(document: Document, old: Document | None, managers: Managers) -> Docu
 def _describe_kept(
     part: Loaded, document: Document, old: Document | None, managers: Managers, release: Release
 ) -> tuple[KeptField, ...]:
-    """Return the fields of `old` that stay and make a difference."""
+    """Return the fields of `old` that are kept and have an effect."""
     entries = managers.get((document.kind, document.name), ())
     return tuple(
         KeptField(
@@ -217,7 +217,7 @@ def _find_reasons(part: Loaded, release: Release, served: Collection[str]) -> di
 
 
 def _list_kept_fields(document: Document, old: Document | None, managers: Managers) -> Iterator[tuple[Path, object]]:
-    """Yield path and value of each field of `old` that stays, in the API version of the manifest."""
+    """Yield path and value of each field of `old` that is kept, in the API version of the manifest."""
     if old is not None and (isinstance(document.at("spec"), dict) or not document.has("spec")):
         spec = _convert_spec(old, document.version)
         yield from _list_kept(spec, document.at("spec"), ("spec",), managers.get((old.kind, old.name), ()))
@@ -251,7 +251,8 @@ def _keep(document: Document, path: Path, value: object) -> Document:
     """Return a copy of a document with a value of the cluster at `path`."""
     kept = _set(document, path, value)
     if value == 0 and path[-1] == shares_field(document.version) and document.version == "v1beta3":
-        # In v1beta3 the annotation distinguishes 0 shares from absent ones: conversion.go in pkg/apis/flowcontrol/v1beta3.
+        # In v1beta3, this annotation distinguishes 0 shares from absent shares: conversion.go in
+        # pkg/apis/flowcontrol/v1beta3.
         kept = _set(kept, ("metadata", "annotations", PRESERVE_ZERO), "")
     return kept
 

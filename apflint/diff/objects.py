@@ -116,7 +116,8 @@ def _stored_flow_schema(schema: FlowSchema, unused_because: str) -> tuple[object
         "priorityLevelConfiguration": f'"{spec.priority_level_configuration}"',
         "distinguisherMethod": spec.distinguisher_method or "none",
     }
-    # For objects without a name, the server generates different names. Such objects are the same only if they are equal.
+    # The server generates a different name for each object without a name, so such objects are the same only if they
+    # are equal.
     key = ("FlowSchema", schema.name) if schema.name else (prefix, spec)
     return key, _Stored("FlowSchema", schema.name or f"{prefix}...", fields, unused_because, spec.rules)
 
@@ -124,7 +125,7 @@ def _stored_flow_schema(schema: FlowSchema, unused_because: str) -> tuple[object
 def _level_fields(level: PriorityLevelConfiguration) -> Mapping[str, str]:
     spec, limited = level.spec, level.spec.limited
     if limited is None:
-        # Before 1.28, the field `exempt` does not exist. This is equivalent to zeros.
+        # Before 1.28, the field `exempt` does not exist. Its absence has the effect of zeros.
         shares, lendable = (spec.exempt.shares, spec.exempt.lendable_percent) if spec.exempt else (0, 0)
         return {"type": spec.type, "shares": str(shares), "lendablePercent": str(lendable)}
     borrowing, queuing = limited.borrowing_limit_percent, limited.limit_response.queuing

@@ -105,11 +105,11 @@ class ConfigurationDifference(NamedTuple):
     complete: bool
     """False if `MAX_MOVES` or `MAX_MOVE_PROOFS` ended the search for requests that move. Some changes are then missing."""
     drift: Drift | None = None
-    """Set if one of the configurations is that of a running cluster, and the other is the same after applying manifests."""
+    """Drift, if one configuration is a running cluster and the other one is this cluster after manifests are applied."""
 
     @property
     def changed(self) -> bool:
-        """Return whether a request or a level changes. Also true if the search ended early: it may have missed changes."""
+        """Return whether a request or a level changes. True if the search ended early, because changes may be missing."""
         return bool(self.groups) or not self.complete or any(level.is_changed for level in self.levels)
 
     def changes_of_type(self, change_type: ChangeType) -> tuple[RequestChange, ...]:
@@ -200,7 +200,7 @@ def _split_flow_schema(schema: FlowSchema) -> tuple[FlowSchema, ...]:
             *(PolicyRulesWithSubjects(rule.subjects, (), (entry,)) for entry in rule.non_resource_rules),
         )
     ]
-    if len(rules) < 2 or schema.name == CATCH_ALL:  # the server finds its fallback by this name
+    if len(rules) < 2 or schema.name == CATCH_ALL:  # the server finds its fallback by the name
         return (schema,)
     name = schema.name or schema.metadata.generate_name
     return tuple(
@@ -224,13 +224,13 @@ def _find_kept_requests(
             continue
         witness = analysis.find_request(schema)
         if witness is not None and comparison.old.resolve(witness.point).flow_schema is not same:
-            witness = comparison.find_passage([same], [schema])  # slower: it encodes both sides
+            witness = comparison.find_passage([same], [schema])  # slow: encodes both sides
         if witness is not None:
             yield witness
 
 
 def _affects_requests(level: LevelChange) -> bool:
-    # Requests of an exempt level never wait. Its seats only matter to levels that borrow them.
+    # Requests at an exempt level never wait. The seats of this level only matter to levels that borrow them.
     is_exempt = all(side is not None and side.type == "Exempt" for side in (level.old, level.new))
     return level.is_changed and not is_exempt
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SEPARATOR = re.compile(r", +")
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
-# The distinguisher and the user name can contain commas that spaces follow. The cells around them have a fixed form.
+# The distinguisher and the user name can contain a comma followed by a space. The other cells have a fixed form.
 _REQUEST = re.compile(
     rf"(?P<start>[^,]*, +[^,]*, +-?\d+, +-?\d+), +(?P<distinguisher>.*?), +(?P<seats>{_TIME}, +\d+, +\d+, +[^,]+, +{_TIME})"
     r"(?:, +(?P<user>.*?), +(?P<verb>[a-z]+), +(?P<path>/.*), +(?P<rest>[^,]*(?:, +[^,]*){4}))?"
@@ -26,9 +26,9 @@ _REQUEST = re.compile(
 _NOT_STARTED = "0001-01-01T00:00:00Z"
 _MICROSECOND_DIGITS = 6
 _MAX_TITLE_LINE, _MAX_TITLES_END = 5, 4000
-"""Maximum line and position of the column titles: a copy from a terminal starts with the command line, or a warning."""
+"""Maximum line number and position of the column titles. A copy from a terminal can start with a command line or a warning."""
 
-# First titles of the three dumps. The server spells the distinguisher `FlowDistingsher`.
+# First column titles of the three dumps. The misspelling `FlowDistingsher` is that of the server.
 _LEVELS, _QUEUES, _REQUESTS = (
     "PriorityLevelName, ActiveQueues",
     "PriorityLevelName, Index",
@@ -49,11 +49,11 @@ class LevelRow(NamedTuple):
     executing: int
     dispatched: int | None
     rejected: int | None
-    """Rejected requests since the start of the server, including time-outs and requests whose client has left."""
+    """Rejected requests since the start of the server, including time-outs and requests whose client has closed the connection."""
     timed_out: int | None
-    """Always 0, because the server never increments the counter."""
+    """Always 0: the server never increments this counter."""
     cancelled: int | None
-    """Requests that waited for too long, or whose client has left."""
+    """Requests that waited too long, or whose client has closed the connection."""
 
 
 class QueueRow(NamedTuple):
@@ -114,7 +114,7 @@ Dump = tuple[LevelRow, ...] | tuple[QueueRow, ...] | tuple[RequestRow, ...]
 
 
 def looks_like_dump(text: str) -> bool:
-    """Return whether a text has the column titles of a dump, at its start or below the command line that printed it."""
+    """Return whether the column titles of a dump are at the start of a text, or below the command line that printed the dump."""
     return _find_titles(text, (_LEVELS, _QUEUES, _REQUESTS)) is not None
 
 
@@ -211,7 +211,7 @@ def _read_table(text: str) -> Iterator[_Row]:
 
 
 def _split_cells(line: str, expected: int) -> list[str]:
-    """Split a row into its cells. If a value contains a comma and a space, find the cells by their form."""
+    """Return the cells of a row. If a value contains a comma and a space, the form of the other cells identifies it."""
     cells = _SEPARATOR.split(line)
     if len(cells) <= expected:
         return cells

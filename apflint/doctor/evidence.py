@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 MAX_NAMED = 5
-"""Maximum number of names in a sentence."""
+"""Maximum number of names that a sentence lists."""
 
 
 class Evidence(NamedTuple):
@@ -45,12 +45,12 @@ class Evidence(NamedTuple):
         return TextRange(source, start, start + len(source.line(number)))
 
     def level(self, level: LevelState) -> TextRange:
-        """Return the line that shows a level."""
+        """Return the line in the metrics or dumps that shows a level."""
         return self.line(level.line)
 
     @property
     def limited(self) -> tuple[LevelState, ...]:
-        """The levels with a limit that are not deleted."""
+        """The levels with a limit, without levels that only the metrics of a deleted level show."""
         return tuple(level for level in self.state.levels if not level.is_exempt and not level.is_deleted)
 
     @property
@@ -67,11 +67,11 @@ class Evidence(NamedTuple):
 
     @property
     def limits(self) -> Limits | None:
-        """The limits of the manifests with the server's concurrency limit, or None without manifests."""
+        """The limits of the manifests for the server concurrency limit of the server, or None without manifests."""
         return None if self.effective is None else self.limits_of(self.effective)
 
     def limits_of(self, effective: Effective) -> Limits:
-        """Compute the limits of a configuration with the server concurrency limit of the server."""
+        """Compute the limits of a configuration for the server concurrency limit of the server."""
         total = self.state.total or self.server_concurrency
         if total is None or total < 1:
             return effective.limits

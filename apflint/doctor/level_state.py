@@ -39,10 +39,10 @@ class Waits(NamedTuple):
 
     requests: int
     buckets: tuple[tuple[float, int], ...]
-    """Upper bounds in seconds, each with the number of requests that waited at most this long."""
+    """Pairs of an upper bound in seconds and the number of requests that waited at most this long."""
 
     def quantile(self, proportion: float) -> float | None:
-        """Return the upper bound of the bucket that contains this proportion of requests, or None without requests."""
+        """Return the upper bound of the bucket that contains this quantile of the waits, or None without requests."""
         rank = ceil(self.requests * proportion)
         return next((bound for bound, count in self.buckets if count >= rank), inf) if self.requests else None
 
@@ -80,25 +80,25 @@ class LevelState(NamedTuple):
     demand_average: float | None
     demand_smoothed: float | None
     seconds_short: float | None
-    """Seconds in which the demand exceeded the current limit, since the start or between two snapshots."""
+    """Seconds in which the demand exceeded the current limit. Counted like all totals (see the module)."""
     seconds: float | None
     """Seconds in which the server observed the demand."""
     dispatched: int | None
     rejected: int | None
     """Number of rejected requests."""
     rejections: tuple[Rejection, ...]
-    """Rejected requests by FlowSchema and reason, most first. Empty if only the dump of levels shows the total."""
+    """Rejected requests by FlowSchema and reason, the largest count first. Empty if only the dump of levels shows the total."""
     waits: Waits | None
     flows: tuple[Flow, ...]
-    """The flows with requests in the dumps, the busiest first."""
+    """The flows with requests in the dumps, the flow with the most seats first."""
     queues: int | None
-    """Number of queues, or None if the dump of queues is absent."""
+    """Number of queues, or None without a dump of queues."""
     is_quiescing: bool
     """Whether the level is deleted and still has requests."""
     is_deleted: bool
-    """Whether only the metrics show the level: the server keeps the metrics of a deleted level until its next restart."""
+    """Whether only the metrics show the level: until its next restart, the server keeps the metrics of a deleted level."""
     line: int
-    """Line of the nominal limit or another metric of the level, or of the level in the dump of levels."""
+    """Line of the nominal limit or another metric of the level, or else of the level in the dump of levels."""
 
     @property
     def requests(self) -> int:
@@ -107,12 +107,12 @@ class LevelState(NamedTuple):
 
     @property
     def is_exempt(self) -> bool:
-        """Whether the level executes all requests without a limit. Only the mandatory level has this name."""
+        """Whether the level is the mandatory level `exempt`, which executes all requests without a limit."""
         return self.name == "exempt"
 
 
 class DumpedLevel(NamedTuple):
-    """The requests of a level in the dumps."""
+    """The requests of a level, counted in the dumps."""
 
     waiting: int
     executing: int
@@ -139,7 +139,7 @@ class ServerState(NamedTuple):
         return next((level for level in self.levels if level.name == name), None)
 
     def earlier_demand(self) -> list[defaultdict[str, float]]:
-        """Return the average demand by level in each of the earlier snapshots, 0 for absent levels."""
+        """Return the average demand in each of the earlier snapshots: a mapping from level to seats, 0 for absent levels."""
         earlier = [
             snapshot.metrics.by_level(metric_names.DEMAND_AVERAGE)
             for snapshot in self.server.snapshots[:-1]
@@ -168,7 +168,7 @@ def compute_state(server: Server, release: Release | None = None) -> ServerState
     levels = tuple(_level_state(name, last, values) for name in sorted(names))
     release = release or (last.metrics.release if last.metrics is not None else None)
     if release is not None and metric_names.name_in(metric_names.CURRENT, release) is None:
-        # Up to 1.25, levels do not borrow: the limit is always the nominal one.
+        # Up to 1.25, levels do not borrow: the current limit is always the nominal limit.
         levels = tuple(level if level.is_exempt else level._replace(current=level.nominal) for level in levels)
     return ServerState(server, levels, seconds, earlier is None, _total(levels), release)
 
@@ -176,7 +176,7 @@ def compute_state(server: Server, release: Release | None = None) -> ServerState
 def _total(levels: tuple[LevelState, ...]) -> int | None:
     """Return the server concurrency limit, or None if unknown.
 
-    A level without a borrowing limit has a max limit equal to its nominal limit plus the server concurrency limit.
+    The max limit of a level without borrowingLimitPercent is its nominal limit plus the server concurrency limit.
     """
     exempt = next((level for level in levels if level.is_exempt), None)
     return exempt.max - exempt.nominal if exempt and exempt.max is not None and exempt.nominal is not None else None
@@ -190,7 +190,7 @@ def _level_names(snapshot: Snapshot) -> set[str]:
 
 
 class _Values:
-    """The values of a snapshot by level. With an earlier snapshot, a counter is the difference between both snapshots."""
+    """The values of a snapshot by level. With an earlier snapshot, a counter is the increase since that snapshot."""
 
     def __init__(self, snapshot: Snapshot, earlier: Metrics | None) -> None:
         metrics = snapshot.metrics
@@ -244,9 +244,9 @@ class _Values:
         return round(value - (self._earlier[level].value if level in self._earlier else 0))
 
     def demand_seconds(self, level: str) -> tuple[float | None, float | None]:
-        """Return the seconds in which the demand exceeded the current limit, and the observed seconds.
+        """Return two numbers of seconds: those in which the demand exceeded the current limit, and all observed ones.
 
-        Each is None if unknown.
+        Each number is None if unknown.
         """
         times = self._demand.get(level)
         if times is None or not {"1", "+Inf"} <= times.keys():
@@ -267,7 +267,7 @@ class _Values:
         return Waits(totals[inf], tuple(sorted(totals.items())))
 
     def line(self, level: str) -> int:
-        """Return the line of a metric of the level, preferably its nominal limit, or else its line in the dump."""
+        """Return the line of a metric of the level, preferably of its nominal limit, or else of the level in the dump."""
         samples = (samples[level] for samples in self._gauges.values() if level in samples)
         place = next(samples, None) or self.rows.get(level)
         return place.line if place is not None else 1
@@ -276,8 +276,8 @@ class _Values:
 def _count_dumped(snapshot: Snapshot) -> dict[str, DumpedLevel]:
     """Return the requests of each level in the dumps.
 
-    The dump of levels has all levels, but no seats. That of queues lacks levels without queues, and that of requests levels
-    without requests.
+    The dump of levels has all levels, but no seats. The dump of queues has no levels without queues. The dump of requests has
+    no levels without requests.
     """
     counts: dict[str, DumpedLevel] = {}
     for request in snapshot.requests or ():
@@ -340,12 +340,12 @@ def _subtract(
 ) -> dict[tuple[str, str, str], tuple[int, int]]:
     """Return counts by level, FlowSchema and label value, minus the counts of an earlier snapshot.
 
-    With each count, return the line of its sample.
+    The values of the result are pairs of the count and the line of its sample.
     """
     counts: dict[tuple[str, str, str], tuple[int, int]] = {}
     for factor, source in ((-1, earlier), (1, metrics)):
         for sample in source.find(quantity) if source is not None else ():
-            # A request that did not execute was rejected on arrival (queue-full): it did not wait.
+            # A request that did not execute was rejected on arrival (queue-full), so it did not wait.
             if sample.labels.get("execute", "true") == "true":
                 key = level_of(sample), schema_of(sample), sample.labels.get(label, "")
                 counts[key] = counts.get(key, (0, 0))[0] + factor * round(sample.value), sample.line

@@ -27,12 +27,12 @@ class Metric(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """A quantity that the diagnosis reads: its metric in each release, the newest first."""
+    """A quantity that the diagnosis reads: the metrics that contain it, by release, the newest first."""
 
     label: str
     metrics: tuple[Metric, ...]
     is_permanent: bool = True
-    """Whether a server with priority levels always has the metric. Counters of events appear with the first event."""
+    """Whether a server with priority levels always exports the metric. Counters of events appear with their first event."""
     counts_requests: bool = False
     """Whether the value of a level without a sample is 0: a sample appears with the first request."""
 
@@ -48,7 +48,7 @@ SEATS_IN_USE = Quantity(
     (Metric(f"{PREFIX}current_executing_seats", 28), Metric(f"{PREFIX}request_concurrency_in_use", 22, 31)),
     counts_requests=True,
 )
-"""Permanent, as are executing and dispatched requests: the request that fetches the metrics is itself counted."""
+"""Always exported, like executing and dispatched requests: the server counts the request that fetches the metrics."""
 EXECUTING = Quantity("executing requests", (Metric(f"{PREFIX}current_executing_requests", 18),), counts_requests=True)
 WAITING = Quantity(
     "waiting requests", (Metric(f"{PREFIX}current_inqueue_requests", 18),), is_permanent=False, counts_requests=True
@@ -61,10 +61,10 @@ REJECTED = Quantity("rejected requests", (Metric(f"{PREFIX}rejected_requests_tot
 WAITS = Quantity("waits", (Metric(f"{PREFIX}request_wait_duration_seconds_bucket", 18),), is_permanent=False)
 WIDTHS = Quantity("seats of requests", (Metric(f"{PREFIX}work_estimated_seats_bucket", 24),), is_permanent=False)
 CLOCK = Quantity("time observed", (Metric(f"{PREFIX}demand_seats_count", 26),))
-"""The histogram counts nanoseconds, so its count is the age of a priority level at the moment of the snapshot."""
+"""The histogram has an observation for each nanosecond, so its count is the age of a priority level in nanoseconds."""
 DEMAND_RATIO = Quantity("demand (distribution)", (Metric(f"{PREFIX}demand_seats_bucket", 26),))
-"""Nanoseconds by the ratio of demand to the current limit. Its help text says nominal limit, but the recorded buckets of a
-level that borrows are those of the current limit (`updateBorrowingLocked` in apf_controller.go sets it)."""
+"""Nanoseconds by the ratio of demand to the current limit. The help text of the metric names the nominal limit, but recordings show
+that a level that borrows uses the current limit (set by `updateBorrowingLocked` in apf_controller.go)."""
 START = Quantity("start of the server", (Metric("process_start_time_seconds", 18),))
 BUILD = Quantity("release of the server", (Metric("kubernetes_build_info", 18),), is_permanent=False)
 
@@ -112,7 +112,7 @@ DEMAND_DEVIATION = Quantity("demand (standard deviation)", (Metric(f"{PREFIX}dem
 EXECUTION_SUM, EXECUTION_COUNT = (
     Quantity("execution time", (Metric(f"{PREFIX}request_execution_seconds_{part}", 18),)) for part in ("sum", "count")
 )
-"""Time of requests in the handlers, without the wait in a queue. A request is counted when it ends."""
+"""Execution time of requests in seconds, without the wait in a queue. A request is counted when its execution ends."""
 WAIT_SUM, WAIT_COUNT = (
     Quantity("wait time", (Metric(f"{PREFIX}request_wait_duration_seconds_{part}", 18),), is_permanent=False)
     for part in ("sum", "count")
@@ -136,7 +136,7 @@ ETCD_SUM, ETCD_COUNT = (
 TERMINATIONS = Quantity(
     "requests that the server ended", (Metric("apiserver_request_terminations_total", 20),), is_permanent=False
 )
-"""Counts the rejections of API Priority and Fairness with the verb and the resource, as code 429, but without the level."""
+"""Rejections of API Priority and Fairness, counted as code 429 with verb and resource, but without the level."""
 INIT_EVENTS = Quantity("initial events of watches", (Metric("apiserver_init_events_total", 18),), is_permanent=False)
 MEASURES = (
     WAITING_SEATS,
@@ -154,7 +154,7 @@ MEASURES = (
     TERMINATIONS,
     INIT_EVENTS,
 )
-"""Quantities from which causes are concluded. Reports do not list the missing ones: each cause says what it lacks."""
+"""Quantities from which causes are concluded. Reports do not list missing ones: each cause names the data that it lacks."""
 NAMES = frozenset(metric.name for quantity in (*QUANTITIES, *MEASURES) for metric in quantity.metrics)
 
 _CAMEL_CASE_MINORS = (18, 19)

@@ -1,7 +1,7 @@
 """Parser of the metrics of an API server, in the text format of Prometheus. Only the requested metrics are parsed.
 
-Findings point at lines, which the parser of prometheus_client does not report. Importing prometheus_client also takes
-longer than parsing the 60,000 lines of a large cluster here. Format:
+Findings need line numbers, which the parser of prometheus_client does not report. Importing prometheus_client also takes
+longer than this module takes to parse the 60,000 lines of a large cluster. Format:
 https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SAMPLE = re.compile(r"[\w:]+(?:\{(?P<labels>.*)\})?[ \t]+(?P<value>[^\s]+)(?:[ \t]+-?\d+)?[ \t\r]*", re.ASCII)
 # The possessive quantifiers `*+` never backtrack. Backtracking would take 165 bytes of memory for each character.
 _LABEL = re.compile(r'[ \t]*(\w+)[ \t]*=[ \t]*"([^"\\]*+(?:\\.[^"\\]*+)*+)"[ \t]*(?:,|$)', re.ASCII)
-# Numbers that Go's strconv.ParseFloat parses and Prometheus accepts. Python's float also parses `1_000` and Arabic
+# Numbers that Go's strconv.ParseFloat parses and Prometheus accepts. Python's float would also accept `1_000` and Arabic
 # digits.
 _NUMBER = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?)|nan", re.ASCII | re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(.)")
@@ -30,15 +30,14 @@ _ANY_SAMPLE = re.compile(
 
 
 _MAX_VALUE = float(2**63)
-"""Servers count in 64 bits, also nanoseconds. Larger values are impossible, and too large for computations."""
+"""Upper limit of plausible values: servers count in 64 bits, even nanoseconds. Larger values could overflow computations."""
 _COUNTED = ("_bucket", "_count", "_sum", "_total")
 _SEATS = "apiserver_flowcontrol_"
-"""Suffixes and a prefix of the names of metrics that are never negative. Other metrics have -1 for unknown sizes and
-counts."""
+"""Suffixes and prefix of the names of metrics that are never negative. Other metrics use -1 for unknown sizes and counts."""
 
 
 class Sample(NamedTuple):
-    """A value of a metric with its labels, and its line, which starts at 1."""
+    """A value of a metric with its labels, and its line number, which starts at 1."""
 
     labels: dict[str, str]
     value: float
@@ -46,10 +45,11 @@ class Sample(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """The samples of a text by metric name, and the lines of values that are NaN, infinite or impossible."""
+    """The samples of a text by metric name, and the values that are not used."""
 
     by_name: dict[str, list[Sample]]
-    not_finite: tuple[int, ...]
+    unusable: tuple[tuple[int, str], ...]
+    """Line and metric name of each value that is NaN, infinite, too large, or negative although the metric cannot be."""
 
 
 def looks_like_metrics(text: str) -> bool:
@@ -58,16 +58,16 @@ def looks_like_metrics(text: str) -> bool:
 
 
 def parse_samples(text: str, names: Collection[str]) -> Samples:
-    """Return the samples of the metrics in `names`. Values that are NaN, infinite or impossible are left out.
+    """Return the samples of the metrics in `names`. Unusable values are left out.
 
-    Raises UserError, which does not contain the name of the file, for a line that is not in the format, for a text that
-    ends within a line, and for a sample that occurs twice.
+    Raises UserError for a line that is not in the format, for a text that ends within a line, and for a sample that occurs
+    twice. The message does not contain the file name.
     """
     if not text.endswith("\n"):
         raise UserError("the last line has no end, so a part of the metrics is missing: save them again")
     by_name: dict[str, list[Sample]] = {}
     seen: set[str] = set()
-    not_finite: list[int] = []
+    unusable: list[tuple[int, str]] = []
     for number, line in enumerate(text.split("\n"), 1):
         brace = line.find("{")
         end = brace if brace > 0 else line.find(" ")
@@ -89,15 +89,15 @@ def parse_samples(text: str, names: Collection[str]) -> Samples:
             )
         seen.add(series)
         lowest = 0 if name.startswith(_SEATS) or name.endswith(_COUNTED) else -_MAX_VALUE
-        if lowest <= value < _MAX_VALUE:  # false for NaN
+        if lowest <= value < _MAX_VALUE:  # NaN is not in this range
             by_name.setdefault(name, []).append(Sample(labels, value, number))
         else:
-            not_finite.append(number)
-    return Samples(by_name, tuple(not_finite))
+            unusable.append((number, name))
+    return Samples(by_name, tuple(unusable))
 
 
 def _has_bound(name: str, labels: dict[str, str]) -> bool:
-    """Return whether a bucket has its upper bound. Other samples need none."""
+    """Return whether a sample of a bucket has a label with its upper bound. True for other samples."""
     if "le" not in labels:
         return not name.endswith("_bucket")
     return _parse_value(labels["le"]) is not None

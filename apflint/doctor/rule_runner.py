@@ -31,8 +31,8 @@ def diagnose(
 ) -> Report:
     """Diagnose servers and return the report.
 
-    `adjust` applies the settings of a project to a finding, as in `engine.Options`. With a conclusion, findings about load
-    agree with it: their advice is that of the cause, and without a cause, they are details.
+    `adjust` applies the settings of a project to a finding, as in `engine.Options`. If there is a conclusion, findings about
+    load get the advice of the cause that it names for their level, or severity info if it names none.
     """
     findings = [
         adjusted
@@ -49,7 +49,9 @@ def diagnose(
         finding.document.source.name: finding.document.source for finding in findings if finding.document is not None
     }
     return Report(
-        kubernetes=evidence[0].release.name,
+        kubernetes=", ".join(
+            dict.fromkeys(one.state.release.name for one in evidence if one.state.release is not None)
+        ),
         findings=tuple(sorted(findings, key=lambda found: (found.file, found.span, found.rule, found.message))),
         files=len(files),
         objects=0,
@@ -71,9 +73,9 @@ def _find(evidence: Evidence, rules: Collection[str], conclusion: Conclusion | N
 
 
 def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Finding:
-    """Return a finding about load with the advice of the cause of the overload of its level.
+    """Return a finding about load with the advice of the cause that the conclusion names for its level.
 
-    A level that is not overloaded now, or that works as configured, needs no advice.
+    If the conclusion names none, the severity is at most info, and the advice is that nothing has to be done.
     """
     level = finding.object.name if finding.object is not None and finding.object.kind != "FlowSchema" else None
     schema = finding.object.name if finding.object is not None and finding.object.kind == "FlowSchema" else None
@@ -87,7 +89,7 @@ def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Find
 
 
 def list_unexplained(report: Report) -> Report:
-    """Return the report with the warnings and errors that are not about load, which causes do not explain."""
+    """Return a report with only the warnings and errors that are not about load, because causes do not explain these."""
     findings = tuple(
         finding for finding in report.findings if finding.rule not in ABOUT_LOAD and finding.severity != "info"
     )

@@ -1,10 +1,10 @@
-"""The rules about a running server. Each is a function that yields diagnoses of the state of one server."""
+"""The rules about a running server. A rule is a function that yields diagnoses of the state of one server."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.doctor.capacity_rules import (
+from apflint.doctor.capacity_findings import (
     demand_above_nominal,
     long_waits,
     request_wider_than_level,
@@ -12,14 +12,14 @@ from apflint.doctor.capacity_rules import (
     saturated_level,
     starved_lender,
 )
-from apflint.doctor.manifest_comparison_rules import (
+from apflint.doctor.manifest_comparison_findings import (
     dangling_flow_schema,
     flow_schema_without_requests,
     limits_differ,
     objects_differ,
     spec_restored,
 )
-from apflint.doctor.request_rules import (
+from apflint.doctor.request_findings import (
     catch_all_traffic,
     default_level_traffic,
     flow_fills_queues,
@@ -27,7 +27,7 @@ from apflint.doctor.request_rules import (
     list_cost_capped,
     system_traffic_misplaced,
 )
-from apflint.doctor.server_rules import misleading_number, phantom_demand, quiescing_level, stale_metrics
+from apflint.doctor.server_findings import misleading_number, phantom_demand, quiescing_level, stale_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,4 +57,4 @@ DIAGNOSES: dict[str, Callable[[Evidence], Iterator[Diagnosis]]] = {
     "APF820": spec_restored,
     "APF821": default_level_traffic,
 }
-"""The function of each rule about a running server."""
+"""Rule functions by rule code."""

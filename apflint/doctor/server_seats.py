@@ -1,4 +1,4 @@
-"""The server concurrency limit that explains the limits of a server."""
+"""Computes which server concurrency limits result in the nominal limits that a server reports."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def find_totals(nominal: Mapping[str, int], limits: Limits) -> tuple[int, int] | None:
-    """Return the smallest and largest server concurrency limit for which the levels of `limits` have these nominal limits.
+    """Return the smallest and the largest server concurrency limit that result in these nominal limits, or None.
 
-    Returns None if no limit fits. The nominal limit of a level grows with the server concurrency limit, so each level
-    permits a range of totals.
+    None means that no server concurrency limit fits. The nominal limit of a level grows with the server concurrency limit, so
+    each level permits a range of server concurrency limits.
     """
     shares = {level.name: level.shares for level in limits.levels}
     share_sum = sum(shares.values())
@@ -32,9 +32,9 @@ def find_totals(nominal: Mapping[str, int], limits: Limits) -> tuple[int, int] |
 
 
 def _totals_of_level(seats: int, shares: int, share_sum: int) -> tuple[int, int]:
-    """Return the smallest and largest total that give a level this nominal limit, with the rounding of the server."""
+    """Return the smallest and largest server concurrency limit that give a level this nominal limit, rounded like the server."""
     low, high = floor((seats - 1) * share_sum / shares) + 1, floor(seats * share_sum / shares)
-    # Rounding of floating point can move both ends by one.
+    # Floating-point rounding can move both bounds by one.
     while low > 1 and nominal_limit(shares, share_sum, low - 1) >= seats:
         low -= 1
     while nominal_limit(shares, share_sum, low) < seats:

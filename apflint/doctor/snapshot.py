@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 NANOSECONDS = 1e9
 _MAX_NAMED = 5
 _LEVEL_LABELS = ("priority_level", "priorityLevel")
-"""Name of the label that contains the priority level, and its name in 1.18 and 1.19."""
+"""Name of the label that contains the priority level. The second name is that of 1.18 and 1.19."""
 _SCHEMA_LABELS = ("flow_schema", "flowSchema")
 _MIN_DIFFERENCE, _MAX_PROPORTION = 100, 0.2
-"""Maximum difference between a counter of a dump and a metric, as a number of requests and as a proportion. The server
-does not answer both at the same moment."""
+"""Maximum difference between a counter of a dump and of the metrics: a number of requests, and a proportion. Both differ a
+little, because they were fetched one after the other."""
 
 
 class Metrics(NamedTuple):
@@ -46,14 +46,14 @@ class Metrics(NamedTuple):
     samples: Samples
 
     def find(self, quantity: Quantity) -> list[Sample]:
-        """Return the samples of a quantity, taken from the newest metric that is present."""
+        """Return the samples of a quantity, from the newest of its metrics that is present."""
         for metric in quantity.metrics:
             if metric.name in self.samples.by_name:
                 return self.samples.by_name[metric.name]
         return []
 
     def by_level(self, quantity: Quantity) -> dict[str, Sample]:
-        """Return the sample of each level. If a level has several, such as one for each FlowSchema, return their sum."""
+        """Return one sample for each level: if a level has several samples, such as one for each FlowSchema, their sum."""
         totals: dict[str, Sample] = {}
         for sample in self.find(quantity):
             level = level_of(sample)
@@ -64,19 +64,30 @@ class Metrics(NamedTuple):
     def has(self, quantity: Quantity) -> bool:
         """Return whether the metrics show a quantity.
 
-        A counter appears with its first event, so an absent counter is 0. But the file may have only a part of the metrics:
-        without the dispatched requests, which every server has, or if the file ends before the name of the counter (servers
-        sort metrics by name), the value is unknown.
+        A counter appears with its first event, so the value of an absent counter is 0. But the file may contain only a part of the
+        metrics. Then the value is unknown: if the file has no dispatched requests, which every server exports, or if it ends
+        before the name of the counter (servers sort metrics by name).
         """
+        if self.has_unusable(quantity):
+            return False
         if self.find(quantity):
             return True
         last = max(self.samples.by_name, default="")
         is_complete = bool(self.find(metric_names.DISPATCHED))
         return not quantity.is_permanent and is_complete and last > max(metric.name for metric in quantity.metrics)
 
+    def has_unusable(self, quantity: Quantity) -> bool:
+        """Return whether a value of a quantity is unusable, so that an absent value is unknown, and not 0."""
+        return not self.unusable_names.isdisjoint(metric.name for metric in quantity.metrics)
+
+    @property
+    def unusable_names(self) -> set[str]:
+        """The names of the metrics with unusable values."""
+        return {name for _, name in self.samples.unusable}
+
     @property
     def has_all_levels(self) -> bool:
-        """Whether the metrics seem to show all levels of the server: the mandatory ones, first and last, are among them."""
+        """Whether the metrics probably show all levels: the mandatory levels, which are the first and the last, are present."""
         return {CATCH_ALL, EXEMPT} <= self.levels
 
     @property
@@ -84,33 +95,36 @@ class Metrics(NamedTuple):
         """The names of the priority levels."""
         return {level for quantity in metric_names.QUANTITIES for level in map(level_of, self.find(quantity)) if level}
 
-    def missing(self, release: Release | None) -> Iterator[str]:
-        """Yield the quantities that the metrics do not show although the release has them, with the name of the metric."""
+    def missing(self, release: Release | None, *, with_unusable: bool = True) -> Iterator[str]:
+        """Yield the quantities that the metrics do not show although the release has them, with the name of the metric.
+
+        `with_unusable` includes those with unusable values.
+        """
         for quantity in metric_names.QUANTITIES:
             name = quantity.metrics[0].name if release is None else metric_names.name_in(quantity, release)
-            if name is not None and not self.has(quantity):
+            if name is not None and not self.has(quantity) and (with_unusable or not self.has_unusable(quantity)):
                 yield f"{quantity.label} ({name})"
 
     def unsupported(self, release: Release | None) -> Iterator[str]:
-        """Yield the quantities that the metrics do not show because the release does not have them."""
+        """Yield each quantity that the metrics lack because the release does not export it."""
         for quantity in metric_names.QUANTITIES:
             if release is not None and metric_names.name_in(quantity, release) is None and not self.has(quantity):
                 yield quantity.label
 
     @property
     def started(self) -> float | None:
-        """When the server started, in seconds since 1970, or None if unknown. It identifies the server."""
+        """Start time of the server in seconds since 1970, or None if unknown. The start time identifies the server."""
         return next((sample.value for sample in self.find(metric_names.START)), None)
 
     @property
     def age_seconds(self) -> float | None:
-        """Seconds for which the server has observed its oldest level, or None if unknown."""
+        """Age in seconds of the oldest level of the server, or None if unknown."""
         ages = [sample.value / NANOSECONDS for sample in self.find(metric_names.CLOCK)]
         return max(ages, default=None)
 
     @property
     def order(self) -> float:
-        """A number that grows while the server runs: its age or, up to 1.25, the number of dispatched requests."""
+        """A number that grows while the server runs: its age or, up to 1.25, its number of dispatched requests."""
         age = self.age_seconds
         return sum(sample.value for sample in self.find(metric_names.DISPATCHED)) if age is None else age
 
@@ -133,7 +147,7 @@ class Snapshot(NamedTuple):
     queues: tuple[QueueRow, ...] | None = None
     requests: tuple[RequestRow, ...] | None = None
     sources: tuple[Source, ...] = ()
-    """The files of the metrics, levels, queues and requests that are present."""
+    """The files that are present: metrics and dumps of levels, queues and requests."""
 
     def source_of(self, part: str) -> Source:
         """Return the file of a part: `metrics`, `levels`, `queues` or `requests`."""
@@ -142,7 +156,7 @@ class Snapshot(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A file: metrics or one of the dumps."""
+    """One parsed file: metrics or a dump."""
 
     source: Source
     kind: str
@@ -162,12 +176,12 @@ class Server(NamedTuple):
 
 
 def level_of(sample: Sample) -> str:
-    """Return the priority level of a sample, or ""."""
+    """Return the priority level of a sample, or an empty string."""
     return next((sample.labels[label] for label in _LEVEL_LABELS if label in sample.labels), "")
 
 
 def schema_of(sample: Sample) -> str:
-    """Return the FlowSchema of a sample, or ""."""
+    """Return the FlowSchema of a sample, or an empty string."""
     return next((sample.labels[label] for label in _SCHEMA_LABELS if label in sample.labels), "")
 
 
@@ -177,9 +191,9 @@ def is_server_file(text: str) -> bool:
 
 
 def parse_part(name: str, text: str) -> Part:
-    """Parse metrics or a dump, recognized by content.
+    """Parse metrics or a dump. The content determines which of them the text is.
 
-    Raises UserError, whose message starts with `name`, for other content.
+    Raises UserError for other content. The message starts with `name`.
     """
     source = Source(name, text)
     try:
@@ -203,7 +217,9 @@ def _parse(source: Source) -> Part:
                 return Part(source, kind, rows)
     if looks_like_metrics(text):
         metrics = Metrics(source, parse_samples(text, metric_names.NAMES))
-        if not any(name.startswith(metric_names.PREFIX) for name in metrics.samples.by_name):
+        if not any(
+            name.startswith(metric_names.PREFIX) for name in (*metrics.samples.by_name, *metrics.unusable_names)
+        ):
             raise UserError(
                 f"there is no metric {metric_names.PREFIX}*: these are the metrics of another component, or of an API server"
                 " without API Priority and Fairness"
@@ -222,10 +238,10 @@ def _parse(source: Source) -> Part:
 def group_servers(parts: Sequence[Part]) -> tuple[Server, ...]:
     """Group files into snapshots and servers.
 
-    The start time of the process tells servers apart, and the age of the levels orders the snapshots of a server. Dumps
-    contain neither. A dump belongs to the metrics whose file has the same name up to the first dot, or else to the
-    metrics in the same directory, if exactly one file qualifies. Otherwise, the dump belongs to the newest metrics of
-    the only server. Raises UserError if a dump cannot be assigned, or contradicts the metrics.
+    Metrics with the same start time are from one server. The age of the levels orders the snapshots of a server. Dumps contain
+    neither. A dump belongs to the metrics whose file has the same name up to the first dot, or else to the metrics in the
+    same directory, if exactly one file qualifies. Otherwise, the dump belongs to the newest metrics of the only server.
+    Raises UserError if a dump cannot be assigned, or contradicts the metrics.
     """
     metrics = [part for part in parts if part.kind == "metrics"]
     dumps = [part for part in parts if part.kind != "metrics"]
@@ -258,7 +274,7 @@ def _directory(part: Part) -> str:
 
 
 def _group_metrics(metrics: Sequence[Part]) -> list[list[Part]]:
-    """Group metrics by server, the oldest first. Raises UserError if the order or the server of two metrics is unknown."""
+    """Group metrics by server, the oldest first. Raises UserError if the order or the server of two files is unknown."""
     servers: dict[float | None, list[Part]] = {}
     for part in metrics:
         servers.setdefault(_metrics(part).started, []).append(part)
@@ -291,7 +307,7 @@ def _metrics(part: Part) -> Metrics:
 
 
 def _group_dumps(dumps: Sequence[Part]) -> list[list[Part]]:
-    """Group dumps without metrics: all into one group, or by file name if several dumps have the same kind."""
+    """Group dumps without metrics. If several dumps have the same kind, group them by file name; otherwise, all are one group."""
     kinds = [part.kind for part in dumps if part.kind != "requests"]
     if len(kinds) == len(set(kinds)) and kinds:
         return [list(dumps)]
@@ -302,7 +318,7 @@ def _group_dumps(dumps: Sequence[Part]) -> list[list[Part]]:
 
 
 def _assemble(parts: Sequence[Part]) -> Snapshot:
-    """Return the snapshot of these files. Raises UserError if they are not from one server and moment."""
+    """Return the snapshot that consists of these files. Raises UserError if they are from several servers or moments."""
     by_kind: dict[str, Part] = {}
     for part in parts:
         known = by_kind.get(part.kind)

@@ -1,6 +1,6 @@
 """The stored objects of each resource, from the metrics of a server.
 
-Their number and size determine the seats of lists.
+The number and size of the objects determine the seats of list requests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class StoredObjects(NamedTuple):
     def list_seats(
         self, release: Release, options: ListOptions, level_max_seats: int = 0, *, consistent: bool = True
     ) -> int | None:
-        """Return the seats of a list request, or None if they depend on the size of the objects, and the size is unknown.
+        """Return the seats of a list request, or None if they depend on an unknown size of the objects.
 
         The parameters are those of `estimate_seats`.
         """

@@ -103,7 +103,7 @@ def entry_lines_end(text: str, key: Scalar, value: Node, column: int) -> int:
     """
     at = next_line_start(text, key.start, entry_end(text, key, value))
     if text.startswith(("|", ">"), value_start(text, _last_leaf(value))):
-        while empty := _EMPTY_LINE.match(text, at):  # empty lines may belong to the block scalar (`|+`)
+        while empty := _EMPTY_LINE.match(text, at):  # empty lines may end a block scalar (`|+`)
             at = empty.end()
     while (comment := _COMMENT_LINE.match(text, at)) and len(comment[1]) > column:
         at = comment.end()

@@ -40,7 +40,7 @@ def replace(path: str, before: bytes, after: bytes) -> None:
     Raises NotReplacedError if the file has changed, is not a regular file, or is not writable. Raises OSError for other
     failures.
     """
-    from apflint.atomic_write import write_atomically  # imported only to write
+    from apflint.atomic_write import write_atomically  # imported on demand
 
     def require_unchanged() -> None:
         with open(path, "rb") as file:

@@ -51,7 +51,7 @@ def is_unrecognized(finding: Finding) -> bool:
 def edits_of(finding: Finding) -> tuple[Edit, ...]:
     """Return the edits that apply the fix of one finding. Raises CannotEditError if the text does not permit the fix."""
     document, edits = finding.document, _edits([finding])
-    if edits and document is not None and "&" in document.source.text:  # an alias may repeat the edited value
+    if edits and document is not None and "&" in document.source.text:  # aliases may repeat the value
         prove(document.source, apply_edits(document.source.text, edits), {document.start: _operations([finding])})
     return tuple(edits)
 

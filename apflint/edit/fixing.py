@@ -229,7 +229,7 @@ class _Comparison:
     def find_conflicts(self, regressions: list[Finding]) -> list[Conflict]:
         """Return a conflict for each set of fixes that may have caused `regressions`. The sets are as small as possible."""
         for is_relevant in (
-            lambda finding: finding.rule in _VALIDATION,  # a rejected object changes the findings of other rules
+            lambda finding: finding.rule in _VALIDATION,  # a rejected object changes findings of other rules
             self.is_new,
         ):
             regressions = list(filter(is_relevant, regressions)) or regressions
@@ -248,7 +248,7 @@ class _Comparison:
         This part is the object of the finding, or all inputs.
         """
         _, of_file, of_object = _scopes(finding)
-        if finding.rule in _VALIDATION:  # findings of validation depend on one object only
+        if finding.rule in _VALIDATION:  # a validation finding depends on one object only
             fields = ((*of_object, field) for field in _and_above(finding.field))
             key: Hashable = next((key for key in (*fields, of_object, of_file) if key in self._fixes), ())
             return tuple(self._fixes[key]), of_object if key != () else ()
@@ -299,7 +299,7 @@ def _and_above(field: str) -> Iterator[str]:
 def _count(findings: Iterable[Finding]) -> Counter[tuple[str, str]]:
     """Return the number of findings by rule and file. Findings that the report counts but does not list are included.
 
-    A finding counts once for each cluster that has it, so that a fix must not bring it into another cluster.
+    A finding that several clusters have counts once for each cluster, so that a fix must not add it to another cluster.
     """
     counts: Counter[tuple[str, str]] = Counter()
     for finding in findings:

@@ -104,7 +104,7 @@ def _remark(
     path: Path = ("apiVersion",),
     start: int | None = None,
 ) -> Remark:
-    """Return a remark about an object. Its line is the line of the offset `start`, or by default of the field at `path`."""
+    """Return a remark about an object, at the line of the offset `start` or, by default, of the field at `path`."""
     line, _ = document.source.position(document.offsets(path)[0] if start is None else start)
     return Remark(kind, line, f'{document.kind} "{document.name}"', message)
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from apflint.edit.insertion import insert_entry
-from apflint.edit.nesting import nest_entries
+from apflint.edit.move_into_mapping import nest_entries
 from apflint.edit.removal import remove_entries
 from apflint.edit.replacement import rename_key, replace_scalar, wrap_scalar
 from apflint.edit.text_edits import CannotEditError

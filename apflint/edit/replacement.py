@@ -39,7 +39,7 @@ def replace_scalar(text: str, root: Node, path: Path, new: object) -> list[Edit]
     if isinstance(new, str) and quote == "'" and new.isprintable():
         written = "'" + new.replace("'", "''") + "'"
     elif isinstance(new, str) and isinstance(scalar.value, str) and quote not in ('"', "'"):
-        written = write_string(new)  # numbers and booleans may be in JSON, or next to strings whose quotes are intended
+        written = write_string(new)  # numbers and booleans may stand in JSON, or next to quoted strings
     return [Edit(start, scalar.end, gap + written)]
 
 
@@ -64,7 +64,7 @@ def _replace_part(text: str, scalar: Scalar, old: str, new: str) -> Edit:
     at = text.rfind(old, start, scalar.end)
     if at >= 0:
         return Edit(at, at + len(old), new)
-    # The string has escapes or several lines: replace all of it.
+    # The string has escapes or several lines: replace the whole string.
     return Edit(start, scalar.end, write_literal(str(scalar.value).replace(old, new)))
 
 

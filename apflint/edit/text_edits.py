@@ -50,7 +50,7 @@ def map_lines(old: Source, new: Source, edits: Iterable[Edit], known: list[int] 
     """
     lines: list[int] = []
     remaining = sorted(set(edits), reverse=True)
-    growth = 0  # number of characters that the edits before a line add
+    growth = 0  # characters that the earlier edits add
     for start in new.line_starts:
         while remaining and start >= remaining[-1].start + growth + len(remaining[-1].new):
             edit = remaining.pop()

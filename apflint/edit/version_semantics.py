@@ -51,7 +51,7 @@ def plan_migration(document: Document, target: MigrationTarget) -> tuple[list[Op
         _convert_shares(document, target, operations, notes)
     after = _migrated(document, operations, target.version)
     if undecodable := list(_find_undecodable(after, target.releases)):
-        return [], undecodable  # a field that was unknown before has a wrong type in the new version
+        return [], undecodable  # the new version defines a formerly unknown field with another type
     for release in target.releases:
         notes += _find_differences(document, after, release)
     return operations, list(dict.fromkeys(notes))
@@ -121,7 +121,7 @@ def _convert_shares(
         if old in limited:
             message = f"{old} becomes {new}, which is an unknown field in {document.version}; remove one of the two"
             notes.append(Note((*_LIMITED, new), message, "impossible"))
-        return  # else `_find_differences` reports the unknown field, which has an effect now
+        return  # `_find_differences` reports the field `new`
     if old != new and old in limited:
         operations.append(Rename((*_LIMITED, old), new))
     notes += _keep_shares(document, target, operations)
@@ -134,7 +134,7 @@ def _convert_shares(
 
 
 def _keep_shares(document: Document, target: MigrationTarget, operations: list[Operation]) -> Iterator[Note]:
-    """If the new version has another default for shares, append the operation that keeps their number. Yield notes."""
+    """Yield notes about a default for shares that changes. Append an operation that keeps the number of shares."""
     old, new = shares_field(document.version), shares_field(target.version)
     path = (*_LIMITED, old)
     shares = {
@@ -168,7 +168,7 @@ def _effective_shares(document: Document, release: Release) -> int:
 def _must_remove_annotation(version: str, target: MigrationTarget, written: int | None) -> bool:
     """Return whether the annotation for zero shares must be removed.
 
-    It must be removed if the target rejects it, or if it would have an effect only in the target. `written` is the number
+    The result is true if the target rejects the annotation, or if only the target respects it. `written` is the number
     of shares in the object.
     """
     if any(release.forbids_preserve_zero_annotation(target.version) for release in target.releases):

@@ -28,14 +28,14 @@ Proofs that consider users with any set of groups print requests with this key.
 """
 
 # `SplitUsername` in staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount/util.go: the namespace is a DNS
-# label, and the name, a DNS subdomain, ends the user name.
+# label, and the name is a DNS subdomain up to the end.
 _LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _SERVICE_ACCOUNT = re.compile(
     rf"{SERVICE_ACCOUNT_PREFIX}(?=.{{1,63}}:)({_LABEL}):(?=.{{1,253}}\Z)({_LABEL}(?:\.{_LABEL})*)", re.ASCII
 )
 
 
-@lru_cache(maxsize=1024)  # proofs ask several times about the same user
+@lru_cache(maxsize=1024)  # proofs ask repeatedly about the same user
 def parse_service_account(user: str) -> tuple[str, str] | None:
     """Return namespace and name of the service account with the user name `user`, or None if the user name is not valid."""
     match = _SERVICE_ACCOUNT.fullmatch(user)
@@ -63,7 +63,7 @@ def complete_groups(user: str, groups: tuple[str, ...]) -> tuple[tuple[str, ...]
     elif user == _API_SERVER and not groups:
         expected = [_MASTERS]
     elif ":" not in user and parse_service_account(name := SERVICE_ACCOUNT_PREFIX + user.replace("/", ":")) is not None:
-        # Findings and rules of policy tests name a service account in this form.
+        # Findings and policy tests write service accounts in this form.
         notes = [f'The user name of a service account is "{name}".']
     if account is not None and groups and not {*expected} <= {*groups}:
         notes = ["(With kubectl --as and --as-group a service account does not get its own two groups.)"]

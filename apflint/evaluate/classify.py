@@ -49,7 +49,7 @@ class Resolution(NamedTuple):
     position: int
     """Index of the FlowSchema in `Configuration.order`. No earlier FlowSchema matches the request."""
     matched_by: MatchedBy | None
-    """None if no FlowSchema matches and the server falls back to `catch-all`."""
+    """Matching part of the FlowSchema, or None if no FlowSchema matches and the server falls back to `catch-all`."""
 
 
 def classify(configuration: Configuration, digest: RequestDigest) -> Resolution:
@@ -102,7 +102,7 @@ class Classifier:
         self._index = RuleIndex(configuration.order)
         self._matching_subjects = lru_cache(max_remembered)(self._index.matching_subjects)
         self.resolve = lru_cache(max_remembered)(self._resolve)
-        """`classify`, for the user and the `matched_values` of a request."""
+        """Function with the result of `classify`. Its arguments are the user and the `matched_values` of a request."""
 
     def __call__(self, digest: RequestDigest) -> Resolution:
         """Return `classify(configuration, digest)`."""

@@ -24,7 +24,7 @@ EXEMPT, CATCH_ALL = "exempt", "catch-all"
 
 
 class Objects(Protocol):
-    """FlowSchemas and priority levels in any order: a `Workspace`, or the built-in objects of a release."""
+    """FlowSchemas and priority levels in any order, such as a `Workspace` or the built-in objects of a release."""
 
     @property
     def flow_schemas(self) -> tuple[FlowSchema, ...]:
@@ -60,7 +60,7 @@ def build_configuration(
     `builtin` has all built-in objects of the release. If `defaults` is true, the server also stores the built-in objects
     that `user` does not replace. If it is false, the server stores no built-in objects, and only imagines the missing
     mandatory objects. If objects in `user` have the same name, the last object replaces the earlier objects.
-    `classifies_watches` is that of the release.
+    `classifies_watches` is the attribute of the release.
     """
     levels = _last_by_name((*(builtin.priority_levels if defaults else ()), *user.priority_levels))
     unusable = {level.name: reason for level in levels if (reason := _why_unusable(level)) is not None}

@@ -54,12 +54,12 @@ HintKind = Literal[
     "whole segments",
     "namespaces without clusterScope",
 ]
-"""Why a condition nearly holds. The values of a hint are the names that it is about."""
+"""Kind of a hint: why a condition nearly holds. A hint also contains the names that it is about."""
 _CONDITIONS: Mapping[bool, tuple[Condition, ...]] = {
     True: ("verb", "resource", "group", "namespace"),
     False: ("verb", "path"),
 }
-"""Conditions of requests for resources (True) and of others."""
+"""Conditions by type of request: True for resource requests, False for others."""
 _HTTP_VERBS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "connect")
 
 
@@ -77,9 +77,9 @@ class Mismatch(NamedTuple):
     path: Path
     """Path of the field that contains the condition. The manifest may omit the field."""
     values: tuple[str, ...] = ()
-    """Items of the field, of which none matches. Empty for subjects."""
+    """Items of the field. None of them matches. Empty for subjects."""
     actual: str = ""
-    """Verb, resource with subresource, API group, namespace or path of the request."""
+    """Value of the request: verb, resource with subresource, API group, namespace or path."""
     subjects: tuple[Subject, ...] = ()
     hint: Hint | None = None
     missing: Literal["", "resourceRules", "nonResourceRules", "clusterScope"] = ""
@@ -95,7 +95,7 @@ class Verdict(NamedTuple):
     matching_part: MatchedBy | None
     """The rule, subject and entry that match, or None if the FlowSchema does not match."""
     path: Path
-    """Path of the field that decides."""
+    """Path of the decisive field."""
     mismatches: tuple[Mismatch, ...] = ()
     """All conditions of the closest rule that fail. Empty if the FlowSchema matches or has no rules."""
 
@@ -138,7 +138,8 @@ def explain_match(schema: FlowSchema, digest: RequestDigest) -> Verdict:
     rules = schema.spec.rules
     if not rules:
         return Verdict(schema, None, ("spec", "rules"))
-    # The closest rule has the fewest failed conditions. Of several such rules, prefer a rule for this user, then the first.
+    # The closest rule has the fewest failed conditions. Of several such rules, prefer one for this user, and then the
+    # first.
     mismatches = min(
         (_find_mismatches(rule, ("spec", "rules", number), digest) for number, rule in enumerate(rules)),
         key=lambda mismatches: (len(mismatches), mismatches[0].condition == "subject"),
@@ -167,10 +168,10 @@ def _find_mismatches(rule: PolicyRulesWithSubjects, path: Path, digest: RequestD
     if info.is_resource_request:
         field, entries = "resourceRules", rule.resource_rules
     if entries:
-        # No condition is about the object name, nor about the path of a resource request.
+        # No condition tests the object name, or the path of a resource request.
         info = info._replace(name="", path="") if info.is_resource_request else info
         mismatches = _find_closest_entry(info, entries, (*path, field))
-    else:  # no condition can hold, so every condition fails
+    else:  # without entries, every condition fails
         conditions = _CONDITIONS[info.is_resource_request]
         mismatches = tuple(Mismatch(condition, (*path, field), missing=field) for condition in conditions)
     if matches_a_subject(user, rule.subjects):
@@ -219,7 +220,7 @@ def _explain_value(condition: Condition, path: Path, actual: str, values: Sequen
     return Mismatch(condition, path, tuple(values), actual, hint=hint if values else None)
 
 
-@lru_cache(maxsize=4096)  # a log has thousands of requests of the same users
+@lru_cache(maxsize=4096)  # a log has thousands of requests by the same users
 def _explain_subjects(user: UserInfo, subjects: Sequence[Subject], path: Path) -> Mismatch:
     """Explain why none of `subjects` matches the user. `path` is the path of the list.
 

@@ -37,7 +37,7 @@ class Deadline(NamedTuple):
     wait_seconds: float
     """Maximum time in a queue, from Kubernetes 1.28 on."""
     invalid: str | None = None
-    """The value of `timeout` if it is not a duration, else None. The server answers 400 before it classifies the request."""
+    """Invalid value of `timeout`, or None. The server answers 400 before it classifies the request."""
 
 
 _DEFAULT_DEADLINE = Deadline(DEFAULT_WAIT_SECONDS)
@@ -75,14 +75,19 @@ class Unclassified(NamedTuple):
     invalid_timeout: str | None
     """The value of `timeout` to which the server answers 400, or None if the request is long-running."""
     classifies_watches: bool
-    """Whether the release classifies watches, so that the request is not one."""
+    """Whether the release classifies watches. If true, the request is not a watch."""
 
 
 def find_deadline(url: str, info: RequestInfo) -> Deadline:
     """Return the deadline of a request. `url` is its path with or without a query, and `info` has its attributes."""
     if "timeout" not in url or is_long_running(info):  # long-running requests have no deadline
         return _DEFAULT_DEADLINE
-    value = parse_query(url.partition("?")[2]).get("timeout", "")
+    return read_deadline(url.partition("?")[2])
+
+
+def read_deadline(query: str) -> Deadline:
+    """Return the deadline of a request that is not long-running. `query` is the part of its URL after the `?`."""
+    value = parse_query(query).get("timeout", "")
     if not value:
         return _DEFAULT_DEADLINE
     seconds = parse_duration(value)
@@ -103,10 +108,10 @@ def parse_duration(text: str) -> float | None:
 
 
 def list_outcomes(level: LevelLimits, release: Release) -> tuple[Outcome, ...]:
-    """Return what can happen to a request at a level, from best to worst."""
+    """Return the possible outcomes of a request at a level, from best to worst."""
     if level.is_exempt:
         return (Outcome("dispatched", "exempt"),)
-    # Recorded: a level without queues and without seats executes one request at a time.
+    # Recorded: without queues and without seats, a level executes one request at a time.
     if level.response != "Queue":
         return Outcome("dispatched", "seat is free"), Outcome("rejected", "no queues", 429, "concurrency-limit")
     outcomes = [
@@ -114,7 +119,7 @@ def list_outcomes(level: LevelLimits, release: Release) -> tuple[Outcome, ...]:
         Outcome("rejected", "queue is full", 429, "queue-full"),
         *_list_timeouts(release),
     ]
-    if level.attainable:  # recorded: without any seat, a level with queues executes nothing
+    if level.attainable:  # recorded: without seats, a level with queues executes nothing
         outcomes.insert(0, Outcome("dispatched", "seat is free and no request waits"))
     return tuple(outcomes)
 
@@ -123,7 +128,8 @@ def _list_timeouts(release: Release) -> tuple[Outcome, ...]:
     """Return the outcomes that remove a waiting request from its queue."""
     if release.limits_wait_by_deadline:
         return (Outcome("rejected", "waited too long", 429, "time-out"),)
-    # timeoutOldRequestsAndRejectOrEnqueueLocked runs only if a request arrives. Until 1.22, no metric counts cancellations.
+    # timeoutOldRequestsAndRejectOrEnqueueLocked runs only when a request arrives. Until 1.22, metrics do not count
+    # cancellations.
     reason: Reason | None = "cancelled" if release.estimates_seats else None
     return (
         Outcome("rejected", "waited too long when another request arrives", 429, "time-out"),

@@ -55,7 +55,7 @@ class RequestInfo(NamedTuple):
     api_group: str
     api_version: str
     namespace: str
-    """Empty for cluster-scoped resources and for all namespaces. For the Namespace object `foo`, the value is `foo`."""
+    """Namespace, empty for cluster-scoped resources and for all namespaces. For the Namespace object `foo`: `foo`."""
     resource: str
     subresource: str
     name: str
@@ -77,7 +77,7 @@ def parse_request_info(method: str, url: str) -> RequestInfo:
     parts = path.strip("/").split("/")
     grouped = parts[0] == "apis"
     if len(parts) < (4 if grouped else 3) or not (grouped or parts[0] == "api"):
-        # Among the paths that are too short for a resource, only /apis/GROUP/VERSION keeps its prefix.
+        # Of the paths that are too short for a resource, only /apis/GROUP/VERSION keeps its prefix.
         prefix = "apis" if grouped and len(parts) == 3 else ""
         return RequestInfo(False, method.lower(), prefix, "", "", "", "", "", "", path)
     prefix = parts[0]
@@ -109,7 +109,7 @@ def parse_request_info(method: str, url: str) -> RequestInfo:
         verb, name = _list_or_watch(values)
     elif not name and verb == "delete":
         verb = "deletecollection"
-    # Only authorization uses selectors (KEP-4601), and the server ignores them in the old /watch/ paths.
+    # Only authorization uses selectors (KEP-4601). The server ignores them in the old /watch/ paths.
     selectors = values if not by_prefix and verb in ("list", "watch", "deletecollection") else {}
     return RequestInfo(
         True,
@@ -183,10 +183,10 @@ def _target(url: str) -> tuple[str, str]:
 
 
 def _decoded(text: str) -> str:
-    # Bytes that are not UTF-8 become U+FFFD, as in what the server prints about the request.
+    # Bytes that are not UTF-8 become U+FFFD, as in the output of the server.
     if "%" not in text:
         return text
-    from urllib.parse import unquote_to_bytes  # 1.5 ms at start, for escapes alone
+    from urllib.parse import unquote_to_bytes  # import takes 1.5 ms, needed for escapes only
 
     return unquote_to_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 

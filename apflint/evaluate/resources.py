@@ -20,7 +20,7 @@ class Resource(NamedTuple):
     short_names: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
     is_virtual: bool = False
-    """Whether the server stores no objects of the resource, which nobody can watch: reviews, bindings, ComponentStatus."""
+    """Whether the server stores no objects of the resource, so that clients cannot watch it, such as reviews and bindings."""
 
     @property
     def qualified_name(self) -> str:
@@ -61,7 +61,7 @@ _AGGREGATED = (
     Resource("metrics.k8s.io", "v1beta1", "nodes", "node", "NodeMetrics", False),
     Resource("metrics.k8s.io", "v1beta1", "pods", "pod", "PodMetrics", True),
 )
-"""Resources of metrics-server. They are not in `RESOURCES`: kubectl finds them only by their group."""
+"""Resources of metrics-server. They are not in `RESOURCES`, because kubectl finds them only by group."""
 
 
 def find_resources(text: str) -> tuple[Resource, ...]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Values = Collection[str] | None
     """Values of a field that rules cover, or None for all values."""
     SubjectList = tuple[Hashable, list["IndexedSubject"]]
-    """Subjects that match the same users, in matching order, with a key for their index."""
+    """A key for the index of some subjects, and these subjects in matching order. All of them match the same users."""
 
 _T = TypeVar("_T")
 
@@ -54,8 +54,7 @@ class IndexedSubject(NamedTuple):
 class ValueIndex(Generic[_T]):
     """An index of items by the values of one field.
 
-    A bucket has the items that cover the same value. Of all fields, the index uses the field whose largest bucket is the
-    smallest.
+    A bucket contains the items that cover the same value. The index uses the field whose largest bucket is the smallest.
     """
 
     def __init__(self, rows: Sequence[tuple[_T, Sequence[Values]]]) -> None:
@@ -99,7 +98,7 @@ class RuleIndex:
 
     def __init__(self, order: Sequence[FlowSchema]) -> None:
         self._subjects: dict[str, dict[str, list[IndexedSubject]]] = {"User": {}, "Group": {}, "Namespace": {}}
-        """Subjects in matching order, by kind and name of the users that they match (`matching_users`)."""
+        """Subjects in matching order, by kind and name of the users that they match (see `matching_users`)."""
         self._indexes: dict[Hashable, ValueIndex[Any]] = {}
         self._url_sets: dict[Sequence[str], UrlSet] = {}
         for position, schema in enumerate(order):
@@ -109,14 +108,14 @@ class RuleIndex:
                         continue
                     subject_of_rule = IndexedSubject(position, rule_number, subject_number, rule)
                     subjects = self._subjects[users[0]].setdefault(users[1], [subject_of_rule])
-                    if subjects[-1][:2] != (position, rule_number):  # one subject is enough for each rule
+                    if subjects[-1][:2] != (position, rule_number):  # one subject of each rule is enough
                         subjects.append(subject_of_rule)
 
     def matching_subjects(self, user: UserInfo) -> list[SubjectList]:
         """Return lists that together have all subjects that match a user. Each list comes with its key."""
         names: list[tuple[str, Sequence[str]]] = [("User", (ALL, user.name)), ("Group", user.groups)]
         if user.name.startswith(SERVICE_ACCOUNT_PREFIX):
-            # The server only compares prefixes: the namespace may end at any colon.
+            # The server only compares prefixes, so the namespace may end at any colon.
             rest = user.name.removeprefix(SERVICE_ACCOUNT_PREFIX)
             names.append(("Namespace", [rest[:end] for end, char in enumerate(rest) if char == ":"]))
         return [
@@ -177,7 +176,7 @@ class RuleIndex:
                 if (verb in verbs or verbs == _EVERYTHING) and self._matches_url(urls, path):
                     return number
             return None
-        # `matches_resource_policy_rule`, inlined: most of the time of a classification is spent here.
+        # Inlined `matches_resource_policy_rule`, because most of the time of a classification is spent here.
         verb, group, resource, namespace = request
         for number in numbers:
             verbs, groups, resources, cluster_scope, namespaces = entries[number]
@@ -233,7 +232,7 @@ def matching_users(subject: Subject) -> tuple[str, str] | None:
 
 
 def _cover_rule(subject: IndexedSubject, length: int) -> tuple[Values, ...]:
-    """Return the values that the entries of a rule cover for requests with `length` values, or () without such entries."""
+    """Return the values that the entries of a rule cover, for requests with `length` values in `matched_values`."""
     return _covered_values(
         subject.rule.resource_rules if length == _RESOURCE_VALUES else subject.rule.non_resource_rules
     )
@@ -253,7 +252,7 @@ class UrlSet:
     def __init__(self, urls: Iterable[str]) -> None:
         self._urls = frozenset(urls)
         self._prefixes = frozenset(map(_path_prefix, self._urls))
-        # A path may have thousands of slashes, but only slashes at the length of a prefix matter.
+        # A path may have thousands of slashes, but prefixes have few different lengths.
         self._lengths = sorted(set(map(len, self._prefixes)))
 
     def __contains__(self, path: str) -> bool:

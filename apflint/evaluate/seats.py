@@ -36,9 +36,9 @@ For other releases, see `Release.max_mutating_seats`.
 MAX_SEATS_PERCENT = 15
 """Percentage of the nominal limit of a level that one request may take (`priorityLevelMaxSeatsPercent`)."""
 _OBJECTS_PER_SEAT = 100
-"""Until 1.33. Source: `ObjectsPerSeat` in config.go, and `seatsBasedOnObjectCount` in list_work_estimator.go."""
+"""Objects for each seat of a list, until 1.33. Source: `ObjectsPerSeat` in config.go."""
 BYTES_PER_SEAT = 100_000
-"""From 1.34 on. Source: `seatsBasedOnObjectSize` in list_work_estimator.go."""
+"""Bytes for each seat of a list, from 1.34 on. Source: `seatsBasedOnObjectSize` in list_work_estimator.go."""
 CACHE_BYTES = 1_000_000
 """Maximum memory in bytes that the server assumes for a list from the watch cache. The response is streamed."""
 UNKNOWN_OBJECT_BYTES = 1_500_000
@@ -55,7 +55,7 @@ class ListOptions(NamedTuple):
     """The query parameters of a list or watch request that decide about its seats."""
 
     limit: int = 0
-    """0 if absent."""
+    """Value of the parameter `limit`, or 0 if absent."""
     resource_version: str = ""
     match: str = ""
     """The parameter `resourceVersionMatch`."""
@@ -155,7 +155,7 @@ def estimate_by_size(
 
     `object_bytes` is the average size of an object, 0 if unknown.
     """
-    if objects == "unknown":  # probably a resource of an aggregated server, which does the work
+    if objects == "unknown":  # probably served by an aggregated API server, which does the work
         return MINIMUM_SEATS
     if isinstance(objects, str):
         objects, object_bytes = 1_000_000_000, UNKNOWN_OBJECT_BYTES
@@ -164,7 +164,7 @@ def estimate_by_size(
     loaded = min(options.limit or objects, objects)
     if options.single:
         loaded = 1
-    elif options.selector and not from_cache:  # etcd cannot select: the server reads pages until it has enough objects
+    elif options.selector and not from_cache:  # etcd cannot select, so the server reads pages
         loaded = max(loaded, objects // 2)
     size = loaded * object_bytes
     if from_cache:
@@ -202,7 +202,8 @@ def is_watch_list(release: Release, options: ListOptions) -> bool:
 def bound_seats(release: Release, info: RequestInfo, options: ListOptions, level: LevelLimits) -> int:
     """Return the maximum seats of a request at a level of a release, whatever the number of objects and watchers.
 
-    For resources without stored objects, such as SubjectAccessReviews, the server finds no count and no watcher: 1 seat.
+    For resources without stored objects, such as SubjectAccessReviews, the server finds neither count nor watchers: 1
+    seat.
     `options` are those of a list or watch. An aggregated API server may serve an unknown resource, which then takes 1 seat.
     """
     has_objects = is_stored(info.resource, info.api_group)

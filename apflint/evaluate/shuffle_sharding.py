@@ -59,7 +59,7 @@ def is_admitted(queues: int, hand_size: int) -> bool:
 
 def flow_hash(flow_schema: str, distinguisher: str) -> int:
     """Return the hash of a flow as an unsigned integer of 64 bits (`computeFlowHash`)."""
-    from hashlib import sha256  # OpenSSL takes 2 ms to load, and only flows are hashed
+    from hashlib import sha256  # imported on demand: OpenSSL takes 2 ms to load
 
     return int.from_bytes(sha256(_encode(flow_schema) + b"\0" + _encode(distinguisher)).digest()[:8], "little")
 
@@ -85,7 +85,8 @@ def deal(hash_value: int, queues: int, hand_size: int) -> tuple[int, ...]:
     dealt: list[int] = []
     for remaining in range(queues, queues - hand_size, -1):
         hash_value, card = divmod(hash_value, remaining)
-        # `card` counts only the remaining cards. Add 1 for each lower card that is already dealt, in ascending order.
+        # `card` is an index among the remaining cards. Add 1 for each lower card that is already dealt, in ascending
+        # order.
         for place, other in enumerate(dealt):
             if card < other:
                 dealt.insert(place, card)
@@ -124,14 +125,16 @@ def squish_ratio(hand_size: int, queues: int, elephants: int) -> tuple[int, int]
     if not 0 <= elephants <= MAX_ELEPHANTS:
         raise UserError(f"the number of elephants (busy flows) must be from 0 to {MAX_ELEPHANTS}, not {elephants}")
     if hand_size * required_entropy_bits(queues, hand_size) * max(1, elephants) > MAX_SHARDS_WORK:
-        raise UserError(f"a hand of {hand_size} from {queues} queues is too large to compute for {elephants} elephants")
+        raise UserError(
+            f"a hand of {hand_size} from {queues} queues takes too long to compute for {elephants} elephants"
+        )
     hands = comb(queues, hand_size)
     missing = hands
     squished = 0
     for untouched in range(hand_size + 1):
         squished += (-1) ** untouched * comb(hand_size, untouched) * missing**elephants
         remaining = max(1, queues - untouched)
-        missing = missing * (remaining - hand_size) // remaining  # C(remaining - 1, h) from C(remaining, h)
+        missing = missing * (remaining - hand_size) // remaining  # C(n - 1, h) from C(n, h), with n = remaining
     return squished, hands**elephants
 
 

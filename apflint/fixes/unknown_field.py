@@ -38,7 +38,7 @@ def fix_unknown_field(document: Document, violation: Violation, release: Release
     if is_subject_field(document, path) and name in RBAC_SUBJECT_FIELDS:
         return remove_field(path, safe=True)
     if name in RBAC_ROLE_FIELDS:
-        return remove_field(path, safe=False)  # without it the FlowSchema matches more requests than intended
+        return remove_field(path, safe=False)  # without this field, the FlowSchema matches more requests
     intended = _find_intended_field(document, violation, release)
     if intended is None:
         return None if find_similar(name, violation.known) else _nest_fields(document, violation, release)
@@ -133,7 +133,7 @@ def _nest_fields(document: Document, violation: Violation, release: Release) -> 
     unknown = (key for key in owner if key not in violation.known)
     names = tuple(key for key in unknown if _find_nested_owner(document, violation, key, release) == target)
     if is_subject_field(document, violation.path):
-        # YAML may parse an intended name as a boolean or number (`name: yes`). APF102 reports the value after the fix.
+        # YAML may parse a name as a boolean or number (`name: yes`). After this fix, APF102 reports the value.
         names = ("name", "namespace") if target == "serviceAccount" else ("name",)
         if not all(isinstance(owner.get(name), str | bool | int | float) and owner[name] != "" for name in names):
             names = ("namespace",)
@@ -150,7 +150,7 @@ def _find_nested_owner(document: Document, violation: Violation, name: str, rele
     """
     steps = [step for step in violation.path[:-1] if isinstance(step, str)]
     if steps == ["spec"] and name == "name":
-        return None  # the name of the priority level, or of the object
+        return None  # `name` is also a key of references and metadata
     paths = find_field_paths(name, document.kind, document.version, release)
     places = [path.replace("[]", "").split(".") for path in paths]
     owners = {place[-2] for place in places if place[:-2] == steps and place[-2] in violation.known} - {"status"}

@@ -76,7 +76,7 @@ def fix_wrong_type(document: Document, violation: Violation) -> Fix | None:
     if expected == "string" and isinstance(got, bool | int | float):
         string = scalar_text(document, path)
         if path[-1] == _AUTOUPDATE and isinstance(got, bool):
-            # The API server parses this string as a boolean, and accepts fewer words than YAML.
+            # The API server parses this string as a boolean. It accepts fewer words than YAML.
             string = str(got).lower()
         return _set(path, string, f"quote it: {quote(string)}") if string else None
     if expected in ("int32", "int64") and isinstance(got, str) and document.text(path).endswith(("'", '"')):
@@ -126,7 +126,7 @@ def _describe_value(value: Any) -> str:
 
 
 def _integer_text(value: str, expected: str) -> str:
-    """Return `value` if it is a decimal integer in YAML (0500 is octal) within the range of `expected`, else ""."""
+    """Return `value` if it is a decimal integer in YAML (0500 is octal) within the range of `expected`, or else ""."""
     end = _INT32_END if expected == "int32" else _INT64_END
     is_integer = re.fullmatch("-?(0|[1-9][0-9]{0,18})", value, re.ASCII) is not None
     return value if is_integer and -end <= int(value) < end else ""

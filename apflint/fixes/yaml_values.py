@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from apflint.load.tree import Node
     from apflint.location import Path
 
-# A string that certainly needs no quotes in YAML.
+# Strings that need no quotes in YAML.
 _WORD = re.compile(r"/?[A-Za-z_][A-Za-z0-9_-]*(?:[/:.][A-Za-z0-9_-]+)*\Z")
-# libyaml counts an anchor or a tag as a part of its scalar.
+# libyaml includes an anchor or a tag in its scalar.
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
 
 

@@ -72,7 +72,7 @@ class SchemaNode(NamedTuple):
     blockers: tuple[int, ...]
     """If the FlowSchema is unreachable, indices in `Picture.schemas` of the FlowSchemas that capture its requests."""
     problem: str
-    """The problem as a sentence, or empty if there is none."""
+    """The problem as a sentence, or an empty string."""
 
     @property
     def look(self) -> Look:
@@ -89,7 +89,7 @@ class SchemaNode(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Return everything known about the FlowSchema, by title."""
+        """Return the facts about the FlowSchema, by title."""
         return {
             "FlowSchema": self.name,
             "Origin": ORIGINS[self.origin],
@@ -108,16 +108,16 @@ class LevelNode(NamedTuple):
     name: str
     origin: Origin
     limits: LevelLimits | None
-    """None if the level does not exist, or if the server cannot use it. `limits.name` is not sanitized."""
+    """Limits of the level, or None if the level does not exist or the server cannot use it. `limits.name` is not sanitized."""
     seats: str
     """The seats in a few words, or empty if `limits` is None."""
     schemas: tuple[int, ...]
     """Indices, in `Picture.schemas`, of the FlowSchemas that reference the level."""
     schema_names: tuple[str, ...]
     absence: str
-    """Why `limits` is None, as a predicate such as `does not exist`. Empty if the level has limits."""
+    """Predicate that says why `limits` is None, such as `does not exist`. Empty if the level has limits."""
     problem: str
-    """The problems as sentences, or empty if there are none."""
+    """The problems as sentences, or an empty string."""
 
     @property
     def look(self) -> Look:
@@ -146,7 +146,7 @@ class LevelNode(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Return everything known about the priority level, by title."""
+        """Return the facts about the priority level, by title."""
         return {
             "Priority level": self.name,
             "Origin": ORIGINS[self.origin],
@@ -193,14 +193,14 @@ class Unreachable(NamedTuple):
     """The unreachable FlowSchemas and rules of a configuration. Both mappings have documents of FlowSchemas as keys."""
 
     schemas: Mapping[Document, tuple[FlowSchema, ...]]
-    """For each unreachable FlowSchema, the FlowSchemas that capture its requests. Empty if it matches no request."""
+    """FlowSchemas that capture the requests of an unreachable FlowSchema. Empty if it matches no request."""
     rules: Mapping[Document, tuple[int, ...]]
-    """For reachable FlowSchemas, the indices of their unreachable rules."""
+    """Indices of the unreachable rules of reachable FlowSchemas."""
 
 
 def find_unreachable(configuration: Configuration) -> Unreachable:
     """Prove which FlowSchemas and rules no request can reach."""
-    from apflint.proofs.one_configuration import Analysis  # imports a solver
+    from apflint.proofs.one_configuration import Analysis  # imported on demand: needs a solver
 
     analysis = Analysis(configuration)
     parts: dict[Document, list[FlowSchemaPart]] = {}
@@ -311,7 +311,7 @@ def _order_schemas(configuration: Configuration) -> list[FlowSchema]:
 
     def key(schema: FlowSchema) -> tuple[int, int, str]:
         if builtin.is_built_in(schema.document) and ("FlowSchema", schema.name) in configuration.imagined:
-            end = {EXEMPT: 0, CATCH_ALL: 2}[schema.name]  # the server always tries them first and last
+            end = {EXEMPT: 0, CATCH_ALL: 2}[schema.name]  # the server always tries these first and last
             return end, 0, ""
         return 1, *matching_order(schema)
 

@@ -43,7 +43,7 @@ def _lines(picture: Picture) -> Iterator[str]:
     for letter, nodes in columns.items():
         for at, node in enumerate(nodes):
             yield f"  {letter}{at} [{_attributes(node)}];"
-        # Invisible arrows between the nodes of a column keep their order from top to bottom.
+        # Invisible arrows between the nodes of a column preserve their order.
         yield f"  {{ rank=same; edge [style=invis]; {' -> '.join(f'{letter}{at}' for at in range(len(nodes)))}; }}"
     for at, node in enumerate(picture.schemas):
         style = "" if node.state == "reachable" else ", style=dashed"

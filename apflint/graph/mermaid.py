@@ -47,7 +47,7 @@ def is_too_large(text: str) -> bool:
 
 def _lines(picture: Picture) -> Iterator[str]:
     yield "flowchart LR"
-    yield f"  %% {picture.source.replace('%{', '% {')}"  # `%%{` would begin a directive
+    yield f"  %% {picture.source.replace('%{', '% {')}"  # `%%{` would start a directive
     yield "  accTitle: API Priority and Fairness"
     yield "  accDescr: FlowSchemas in matching order at the left, with arrows to their priority levels at the right."
     yield '  subgraph schemas["FlowSchemas, by matchingPrecedence"]'

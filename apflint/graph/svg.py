@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from apflint.graph.content import ORIGINS, format_facts
 from apflint.named_tuple import NamedTuple
-from apflint.output.chart import draw_text
 from apflint.output.console import shorten
 from apflint.output.sanitize import escape_xml
 from apflint.output.stylesheet import read_style_sheet, resolve_colors
+from apflint.output.svg_chart import draw_text
 from apflint.wording import join_some, join_words
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apflint.evaluate.limits import LevelLimits
     from apflint.graph.content import LevelNode, Picture, SchemaNode
 
-# Lengths in CSS pixels. FlowSchemas are in a column at the left, levels at the right.
+# Lengths in CSS pixels. FlowSchemas are in the left column, and levels in the right column.
 TOP, MARGIN = 122, 20
 """Space above the columns (for title, legend and headings), and space around the drawing."""
 SCHEMA_WIDTH, SCHEMA_HEIGHT, MIN_SCHEMA_GAP, MAX_SCHEMA_GAP = 580, 48, 8, 40
@@ -30,11 +30,11 @@ _BLOCKER_GUTTER = 56
 _PORT_GAP = 9
 """Maximum distance between the ends of arrows at a level."""
 _NAME_WIDTH, _TEXT_WIDTH = 7.9, 6.5
-"""Widths of characters: in names (monospaced font of 13 px), and the average in all other text (font of 12 px)."""
+"""Widths of a character: in names (monospaced font of 13 px), and on average in other text (font of 12 px)."""
 _BAR_WIDTH = LEVEL_WIDTH - 28
 _PRECEDENCE_WIDTH = 76
 _HUES = 8
-"""Number of colors of levels and the arrows to them, in `picture.css`. Red and amber are reserved for problems."""
+"""Number of colors for levels and for arrows to them, in `picture.css`. Red and amber are reserved for problems."""
 _LEGEND = {
     "built-in": "built-in",
     "own": "yours",
@@ -71,12 +71,12 @@ class DrawingLayout(NamedTuple):
 
 def lay_out(picture: Picture) -> DrawingLayout:
     """Compute the positions. Each level is as near to the middle of its FlowSchemas as the other levels allow."""
-    count = len(picture.schemas)  # at least two, the mandatory FlowSchemas
+    count = len(picture.schemas)  # at least two mandatory FlowSchemas
     has_arrows_left = any(node.state == "unreachable" and node.blockers for node in picture.schemas)
     left = MARGIN + (_BLOCKER_GUTTER if has_arrows_left else 0)
     right = left + SCHEMA_WIDTH + _COLUMN_GAP
     heights = [MISSING_HEIGHT if level.limits is None else LEVEL_HEIGHT for level in picture.levels]
-    # If there are few FlowSchemas, their gaps are larger, so that both columns have about the same height.
+    # With few FlowSchemas, the gaps between them are larger, so that both columns have about the same height.
     space = sum(heights) + LEVEL_GAP * (len(heights) - 1) - SCHEMA_HEIGHT * count
     gap = max(MIN_SCHEMA_GAP, min(space / (count - 1), MAX_SCHEMA_GAP))
     schemas = tuple(Box(left, TOP + at * (SCHEMA_HEIGHT + gap), SCHEMA_WIDTH, SCHEMA_HEIGHT) for at in range(count))
@@ -140,7 +140,7 @@ def _lines(picture: Picture) -> Iterator[str]:
     yield draw_text(right + 14, TOP - 12, "Priority level", "heading dim")
     for at, node in enumerate(picture.schemas):
         yield from _schema(layout, at, node)
-    # Levels come after all FlowSchemas, so that the tab key and screen readers go through one column after the other.
+    # Levels follow all FlowSchemas, so that the tab key and screen readers go through one column after the other.
     bars = [level.limits for level in picture.levels if level.limits is not None and level.limits.type != "Exempt"]
     longest = max((max(limits.nominal, limits.attainable) for limits in bars), default=0)
     for at, level in enumerate(picture.levels):
@@ -214,7 +214,7 @@ def _schema(layout: DrawingLayout, at: int, node: SchemaNode) -> Iterator[str]:
         shorten(node.problem or join_some(node.subjects, 2) or "no subjects", room),
         "problem" if node.problem else "dim",
     )
-    # The name of the level is a link to the level, because the arrow may be longer than the screen.
+    # The name of the level is a link to the level, because the arrow may leave the visible part of the page.
     yield f'<a href="#apf-l{node.level}">{draw_text(right, 38, level, "dim end")}</a>'
     yield "</g></g></g>"
 

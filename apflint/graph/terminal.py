@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _TONES: dict[Look, Tone] = {"built-in": "", "own": "bold", "unreachable": "bad", "dangling": "caution"}
 _ARROW, _DOTTED_ARROW = "──▶", "··▶"
-"""Arrows from FlowSchemas to their levels. A dotted arrow has no requests, as in the other formats."""
+"""Arrows from FlowSchemas to their levels. A dotted arrow belongs to an unreachable or dangling FlowSchema."""
 
 
 def report_picture(picture: Picture) -> Iterator[Block]:

@@ -31,19 +31,20 @@ class Loaded(NamedTuple):
     """Number of documents and list items that are not APF objects. Keys are descriptions such as `Deployment objects`."""
 
 
-def load(name: str, data: bytes) -> Loaded:
-    """Load the bytes of one input. If `name` ends with `.json`, the bytes are JSON. Findings show `name`. Never raises."""
-    encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        return _report_undecodable(name, data, error)
-    return load_text(Source(name, text)) if text else Loaded(Source(name, ""), (), (), {})
+def load(name: str, content: str | bytes) -> Loaded:
+    """Load the text or the bytes of one input. If `name` ends with `.json`, it is JSON. Findings show `name`. Never raises."""
+    if isinstance(content, bytes):
+        encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")
+        try:
+            return load(name, content.decode(encoding))
+        except UnicodeDecodeError as error:
+            return _report_undecodable(name, content, error)
+    return load_text(Source(name, content)) if content else Loaded(Source(name, ""), (), (), {})
 
 
 def load_text(source: Source) -> Loaded:
-    """Load the text of one input. Never raises."""
-    from apflint.load.apf_objects import LoadProblem, ObjectFinder  # a file without APF objects needs no parser
+    """Load the text of one input. Never raises an exception."""
+    from apflint.load.apf_objects import LoadProblem, ObjectFinder  # not needed without APF objects
     from apflint.load.templates import recognize_file
 
     text = source.text
@@ -52,7 +53,7 @@ def load_text(source: Source) -> Loaded:
         message = f"more than {MAX_LINES:,} lines in one file"
         return Loaded(start, (), (LoadProblem("unsafe", TextRange(start, 0, 1), message, "split the file", False),), {})
     finder = ObjectFinder(source)
-    # The name of an object in a cluster may end with .md or .json.
+    # A live object is not a file, but its name may end with .md or .json.
     template = None if source.is_live else recognize_file(source.name, text)
     if template is not None and finder.is_wanted(0, len(text)):
         finder.add_template(template)
@@ -70,7 +71,7 @@ def load_text(source: Source) -> Loaded:
 def _report_undecodable(name: str, data: bytes, error: UnicodeDecodeError) -> Loaded:
     from apflint.load.apf_objects import LoadProblem
 
-    rest = error.object  # without the byte order mark of UTF-8
+    rest = error.object  # `object` excludes the byte order mark of UTF-8
     source = Source(name, rest.decode("utf-8", "replace"))
     at = len(rest[: error.start].decode("utf-8", "replace"))
     offset = len(data) - len(rest) + error.start

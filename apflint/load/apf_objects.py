@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     _DecodingProblems = defaultdict[Path, tuple[list[Duplicate], list[Path]]]
     ProblemKind = Literal["syntax", "unsafe", "template", "not-apf"]
 
-# Cost of each document and of each problem, in addition to the content of documents. The unit is that of MAX_FILE_CONTENT.
+# Cost of each document and of each problem, in addition to the cost of the content. MAX_FILE_CONTENT has the same unit.
 _DOCUMENT_COST = 100
 _PROBLEM_COST = 100
-_MAX_OTHER_KINDS = 200  # further kinds are counted together
+_MAX_OTHER_KINDS = 200  # more kinds are counted together
 
 _NO_OBJECT = "no Kubernetes object"
 _DELETE_ANNOTATION = "release.openshift.io/delete"
@@ -43,14 +43,14 @@ _DELETING_MANIFESTS = f"manifests that only delete an object: {_DELETE_ANNOTATIO
 
 
 class LoadProblem(NamedTuple):
-    """Text that cannot be read as a manifest, or an object that looks like an APF object but is not one."""
+    """Text that cannot be parsed as a manifest, or an object that resembles an APF object but is not one."""
 
     kind: ProblemKind
     place: TextRange
     message: str
     help: str | None
     is_rejected: bool
-    """Whether the API server also fails to decode the text."""
+    """Whether the API server cannot decode the text, either."""
     correction: tuple[str, str] | None = None
     """For `not-apf`: the kind or apiVersion in the text, and the value that was probably intended. None if unknown."""
 
@@ -60,7 +60,7 @@ class _FileTooLargeError(Exception):
 
 
 class ObjectFinder:
-    """Collects the APF objects of a text and its problems. Counts its remaining documents by description, such as `Deployment objects`."""
+    """Collects the APF objects and the problems of a text. Counts all other documents by description (`Deployment objects`)."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -76,8 +76,9 @@ class ObjectFinder:
     def is_wanted(self, start: int, end: int, value: object = None) -> bool:
         """Return whether the document in `text[start:end]` may contain an APF object. Otherwise, count it by its kind.
 
-        A text search decides, because it is 50 times as fast as parsing, and most documents in the output of `helm template`
-        are other objects. `value` is the decoded document, if known. Raises _FileTooLargeError, which `collect` catches.
+        The decision is a text search: it is 50 times as fast as parsing, and most documents in the output of `helm
+        template` are other objects. `value` is the decoded document, if known. Raises _FileTooLargeError, which
+        `collect` catches.
         """
         if self._prefilter.may_contain_apf(start, end):
             self._spend(start, end)
@@ -113,7 +114,10 @@ class ObjectFinder:
             self._add_problem("template", template.start, template.end, message, template.help)
 
     def _spend(self, start: int, end: int) -> None:
-        """Subtract the cost of a document from the budget of the file. If the budget is exhausted, report this and raise _FileTooLargeError."""
+        """Subtract the cost of a document from the budget of the file.
+
+        Reports an exhausted budget, and raises _FileTooLargeError.
+        """
         left = self._content_left - _DOCUMENT_COST - self._measure(start, end)
         if left <= 0 and self._documents_read:
             self._add_too_large(start, start + 1, self._documents_read)
@@ -263,7 +267,7 @@ class _DecodedDocument:
     def __init__(
         self, decoded: Decoded, text: str, start: int, end: int, root: Node | None, parse_tree: ParseTree
     ) -> None:
-        # Not `decoded` itself, which takes memory for every document.
+        # The attribute is not `decoded`, because a `Decoded` for every document would take memory.
         self._duplicates = decoded.duplicates
         self._not_finite = decoded.not_finite
         self._text = text
@@ -271,7 +275,7 @@ class _DecodedDocument:
         self._end = end
         self._root = root
         self._parse_tree = parse_tree
-        # Few documents have problems, so the mapping is created with the first problem.
+        # Created with the first problem, because few documents have problems.
         self._problems_by_depth: dict[int, _DecodingProblems] | None = None
 
     def document(self, source: Source, value: dict[str, Any], path: Path, api_version: str, kind: str) -> Document:
@@ -283,11 +287,11 @@ class _DecodedDocument:
         return Document(source, value, self, path, api_version, kind, *problems, self._start)
 
     def offsets(self, source: Source, path: Path, field: str) -> tuple[int, int]:
-        """Return the start and end offsets of a field of the object at `path`."""
+        """Return the start and end offsets of the value of `field` in the object at `path`."""
         return Document(source, {}, self, path, kind=KINDS[0]).offsets((field,))
 
     def __call__(self) -> Node | None:
-        """Return the tree of the document. A bound method instead of the object would take memory for every document."""
+        """Return the tree of the document. Callers store the bound method, because a further object would take memory."""
         if self._root is None:
             self._root = self._parse_tree(self._text, self._start, self._end)
         return self._root
@@ -308,7 +312,7 @@ class _DecodedDocument:
         return self._problems_by_depth[depth]
 
 
-# Objects whose group or kind resembles the API group or a kind of APF (APF005).
+# APF005: objects whose group or kind resembles the API group or a kind of APF.
 
 _VERSION = re.compile(r"v1((alpha|beta)\d)?")
 _FLOW_SCHEMA_FIELDS = frozenset(("matchingPrecedence", "priorityLevelConfiguration", "distinguisherMethod"))
@@ -326,16 +330,16 @@ def _has_apf_spec(kind: str, value: Mapping[str, object]) -> bool:
     return isinstance(spec.get("limited"), dict) or spec.get("type") in _LEVEL_TYPES
 
 
-@lru_cache(1_000)  # a file may have thousands of objects with equal arguments
+@lru_cache(1_000)  # a file may have thousands of equal objects
 def _find_near_miss(
     group: str,
     api_version: str,
     kind: str,
-    has_apf_spec: bool,  # a fact, not a flag
+    has_apf_spec: bool,  # positional: a property of the object, not an option
 ) -> tuple[str, str, str, tuple[str, str] | None] | None:
-    """Return the problem of an object that was probably intended as an APF object, or None if it was not.
+    """Return the problem of an object that resembles an APF object, or None for other objects.
 
-    The problem consists of field, message, help and correction.
+    The problem is a tuple of field, message, help and correction.
     """
     if group == GROUP:
         similar = find_similar(kind, (*KINDS, *LISTS))

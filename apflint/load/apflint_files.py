@@ -1,4 +1,4 @@
-"""Files of apflint's own formats, such as suites of policy tests: one YAML or JSON mapping, read value by value.
+"""Reader for files in formats of apflint, such as policy test suites: one YAML or JSON mapping, read value by value.
 
 Errors do not raise exceptions: they are returned as `Mistake` values with their place in the file.
 """
@@ -31,14 +31,14 @@ class Mistake(NamedTuple):
 
 
 class FieldsFile(NamedTuple):
-    """A file, and the mapping in the file. `fields` is None if the file has no mapping: then `mistake` says why."""
+    """A file, and the mapping in the file. If the file has no mapping, `fields` is None and `mistake` says why."""
 
     source: Source
     fields: Fields | None
     mistake: Mistake | None = None
 
     def find_mistakes(self) -> tuple[Mistake, ...]:
-        """Return all mistakes that have been reported until now, in the order of the file."""
+        """Return all mistakes reported so far, in the order of the file."""
         if self.fields is None:
             return () if self.mistake is None else (self.mistake,)
         return tuple(sorted(self.fields.mistakes, key=lambda mistake: mistake.span))

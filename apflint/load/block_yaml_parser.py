@@ -1,7 +1,8 @@
 """A fast parser for common YAML: block style, line by line, without importing libyaml.
 
-It supports mappings and lists by indentation, plain words, numbers, quoted strings without escapes, and flow lists on one line.
-For other or invalid text, it returns None, and `apflint.load.yaml` parses the text. A property test compares both parsers.
+Supported are mappings and lists by indentation, plain words, numbers, quoted strings without escapes, and flow lists on
+one line. For all other text, the parser returns None, and `apflint.load.yaml` parses the text. A property test compares
+both parsers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from apflint.load.scalars import resolve_key, resolve_plain
 
 MAX_FAST_DEPTH = 100
-_MAX_LINE_LENGTH = 1000  # the time to match a line may grow with the square of its length
+_MAX_LINE_LENGTH = 1000  # the time for a line may grow with the square of its length
 
 _LETTERS = "A-Za-z0-9_./*@+=-"
 _WORD = rf"[-+]?[A-Za-z0-9_./][{_LETTERS}]*"
@@ -51,7 +52,7 @@ def fast_value(text: str, max_values: int) -> dict[str, object] | list[object] |
     Also return None if the document may have more than `max_values` keys, scalars, lists and mappings.
     `apflint.load.yaml` then reports the bound.
     """
-    if len(text) > max_values and _count_at_most(text) > max_values:  # a value takes at least one character
+    if len(text) > max_values and _count_at_most(text) > max_values:  # each value has at least one character
         return None
     try:
         return _read(text)
@@ -69,11 +70,11 @@ def _count_at_most(text: str) -> int:
 
 
 def _read(text: str) -> dict[str, Any] | list[Any] | None:
-    """Return the value of a text, or None if it is empty. A block ends at the first line that starts left of its column."""
+    """Return the value of a text, or None if the text is empty. A block ends at the first line that starts left of its column."""
     root: Any = {}
     top: Any = root
     column = -1
-    key_without_value: str | None = ""  # the key of `top` whose value may begin on the next line
+    key_without_value: str | None = ""  # key of `top` whose value may begin on the next line
     outer: list[tuple[Any, int]] = []
     lines = text.split("\n")
     if lines[0] == "---":
@@ -100,7 +101,7 @@ def _read(text: str) -> dict[str, Any] | list[Any] | None:
         if len(outer) > MAX_FAST_DEPTH:
             raise _UnsupportedError
         if value.__class__ is list or value.__class__ is dict:
-            value = value.copy()  # cached lines share it
+            value = value.copy()  # lines share the cached list
         key_without_value = None
         if key is None:
             top.append(value)
@@ -114,9 +115,9 @@ def _read(text: str) -> dict[str, Any] | list[Any] | None:
     return document if isinstance(document, dict | list) else None
 
 
-@lru_cache(maxsize=1024)  # most lines occur in every document
+@lru_cache(maxsize=1024)  # most lines occur in many documents
 def _parse(line: str) -> _Line:
-    # All printable characters are valid in YAML, and none of them ends a line.
+    # All printable characters are valid in YAML, and no printable character ends a line.
     match = _LINE.fullmatch(line) if len(line) <= _MAX_LINE_LENGTH and line.isprintable() else None
     if match is None:
         raise _UnsupportedError

@@ -74,7 +74,7 @@ def list_comments(text: str, nodes: Iterable[Node], start: int, end: int) -> Ite
 def _find_outside(
     pattern: re.Pattern[str], text: str, start: int, end: int, ranges: list[tuple[int, int]]
 ) -> Iterator[re.Match[str]]:
-    """Yield the matches in `text[start:end]` that start outside of sorted ranges. A match in a range does not hide a later one."""
+    """Yield the matches in `text[start:end]` that start outside of sorted ranges. A match inside a range is skipped."""
     while match := pattern.search(text, start, end):
         range_end = _find_range_end(match.start(), ranges)
         if range_end is None:
@@ -99,7 +99,7 @@ def _pairs(node: Mapping) -> Iterator[tuple[Node, Node]]:
 
 
 def _find_range_end(offset: int, ranges: list[tuple[int, int]]) -> int | None:
-    """Return the end of the range that contains an offset, or None if none does."""
+    """Return the end of the range that contains an offset, or None if no range contains it."""
     at = bisect_right(ranges, (offset, len(ranges) and ranges[-1][1])) - 1
     return ranges[at][1] if at >= 0 and ranges[at][0] <= offset < ranges[at][1] else None
 
@@ -107,7 +107,7 @@ def _find_range_end(offset: int, ranges: list[tuple[int, int]]) -> int | None:
 def _find_scope(source: Source, offset: int, layout: _Layout) -> tuple[int, int]:
     line, _ = source.position(offset)
     line_start = source.line_starts[line - 1]
-    if source.text[line_start:offset].lstrip(" \t-")[:1] in ("", "#"):  # on its own line
+    if source.text[line_start:offset].lstrip(" \t-")[:1] in ("", "#"):  # the comment is alone on its line
         at = bisect_right(layout.nodes, (offset, 0))
         # A comment after the last node of a document applies to no node, because the next document is another object.
         before = bisect_right(layout.documents, (offset, 0)) - 1
@@ -120,7 +120,7 @@ def _find_scope(source: Source, offset: int, layout: _Layout) -> tuple[int, int]
 
 
 def _find_layout(source: Source, offsets: list[int]) -> _Layout:
-    """Return the layout of each document that contains a comment, and of the next non-empty document after it.
+    """Return the layout of each document that contains a comment, and of the next non-empty document after each.
 
     `offsets` are the sorted start offsets of the comments.
     """

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 GROUP = "flowcontrol.apiserver.k8s.io"
 KINDS = ("FlowSchema", "PriorityLevelConfiguration")
 LISTS = {"FlowSchemaList": "FlowSchema", "PriorityLevelConfigurationList": "PriorityLevelConfiguration"}
-"""Kind of the items of a list. The keys are the kinds of lists."""
+"""Kind of the items by kind of the list."""
 
 _FIELDS = frozenset(("apiVersion", "kind", "metadata", "spec"))
 _METADATA_FIELDS = frozenset(("name", "labels", "annotations"))
 
 
 class Document:
-    """A manifest of an APF object. The first request for a position calls `parse_tree`, which returns the tree with positions."""
+    """A manifest of an APF object. `parse_tree` returns the tree with positions. It is called when a position is needed first."""
 
     __slots__ = (
         *(
@@ -68,7 +68,7 @@ class Document:
         )
         """Whether the manifest has a field that is not apiVersion, kind, spec, metadata.name, metadata.labels or metadata.annotations."""
         self.prefix = prefix
-        """Path of the object in its YAML or JSON document: `("items", 3)` in a list, otherwise empty."""
+        """Path of the object in its YAML or JSON document: `("items", 3)` in a list, or else empty."""
         self.start = start
         """Offset of the YAML or JSON document in the source."""
         self.duplicates = duplicates
@@ -76,7 +76,7 @@ class Document:
         self._parse_tree = parse_tree
 
     def with_value(self, value: dict[str, object]) -> Document:
-        """Return a copy with another manifest. Positions stay those in the text."""
+        """Return a copy with another manifest. Its positions are those of the original text."""
         problems = self.duplicates, self.not_finite
         return Document(
             self.source, value, self._parse_tree, self.prefix, self.api_version, self.kind, *problems, self.start
@@ -95,7 +95,7 @@ class Document:
         return value
 
     def has(self, *path: str | int) -> bool:
-        """Return whether the manifest has a path, even if the value there is null."""
+        """Return whether the path exists in the manifest, even with the value null."""
         if not path:
             return True
         owner, step = self.at(*path[:-1]), path[-1]
@@ -113,8 +113,8 @@ class Document:
     def offsets(self, path: Path, *, key: bool = False) -> tuple[int, int]:
         """Return the start and end offsets of the text that a finding about the value at `path` underlines.
 
-        They are the offsets of the value if it is a scalar or a flow collection on one line. For all remaining values, and if
-        `key` is true, they are the offsets of the key. For a missing value, they are the offsets of the nearest existing parent.
+        A scalar, or a flow collection on one line, is underlined itself. For other values, and if `key` is true, the
+        key is underlined. For a missing value, the nearest existing parent is underlined.
         """
         full = self.prefix + path
         depth, last_key, node = walk(self.root, full)
@@ -124,7 +124,7 @@ class Document:
             return last_key.start, last_key.end
         return self._first_line(node)
 
-    def span(self, path: Path, key: bool = False) -> Span:  # called as span(path, key=True) everywhere
+    def span(self, path: Path, key: bool = False) -> Span:  # callers write span(path, key=True)
         """Return the range of `offsets` as lines and columns."""
         return self.source.span(*self.offsets(path, key=key))
 
@@ -135,7 +135,7 @@ class Document:
 
     def _fits_on_line(self, node: Node) -> bool:
         if node.start == node.end:
-            return False  # an empty value
+            return False  # the value is empty
         if isinstance(node, Scalar):
             return True
         if isinstance(node, Mapping | Sequence) and not node.flow:
@@ -143,7 +143,7 @@ class Document:
         return self._end_of_line(node.start, node.end) == node.end
 
     def _first_line(self, node: Node) -> tuple[int, int]:
-        """Return the offsets of the first key of a list item or document, and of its value if that is on the same line."""
+        """Return the offsets of the first key of a list item or document, and of the value if it is on the same line."""
         if isinstance(node, Mapping) and not node.flow and node.pairs:
             key, value = node.pairs[0]
             is_beside = self._end_of_line(key.start, value.end) == value.end

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SPACES = " \t\n\r"
 _PLAIN = r'"([^"\\\x00-\x1f\ud800-\udfff]*+)"'
-"""A string that decodes to its own characters."""
+"""Pattern for a string without escapes."""
 _PLAIN_STRING = re.compile(_PLAIN)
 _PLAIN_KEY = re.compile(f"{_PLAIN}[{_SPACES}]*+:[{_SPACES}]*+")
 _COMMA = re.compile(rf"[{_SPACES}]*+,[{_SPACES}]*+(?![]}}])")
@@ -33,8 +33,8 @@ _BOUNDARY = re.compile(r"\}\s*\n(?=\{)")
 _SPECIAL = re.compile(r"(?<![0-9])[0-9]{400}|\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _PIECE_CHARACTERS = 16 * 1024
 _SMALL_CHARACTERS = int(min(MAX_DEPTH, MAX_VALUES))
-"""Values of at most this length are within the bounds, because each nested value takes at least one character."""
-_MAX_DIGITS = 400  # Go rejects longer numbers, because they exceed the range of floats
+"""Length in characters up to which a value is within the bounds: each nested value has at least one character."""
+_MAX_DIGITS = 400  # Go rejects longer numbers, which exceed the range of floats
 
 
 def parse_documents(
@@ -42,13 +42,13 @@ def parse_documents(
 ) -> Iterator[ParsedDocument]:
     """Yield the documents in a text for which `is_wanted(start, end, value)` is true. Never raises.
 
-    An invalid value ends before the next line that starts with `{` after a `}`. This sequence never occurs inside a valid
-    value, and nearly always between two values. Most documents have a value and no tree (see `_decode`).
+    An invalid value is assumed to end before the next line that starts with `{` after a `}`. This sequence never occurs
+    inside a valid value, and nearly always between two values. Most documents have a value but no tree (see `_decode`).
     """
     at, documents_left = _skip_space(text, 0), int(MAX_DOCUMENTS)
     while at < len(text):
-        # The text is decoded in pieces, because each error of Python's decoder counts all lines before it. A million errors
-        # in one piece would take hours.
+        # The text is decoded in pieces: for each error, Python's decoder counts all lines before the error. With one
+        # piece, a million errors would take hours.
         stop = _find_boundary(text, at + _PIECE_CHARACTERS)
         piece, base = text[at:stop], at
         while at < stop:
@@ -100,7 +100,7 @@ def _read_document(text: str, start: int, stop: int, value: Any) -> ParsedDocume
 def _scan(text: str, at: int) -> tuple[Any, int]:
     """Return the value at an offset and the end offset of the value, or None and 0 if the value is invalid or too long.
 
-    This is twice as fast as `_decode`, and suffices for objects that are not APF objects.
+    This function is twice as fast as `_decode`. It is used for objects that are not APF objects.
     """
     if len(text) - at > MAX_DOCUMENT_CHARACTERS and _find_boundary(text, at) - at > MAX_DOCUMENT_CHARACTERS:
         return None, 0

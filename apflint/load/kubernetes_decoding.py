@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apflint.load.tree import Limit, ParsedDocument
     from apflint.location import Path
 
-# go-yaml decode.go, allowedAliasRatio: the share of decoded values that may come from aliases falls as their number grows.
+# go-yaml decode.go, allowedAliasRatio: with more decoded values, a smaller share may come from aliases.
 _LOW_COUNT, _HIGH_COUNT = 400_000, 4_000_000
 _HIGH_RATIO, _LOW_RATIO = 0.99, 0.10
 
@@ -58,8 +58,8 @@ def decode_document(document: ParsedDocument) -> Decoded:
         try:
             raise document.error
         finally:
-            # The traceback of the error refers to this frame. With the document, which refers to the error, that would be a
-            # reference cycle: a million of them take gigabytes until a garbage collection.
+            # Deleting the local variable avoids a reference cycle: error, traceback, this frame, document, error. A
+            # million cycles would take gigabytes until a garbage collection.
             del document
     return Decoded(document.value, (), ()) if document.root is None else decode(document.root)
 
@@ -72,10 +72,10 @@ class _Decoder:
         self.not_finite: list[Path] = []
         self.path: list[str | int] = []
         self.depth = 0
-        self.decoded = 1  # the document node itself
+        self.decoded = 1  # counts the document node
         self.aliased = 0
         self.expanding: set[Node] = set()
-        """Targets of the aliases that are being expanded, to detect an alias inside of its own target."""
+        """Targets of the aliases that are being expanded. An alias inside of its own target is an error."""
 
     def decode(self, node: Node) -> Any:
         self._count(node)

@@ -1,4 +1,4 @@
-"""Cheap text searches before parsing. They find documents that may contain an APF object, and the kinds of all remaining documents."""
+"""Fast text searches before parsing: which documents may contain an APF object, and the kinds of all other documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from apflint.load.document import KINDS, LISTS
 
 _WORDS = ("flowcontrol", *KINDS)
-# Letters in quoted strings may be written as escapes.
+# Quoted strings may contain escaped letters.
 _SIGN = re.compile(rf"{'|'.join(_WORDS)}|\\(?:u00|x|U000000)[4-7]")
 _KIND = re.compile(r"^kind:[ \t]+[\"']?(\w+)", re.MULTILINE)
 _API_VERSION = re.compile(r"^apiVersion:[ \t]+\S", re.MULTILINE)
@@ -16,11 +16,11 @@ _CONTENT = re.compile(r"^[ \t]*[^\s#-]", re.MULTILINE)
 
 
 class Prefilter:
-    """Searches a text for the API group and kinds of APF. Remembers the last match, so that all searches together read the text once."""
+    """Searches a text for the API group and kinds of APF. Caches the last match, so that the text is read only once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._from, self._next = 0, -1  # no hit in between
+        self._from, self._next = 0, -1  # there is no match between both offsets
 
     def may_contain_apf(self, start: int, end: int) -> bool:
         """Return whether `text[start:end]` may contain an APF object."""

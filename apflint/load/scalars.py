@@ -26,9 +26,9 @@ _WORDS: dict[str, tuple[str, Any]] = {
     **{word: (_FLOAT, float("-inf")) for word in ("-.inf", "-.Inf", "-.INF")},
 }
 _NON_STRING_STARTS = frozenset("yYnNtTfFoO~.+-0123456789")
-"""First characters of plain scalars that may not be strings. With any other first character, a plain scalar is a string."""
+"""First characters that a plain scalar of another type than string can have."""
 
-# Go's strconv.ParseInt and ParseUint with base 0, after underscores are removed.
+# Integers for Go's strconv.ParseInt and ParseUint with base 0, after underscores are removed.
 _INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]+|0|[1-9][0-9]*)\Z")
 _FLOATING = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _DOT_FLOATING = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?\Z")
@@ -38,7 +38,7 @@ _TIME = re.compile(
     r"| [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?:\.[0-9]*)?)?\Z"
 )
 _MAX_SHOWN_CHARACTERS = 60
-_FIRST_WITH_EXPONENT = 1e21  # Go writes this float as 1e+21, which no integer field accepts
+_FIRST_WITH_EXPONENT = 1e21  # Go writes this float as 1e+21, which is not an integer
 
 
 class ScalarError(Exception):
@@ -63,7 +63,7 @@ def resolve_key(text: str) -> object:
 
 
 def resolve_tagged(tag: str, text: str) -> object:
-    """Return the value of a scalar with a tag. With an unknown tag, the value is a string.
+    """Return the value of a scalar with a tag. For an unknown tag, the value is a string.
 
     Raises ScalarError if the tag does not fit the scalar.
     """
@@ -106,7 +106,7 @@ def _resolve(text: str) -> tuple[str, Any]:
     if word is not None:
         return word
     first = text[:1]
-    if first in "123456789" and len(text) < 19 and text.isascii() and text.isdigit():  # nearly all numbers
+    if first in "123456789" and len(text) < 19 and text.isascii() and text.isdigit():  # fast path for most numbers
         return _INT, int(text)
     if first not in ".+-0123456789" or _TIME.match(text):
         return _STR, text
@@ -142,7 +142,7 @@ def _to_json(value: Any) -> Any:
 
 
 def _float_key(value: float) -> str:
-    """Format a float key as sigs.k8s.io/yaml does (`convertToJSONableObject`), but without rounding it to 32 bits."""
+    """Format a float key like `convertToJSONableObject` of sigs.k8s.io/yaml, but without rounding to 32 bits."""
     if not isfinite(value):
         return ".nan" if value != value else f"{'-' if value < 0 else ''}.inf"  # noqa: PLR0124  # NaN
     short = f"{value:g}"
@@ -150,7 +150,7 @@ def _float_key(value: float) -> str:
 
 
 def _decode_base64(text: str) -> str:
-    import base64  # not at start, because few manifests have binary values
+    import base64  # imported on demand: binary values are rare
     import binascii
 
     try:

@@ -23,7 +23,7 @@ RENDERED_SUFFIX = " (rendered)"
 """End of the names of texts that kustomize has built, such as `overlays/prod (rendered)`."""
 
 _PIECE = 1 << 16
-"""Number of characters of a text that is split into lines."""
+"""Number of characters that are split into lines at once."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -41,12 +41,12 @@ class Source:
 
     @cached_property
     def line_starts(self) -> Sequence[int]:
-        """Offset of the start of each line, in an array, because a list takes eight times the memory."""
+        """Start offset of each line. An array takes an eighth of the memory of a list."""
         text = self.text
         if "\r" in text:
             return array("I", (0, *(match.end() for match in _LINE_END.finditer(text))))
         starts = array("I", (0,))
-        for begin in range(0, len(text), _PIECE):  # all lines at once would take several times the memory of the text
+        for begin in range(0, len(text), _PIECE):  # in pieces, to save memory
             at = begin
             for line in text[begin : begin + _PIECE].split("\n")[:-1]:
                 at += len(line) + 1
@@ -60,12 +60,12 @@ class Source:
 
     def span(self, start: int, end: int) -> Span:
         """Return the lines and columns of `text[start:end]`."""
-        if end > start and self.text[end - 1 : end + 1] == "\r\n":  # the range must not end between CR and LF
+        if end > start and self.text[end - 1 : end + 1] == "\r\n":  # do not end the range between CR and LF
             end -= 1
         return Span(*self.position(start), *self.position(max(start, end)))
 
     def line(self, number: int) -> str:
-        """Return the text of a line without its line end, or "" if there is no such line. Lines count from 1."""
+        """Return the text of a line without its line end, or "" for a missing line. Line numbers start at 1."""
         if not 1 <= number <= len(self.line_starts):
             return ""
         start = self.line_starts[number - 1]

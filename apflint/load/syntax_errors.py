@@ -1,4 +1,4 @@
-"""Explains YAML syntax errors, and locates their cause. libyaml only reports where it stopped, often lines later."""
+"""Explains YAML syntax errors, and finds the place that causes them. libyaml only reports where it stopped, often lines later."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _EXPLANATIONS = {
         "start a new document with `---`",
     ),
 }
-"""Message and help of apflint for an error. Keys are the beginnings of libyaml's messages."""
+"""Pairs of message and help, by the beginning of libyaml's message."""
 _LIBYAML_MESSAGES = (
     (r"expected chomping or indentation indicators", "did not find expected comment or line break"),
     (r"expected '<document start>'", "did not find expected <document start>"),
@@ -62,7 +62,7 @@ _LIBYAML_MESSAGES = (
     (r"found character .* that cannot start any token", "found character that cannot start any token"),
     (r"expected (?:the )?(.+), but (?:found|got) .*", r"did not find expected \1"),
 )
-"""Messages of PyYAML's Python parser, which is used if libyaml is missing, and the messages of libyaml for the same error."""
+"""Pairs of a message of PyYAML's Python parser (used without libyaml) and libyaml's message for the same error."""
 
 
 def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> ParseError:
@@ -76,7 +76,7 @@ def explain_syntax_error(error: YAMLError, text: str, base: int, end: int) -> Pa
         message = f"{quote(line)} is a code fence of Markdown, not YAML"
         return ParseError(message, located.start, located.end, help="remove it")
     original = "found a tab" if text.startswith("\t", located.start) else str(located)
-    if original.startswith("exceeded maximum nesting depth"):  # from libyaml 0.2.6 on: 1,000 brackets, read ahead
+    if original.startswith("exceeded maximum nesting depth"):  # libyaml 0.2.6 and later reads 1,000 brackets ahead
         return ParseError(f"nested more than {MAX_DEPTH} levels deep", located.start, limit="apflint")
     for start, (message, help_) in _EXPLANATIONS.items():
         if original.startswith(start):
@@ -91,8 +91,8 @@ def _locate(error: YAMLError, text: str, base: int, end: int) -> ParseError:
     position = getattr(error, "position", None)
     if isinstance(position, int):
         if getattr(error, "encoding", None) != "unicode":
-            # The position of libyaml's ReaderError counts bytes of its input, which is UTF-8. That of the Python parser
-            # counts characters.
+            # The position in a ReaderError counts bytes of the UTF-8 input with libyaml, and characters with the Python
+            # parser.
             before = text[base:end].encode("utf-8", "replace")[:position]
             position = len(before.decode("utf-8", "ignore"))
         return ParseError("control characters are not allowed", base + position)
@@ -145,7 +145,7 @@ def _is_left_open(text: str, base: int, began: int, at: int, end: int) -> bool:
 def _locate_at_stop(message: str, text: str, base: int, at: int, end: int) -> ParseError:
     """Return an error at the place where the parser stopped."""
     if message.startswith("found unknown escape character") and text[at : at + 1] != "\\":
-        at -= 1  # the Python parser stops after the backslash, libyaml before it
+        at -= 1  # the Python parser stops after the backslash, libyaml before
     line = _line_start(text, base, at)
     if message.startswith("found incompatible YAML document"):
         stop = _line_end(text, at, end)

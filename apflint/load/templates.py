@@ -1,4 +1,4 @@
-"""Recognizes text that contains or generates manifests: templates, programs, shell scripts, Terraform, Markdown, patches.
+"""Recognizes text that is not a manifest but contains or generates manifests: templates, scripts, Terraform, Markdown, patches.
 
 A template that is valid YAML is checked like a manifest, because the API server might receive it unchanged.
 """
@@ -43,7 +43,7 @@ _FILE_FORMATS = {
     (".jsonnet", ".libsonnet"): ("a Jsonnet file", "evaluate it: jsonnet FILE | apflint check -"),
     (".j2", ".jinja", ".jinja2"): ("a Jinja template", "render it, and pipe the result to: apflint check -"),
 }
-"""Extensions, a description, and advice. Advice with a command must work without knowledge of the project."""
+"""Description and advice by file extension. Commands in the advice must work without knowledge of the project."""
 _APF_WORDS = re.compile("flowcontrol|FlowSchema|PriorityLevelConfiguration")
 _GO = re.compile(r"\{\{.*?\}\}|\{\{")
 _HEREDOC = re.compile(r"^.*<<-?\s*['\"]?[A-Z_]+['\"]?.*$|^#!.*$", re.MULTILINE)

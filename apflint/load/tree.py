@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from apflint.location import Path
 
 Limit = Literal["server", "apflint"]
-"""Whose limit a document exceeds. `server` means that the API server rejects the document."""
+"""Which limit a document exceeds. `server`: the API server rejects the document. `apflint`: only apflint does."""
 
 
 class Scalar:
@@ -38,7 +38,7 @@ class Mapping:
         self.merges: list[tuple[int, Scalar, Node]] = []
         """The merge keys `<<`, in order: the number of pairs before the merge key, its node, and its value."""
         self.entries: dict[str | None, tuple[Scalar, Node]] | None = None
-        """The result of `entries_of`, or None before its first call."""
+        """Cached result of `entries_of`, or None before the first call."""
 
 
 class Sequence:
@@ -68,7 +68,7 @@ Node = Scalar | Mapping | Sequence | Alias
 
 
 class ParseError(Exception):
-    """Raised for text at the offsets `start` to `end` that is invalid YAML or JSON, or exceeds a limit."""
+    """Raised if the text at the offsets `start` to `end` is invalid YAML or JSON, or exceeds a limit."""
 
     def __init__(
         self,
@@ -84,11 +84,11 @@ class ParseError(Exception):
         self.end = start + 1 if end is None else end
         self.help = help
         self.limit = limit
-        """Whose limit the document exceeds, or None if the text is invalid."""
+        """Which limit the document exceeds, or None if the text is invalid."""
 
 
 class ParsedDocument(NamedTuple):
-    """A document in `text[start:end]` of a YAML or JSON stream. It has a tree, a value or an error, except if it is empty."""
+    """A document in `text[start:end]` of a YAML or JSON stream. Unless it is empty, it has a tree, a value or an error."""
 
     start: int
     end: int

@@ -1,8 +1,8 @@
 """Parses YAML to one tree for each document.
 
-The events come from libyaml, PyYAML's C parser, because it is closest to go-yaml. If PyYAML was built without libyaml, they come
-from its Python parser. The trees are built here, because no YAML loader keeps both the positions of keys and values, and the
-values as Kubernetes decodes them.
+The events come from libyaml, PyYAML's C parser, which is similar to go-yaml. If PyYAML was built without libyaml, the
+events come from its Python parser. The trees are built in this module: no YAML loader keeps the positions of keys and
+values together with the values that Kubernetes decodes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def parse_documents(
 ) -> Iterator[ParsedDocument]:
     """Yield the documents of a stream for which `is_wanted(start, end)` is true. Never raises.
 
-    With `values`, documents in block style have a value and no tree, which takes a third of the time. An error in a document
-    does not affect the following documents.
+    With `values`, documents in block style have a value and no tree, which saves two thirds of the time. An error in one
+    document does not affect the documents after it.
     """
     for number, (start, end) in enumerate(split_documents(text)):
         if number == MAX_DOCUMENTS:
@@ -49,7 +49,7 @@ def parse_documents(
 
 
 def too_many_documents(text: str, start: int, is_wanted: Callable[..., bool]) -> Iterator[ParsedDocument]:
-    """Yield the rest of a text after `MAX_DOCUMENTS` documents as one document with an error, if `is_wanted` is true for it."""
+    """Yield the text after `MAX_DOCUMENTS` documents as one document with an error, unless `is_wanted` returns false for it."""
     if is_wanted(start, len(text)):
         error = ParseError(f"more than {MAX_DOCUMENTS:,} documents in one file", start, limit="apflint")
         yield ParsedDocument(start, len(text), None, error)
@@ -118,18 +118,18 @@ class _YamlTreeBuilder:
         self.sequence_end = events.SequenceEndEvent
         try:
             self.next = _make_parser(self.text[self.base : self.end]).get_event
-            self.next()  # the start of the stream
+            self.next()  # event: start of the stream
             event: Any = self.next()
             if event.__class__ is events.StreamEndEvent:
                 return None
             self._check_version(event)
             root = self._node(self.next(), 0)
-            self.next()  # the end of the document
+            self.next()  # event: end of the document
             event = self.next()
             if event is not None and event.__class__ is not events.StreamEndEvent:
                 raise ParseError("a second document without `---` before it", event.start_mark.index + self.base)
         except YAMLError as error:
-            from apflint.load.syntax_errors import explain_syntax_error  # not at start, because most text has no errors
+            from apflint.load.syntax_errors import explain_syntax_error  # imported on demand: most files have no errors
 
             raise explain_syntax_error(error, self.text, self.base, self.end) from error
         except UnicodeEncodeError as error:
@@ -225,5 +225,5 @@ class _YamlTreeBuilder:
         return node
 
     def _end(self, event: Any, node: Mapping | Sequence, last: Node) -> int:
-        """Return the end offset of a collection. For a block collection, return the end of its last child, because libyaml may report a later end."""
+        """Return the end offset of a collection. In block style, the end of its last child: libyaml may report a later end."""
         return int(event.end_mark.index) + self.base if node.flow else max(last.end, node.start)

@@ -42,7 +42,7 @@ class OpenDocument(NamedTuple):
     version: int | None
     source: Source
     may_hold_apf: bool
-    """True if the document may contain an APF object. Other documents are not checked."""
+    """Whether the document may contain an APF object. Other documents are not checked."""
 
     @property
     def text(self) -> str:
@@ -91,7 +91,7 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._reread = False
         self._requested = self._finished = 0
-        """Number of requests for a check, and number of these requests that finished checks have fulfilled."""
+        """Number of requested checks, and number of requests that finished checks have fulfilled."""
         self._progress = asyncio.Condition()
 
     def open_document(self, uri: str, language: str, version: int | None, text: str) -> None:
@@ -105,7 +105,7 @@ class Session:
             self._replace(uri, version, Source(uri, text))
 
     def close_document(self, uri: str) -> None:
-        """Remove a document that the editor has closed. Further checks read its file instead."""
+        """Remove a document that the editor has closed. Later checks read the file from disk instead."""
         document = self.documents.pop(uri, None)
         if document is not None and (document.may_hold_apf or path_from_uri(uri) is not None):
             self.schedule_check(reread=document.may_hold_apf)
@@ -231,7 +231,7 @@ class Session:
 
 
 def _may_be_manifest(uri: str, language: str) -> bool:
-    """Return whether the file name or the language (as reported by the editor) permits that a document is a manifest."""
+    """Return whether a document may be a manifest, according to its file name or its language in the editor."""
     if path_from_uri(uri) is None and not is_untitled(uri):
-        return False  # for example, the old side of a diff, or the output of a command
+        return False  # for example, the old side of a diff
     return uri.endswith(SUFFIXES) or "yaml" in language.lower() or language.lower() in _LANGUAGES

@@ -72,11 +72,11 @@ class InsertionPoint(NamedTuple):
     quote: str = ""
     """The open quote before the new text, or an empty string."""
     has_colon: bool = False
-    """True if a colon follows the key."""
+    """Whether a colon follows the key."""
     is_line_empty: bool = False
-    """True if no text precedes the place on its line. On such a line, a new list item needs a dash."""
+    """Whether the line is empty before the place. On such a line, a new list item needs a dash."""
     in_flow: bool = False
-    """True if the place is in braces or brackets."""
+    """Whether the place is inside braces or brackets."""
 
 
 class SuppressionAtCursor(NamedTuple):
@@ -87,7 +87,7 @@ class SuppressionAtCursor(NamedTuple):
     rules: tuple[str, ...] | None
     """The rules in the brackets, without the rule at the cursor, or None if the cursor is before the brackets."""
     is_closed: bool
-    """True if there is a closing bracket."""
+    """Whether the closing bracket exists."""
 
 
 def enclosing_object(entries: Sequence[PartialEntry], path: Path) -> EnclosingObject | None:
@@ -152,7 +152,7 @@ def insertion_point(text: str, offset: int, *, json: bool = False) -> InsertionP
     containers = (entry for entry in entries if entry.path == word.path[:-1] and entry.text is None)
     in_flow = any(typed[entry.value[0] : entry.value[0] + 1] in ("{", "[") for entry in containers)
     is_plain_text = is_key and not quote and re.search(r"\s", word.name) is not None
-    if is_plain_text or (json and not in_flow) or first in ("|", ">"):  # the last one is a block scalar
+    if is_plain_text or (json and not in_flow) or first in ("|", ">"):  # a block scalar, in the last case
         return None
     if is_key or in_flow or quote:
         end = offset + len(match_text(_WORD, text, offset))

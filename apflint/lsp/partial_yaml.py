@@ -36,7 +36,7 @@ _KEY = re.compile(
 _VALUE = re.compile(r""""(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\r\n]|'')*'?|(?:[^\s#]|(?<=\S)\#|[ \t]+(?=[^\s#]))*""")
 _BLOCK_SCALAR = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?\Z")
 _BLOCK_SCALAR_LINES = r"(?:(?:[ \t]*[\r\n])+[ \t]{%d,}[^\r\n]*)*"
-# An open quote ends with its line. Otherwise, quoted and unquoted text would be swapped in the rest of the document.
+# An open quote ends at the end of its line. Otherwise, the rest of the document would swap quoted and unquoted text.
 _FLOW_TOKEN = re.compile(
     r"""(?P<newline>[\r\n]+[ \t]*) | (?P<comment>(?<![^\s,{}\[\]])\#[^\r\n]*)
     | (?P<colon>:(?=[\s{}\[\],"']|\Z)|(?<=["']):)  # JSON needs no space behind the colon
@@ -70,7 +70,7 @@ class PartialEntry(NamedTuple):
 
 
 def document_at(text: str, offset: int, *, json: bool = False) -> tuple[int, int] | None:
-    """Return start and end of the document that contains an offset, or None if the document is too long to complete."""
+    """Return start and end of the document that contains an offset, or None if the document is too long for completion."""
     documents = [(0, len(text))] if json else split_documents(text)
     start, end = next(extent for extent in documents if offset < extent[1] or extent[1] == len(text))
     return (start, end) if end - start <= MAX_COMPLETION_CHARACTERS else None
@@ -102,7 +102,7 @@ class _Collection:
     last: Path = ()
     """Path of the last value that was read."""
     expects_value: bool = False
-    """True in flow style after a key and a colon."""
+    """Whether a value comes next in flow style, after a key and a colon."""
 
     def start_value(self, key: str | None = None) -> Path:
         """Return the path of the value of `key`. Without a key, return the path of the next item of the list."""

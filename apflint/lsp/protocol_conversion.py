@@ -48,7 +48,7 @@ _MARKUP = re.compile(
 
 def path_from_uri(uri: str) -> str | None:
     """Return the path of a `file:` URI, or None if the URI has another scheme, has another host, or is invalid."""
-    for character, escape in (("#", "%23"), (";", "%3B"), ("?", "%3F")):  # some editors do not escape these
+    for character, escape in (("#", "%23"), (";", "%3B"), ("?", "%3F")):  # some editors do not escape them
         uri = uri.replace(character, escape)
     try:
         path = uris.to_fs_path(uri.replace("file://localhost/", "file:///", 1))
@@ -56,7 +56,7 @@ def path_from_uri(uri: str) -> str | None:
         return None
     if path is None or "\0" in path or "\N{REPLACEMENT CHARACTER}" in path:
         return None
-    if os.name != "nt" and (not path.startswith("/") or path.startswith("//")):  # //host/share
+    if os.name != "nt" and (not path.startswith("/") or path.startswith("//")):  # `//host/share` is not a local path
         return None
     return os.path.normpath(path)
 
@@ -128,7 +128,7 @@ def line_edits(old: str, new: str) -> tuple[Edit, ...]:
 
 
 def markup(markdown: str, formats: Sequence[types.MarkupKind]) -> types.MarkupContent:
-    """Return `markdown` unchanged if the editor supports Markdown, or else as plain text. `formats` are what it supports."""
+    """Return `markdown` unchanged if the editor supports Markdown, or else as plain text. `formats`: what the editor supports."""
     if types.MarkupKind.Markdown in formats:
         return types.MarkupContent(types.MarkupKind.Markdown, markdown)
     return types.MarkupContent(types.MarkupKind.PlainText, plain_text(markdown))

@@ -31,7 +31,7 @@ class _Protocol(LanguageServerProtocol):
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         if "jsonrpc" in data and "method" in data:
-            data.setdefault("params", None)  # optional in JSON-RPC; pygls requires it for unknown methods
+            data.setdefault("params", None)  # pygls requires this key, JSON-RPC does not
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
@@ -50,7 +50,8 @@ class EditorServer(LanguageServer):
     """The server of one editor."""
 
     def __init__(self) -> None:
-        # pygls splits lines differently from editors, so it would apply partial changes at wrong positions.
+        # The editor must send whole documents: pygls splits lines differently, and would apply partial changes at wrong
+        # positions.
         whole_documents = types.TextDocumentSyncKind.Full
         super().__init__("apflint", __version__, whole_documents, protocol_cls=_Protocol, max_workers=2)
         self.session = Session(self)
@@ -80,7 +81,7 @@ server = EditorServer()
 def initialize(ls: EditorServer, _params: types.InitializeParams) -> None:
     """Store the position encoding and the directories that are open in the editor."""
     encoding = str(getattr(ls.workspace.position_encoding, "value", ls.workspace.position_encoding))
-    ls.session.encoding = cast("Encoding", encoding)  # pygls chooses one of the three
+    ls.session.encoding = cast("Encoding", encoding)  # one of the three encodings
     ls.session.folders = _list_paths(ls.workspace.folders or [ls.workspace.root_uri or ""])
 
 

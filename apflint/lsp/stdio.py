@@ -30,7 +30,7 @@ def run() -> int:
     The exit code is 0 if the editor ended the session, 1 if the editor disconnected, and 2 if a message is too long. Raises
     UserError if standard input is closed.
     """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # pygls would wait for a thread that waits for standard input
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # pygls would wait for the thread that reads standard input
     if getattr(sys.stdin, "buffer", None) is None:
         raise UserError(
             "Standard input is closed. The language server is started by an editor, which talks to it there."
@@ -38,11 +38,11 @@ def run() -> int:
     if sys.stdin.isatty():
         sys.stderr.write(f"{_NOTE}\n")
     reader, output = _take_streams()
-    logging.getLogger("pygls").setLevel(logging.ERROR)  # it warns about late cancellations and unknown notifications
+    logging.getLogger("pygls").setLevel(logging.ERROR)  # hides warnings
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     server.start_io(cast("BinaryIO", reader), output)
     exit_code = 2 if reader.is_broken else int(not server.was_shut_down)
-    if not server.session.close():  # the interpreter would wait for the check, whose result nobody needs
+    if not server.session.close():  # do not wait for a check whose result nobody needs
         sys.stderr.flush()
         os._exit(exit_code)
     return exit_code

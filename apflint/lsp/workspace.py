@@ -15,8 +15,7 @@ from apflint.budgets import MAX_DIAGNOSTICS_PER_FILE, MAX_WORKSPACE_FILES
 from apflint.cluster_checking import Cluster, check_clusters
 from apflint.effective_configuration import Effective
 from apflint.engine import Options
-from apflint.load import Loaded, load, load_text
-from apflint.load.source_text import Source
+from apflint.load import Loaded, load
 from apflint.lsp.diagnostics import create_diagnostic
 from apflint.lsp.protocol_conversion import is_untitled, path_from_uri, uri_from_path
 from apflint.releases import NEWEST
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from lsprotocol import types
 
     from apflint.finding import Finding, Report
+    from apflint.load.source_text import Source
     from apflint.lsp.protocol_conversion import Encoding
     from apflint.sources.discovery import FoundFile
 
@@ -51,7 +51,7 @@ class DirectoryResult(NamedTuple):
     texts: Sequence[Loaded]
     """All texts that findings may refer to."""
     effective: Effective
-    """The configuration that contains the files of the report. If the settings define clusters, that of the first cluster."""
+    """The configuration that contains the files of the report. With clusters in the settings, that of the first cluster."""
     report: Report
     check_again: Callable[[Loaded], Report]
     """Function that checks a new version of a file together with the other files, and returns the report on this file."""
@@ -185,7 +185,7 @@ def apply_safe_fixes(document: DocumentResult) -> str | None:
     os.chdir(checked.directory)
     try:
         data = document.source.text.encode()
-    except UnicodeEncodeError:  # the text contains a lone surrogate
+    except UnicodeEncodeError:  # lone surrogate in the text
         return None
     result = apply_fixes({name: data}, check)
     return result.inputs[name].decode() if result.fixed else None
@@ -224,7 +224,7 @@ class DirectoryChecker:
         if reread or self._settings is None:
             self._settings = self._read_directory(texts)
         contents: dict[str, str | bytes] = {
-            name: file.data for name, file in self._inputs.files.items() if file.may_hold_apf
+            name: file.content for name, file in self._inputs.files.items() if file.may_hold_apf
         }
         configurations = self._inputs.configurations
         exclude = PathMatcher(self._settings.exclude)
@@ -300,8 +300,8 @@ class DirectoryChecker:
     def _read_directory(self, texts: Iterable[str]) -> Settings:
         """Read the settings and the files. Invalid settings are reported in `notes`, and the last valid settings are used.
 
-        `texts` are the real paths of open files. Of a directory with clusters, also the other files of the clusters that
-        contain them are read.
+        `texts` are the real paths of open files. In a directory with clusters, all files of the clusters that contain
+        open files are read.
         """
         self.notes = []
         settings = self._settings or Settings()
@@ -336,8 +336,7 @@ class DirectoryChecker:
         """Return a file or an open document in parsed form. Parse the content only if it changed since the previous check."""
         loaded = previous.get(name)
         if loaded is None or loaded[0] != content:
-            new = load(name, content) if isinstance(content, bytes) else load_text(Source(name, content))
-            loaded = content, new
+            loaded = content, load(name, content)
         self._loaded[name] = loaded
         return loaded[1]
 
@@ -362,7 +361,7 @@ def _by_directory(name: str) -> list[str]:
 def _add_new_file(
     configurations: tuple[InputConfiguration, ...], settings: Settings, path: str, name: str
 ) -> tuple[InputConfiguration, ...]:
-    """Return the configurations with a document that is not saved yet. It belongs to the clusters whose directories contain it."""
+    """Return the configurations with an unsaved document added to each cluster whose directories contain the document."""
     containing = {
         cluster.name for cluster in settings.cluster if is_below(path, map(os.path.realpath, cluster.paths))
     } or {""}

@@ -1,4 +1,4 @@
-"""Tests of alerts for `promtool test rules`: invented series of servers, and the alerts that must fire for them.
+"""Tests of alerts for `promtool test rules`: artificial series of servers, and the alerts that must fire for these series.
 
 The servers have the levels and the limits of the configuration. Each test changes a healthy server in one way.
 """
@@ -24,34 +24,34 @@ if TYPE_CHECKING:
 
 SUFFIX, RULES_SUFFIX = ".tests.yaml", ".rules.yaml"
 _SCRAPES = 40
-"""Samples of a series: 20 minutes, in which every alert has the time to fire."""
+"""Number of samples of a series: 20 minutes, which is enough time for every alert to fire."""
 _DRIFT_MINUTES = 20
 _EVENT = 6
-"""Sample with an event: 3 minutes after the start."""
+"""Index of the sample in which the event of a case happens: 3 minutes after the start."""
 _STEP = 300
-"""Requests of a level between two scrapes."""
+"""Number of requests of a level between two scrapes."""
 
 
 class Key(NamedTuple):
-    """A metric of a server, with labels besides those of the target."""
+    """A metric of a server, with its labels except those of the target."""
 
     metric: str
     labels: tuple[tuple[str, str], ...] = ()
 
 
 Values = dict[Key, str]
-"""Series of a server in the notation of promtool."""
+"""Series of a server by key, in the notation of promtool."""
 
 
 class Case(NamedTuple):
-    """What is wrong with a server, and the alerts that fire."""
+    """A test case: what is wrong with a server, and which alerts fire."""
 
     name: str
     changes: Values
     """Series that replace those of a healthy server."""
     alerts: tuple[str, ...] = ()
     minutes: int = 8
-    """Time of the comparison. Alerts about drift need 15 minutes, all others at most 6."""
+    """Time in minutes at which the alerts are compared. Alerts about drift need 15 minutes, all others at most 6."""
 
 
 def build_tests(
@@ -83,7 +83,7 @@ def find_target(matchers: Sequence[Matcher]) -> dict[str, str]:
 
 
 def _test(case: Case, servers: Sequence[tuple[dict[str, str], Values]], source: Queries) -> dict[str, Any]:
-    """Return the test of a case. The last server is the one whose alerts fire."""
+    """Return the test of a case. Only the last server causes alerts."""
     series = [
         {"series": _write_series(key, target), "values": values}
         for target, changed in servers
@@ -112,7 +112,7 @@ def _write_series(key: Key, target: Mapping[str, str]) -> str:
 def _cases_of_servers(
     model: _Server, target: dict[str, str], matchers: Sequence[Matcher]
 ) -> Iterator[tuple[Case, list[tuple[dict[str, str], Values]]]]:
-    """Yield cases with other servers in the same Prometheus, and servers that Prometheus does not reach."""
+    """Yield cases about other servers in the same Prometheus, and about servers that Prometheus cannot reach."""
     healthy, bad = model.healthy(), model.healthy() | model.everything_wrong()
     yield (
         Case("Prometheus does not reach the server", {}, minutes=_DRIFT_MINUTES),
@@ -154,12 +154,12 @@ class _Server(NamedTuple):
 
     @property
     def lease(self) -> str | None:
-        """A level that must not wait."""
+        """A level for leases, whose requests must not wait, or None."""
         return next(iter(self.groups.leases), None)
 
     @property
     def ordinary(self) -> str | None:
-        """A level with queues for other requests."""
+        """A level with queues for other requests, or None."""
         special = {*self.groups.vital, *self.groups.rejecting, *self.groups.shared, *self.groups.contained}
         return next((level.name for level in self._limited if level.name not in special), None)
 
@@ -169,7 +169,7 @@ class _Server(NamedTuple):
 
     @property
     def _used(self) -> list[LevelLimits]:
-        """The levels of the series: those of the tests, and all levels with alerts about drift."""
+        """The levels in the series: the levels that tests need, and all levels with alerts about drift."""
         lender = next((level.name for level in self._limited if level.min < level.nominal), None)
         some = {*self.groups.shared[:1], *self.groups.rejecting[:1], *self.own_levels}
         return [level for level in self._limited if level.name in {self.lease, self.ordinary, lender, CATCH_ALL, *some}]
@@ -203,7 +203,7 @@ class _Server(NamedTuple):
         yield from self._cases_of_drift()
 
     def everything_wrong(self) -> Values:
-        """Return series with everything that is wrong in any case."""
+        """Return series of a server that has the problems of all cases."""
         changes: Values = {}
         for case in self.cases():
             if case.alerts:
@@ -233,7 +233,7 @@ class _Server(NamedTuple):
 
     def _cases_of_seats(self) -> Iterator[Case]:
         for name in filter(None, (self.lease, self.ordinary)):
-            # Releases without demand show the seats in use, which the limit bounds.
+            # Releases without a demand metric show the seats in use, which cannot exceed the limit.
             demand = self.levels[name].nominal * (2 if self.source.counts_demand else 1)
             yield Case(f'"{name}" has no free seats', self._demand(name, demand), ("APFSaturated",))
         for name in self.groups.rejecting[:1]:
@@ -341,10 +341,10 @@ def _counter(step: float) -> str:
 
 
 def _step(before: float, after: float) -> str:
-    """Return a value that changes once."""
+    """Return a series whose value changes once, in the notation of promtool."""
     return f"{before:.12g}x{_EVENT} {after:.12g}x{_SCRAPES - _EVENT}"
 
 
 def _peak(value: float) -> str:
-    """Return a value that one scrape sees."""
+    """Return a series in which one scrape sees a different value, in the notation of promtool."""
     return f"0x{_EVENT} {value:.12g} 0x{_SCRAPES - _EVENT}"

@@ -1,10 +1,11 @@
 """Alerts for Prometheus about the priority levels of a configuration.
 
-Few alerts serve all levels: they compare each level with the limits that its server reports. Only drift from the manifests needs
-an alert for each level of the manifests.
+A few alerts cover all levels: they compare each level with the limits that its server reports. Only drift from the
+manifests needs a separate alert for each level.
 
-Every alert is about harm that goes on: rejections, long waits, or a level without free seats. Demand alone is not an alert, because the
-smoothed demand of a level stays high for minutes after a burst (half-life 5 min), and requests that wait count as demand.
+Every alert is about continuing harm: rejections, long waits, or a level without free seats. Demand alone is not harm:
+the smoothed demand of a level stays high for minutes after a burst (half-life 5 min), and waiting requests count as
+demand.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from apflint.doctor import metric_names
-from apflint.doctor.request_places import LEASE_LEVELS
+from apflint.doctor.expected_levels import LEASE_LEVELS
 from apflint.evaluate.classify import classify
 from apflint.evaluate.configuration import CATCH_ALL, EXEMPT
 from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from apflint.monitoring.queries import Queries
 
 MUST_NOT_REJECT = frozenset({"leader-election", "node-high", "system", "workload-high"})
-"""Built-in levels whose users are the control plane and the nodes. At the first two, a rejected request can cost a lease or a
-heartbeat. `system` has the other requests of kubelets, and `workload-high` those of controllers (bootstrap/default.go)."""
+"""Built-in levels for requests of the control plane and of nodes. At the first two, a rejected request can cost a lease
+or a heartbeat. `system` serves other requests of kubelets, and `workload-high` requests of controllers
+(bootstrap/default.go)."""
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 _VITAL_REQUESTS = (
     ("system:kube-controller-manager", "PUT", f"{_LEASES}/kube-system/leases/kube-controller-manager"),
@@ -39,47 +41,47 @@ _VITAL_REQUESTS = (
     ("system:node:a", "PUT", f"{_LEASES}/kube-node-lease/leases/a"),
     ("system:node:a", "PATCH", "/api/v1/nodes/a/status"),
 )
-"""Leases of the control plane, and heartbeats of nodes. A level that gets one of these requests must not reject
-requests either."""
+"""Leases of the control plane, and heartbeats of nodes. A level that serves one of these requests must not reject
+requests, either."""
 
 SCRAPE_SECONDS = 30
-"""Longest time between two scrapes that the alerts are made for, as in kube-prometheus. The range of rates has four scrapes."""
+"""Maximum time between two scrapes for which the alerts are designed, as in kube-prometheus. Rates range over four scrapes."""
 EVALUATION_SECONDS = 15
 """Time between two evaluations of the rules."""
 _RECENT = f"{SCRAPE_SECONDS}s"
-"""An event of the last scrape is recent for this long. An alert with a longer `for` needs events in at least two scrapes."""
+"""Time for which an event of the last scrape counts as recent. A longer `for` of an alert requires events in two scrapes."""
 
 MAX_WAIT_BOUND_SECONDS = 30
 """Largest bucket bound of `request_wait_duration_seconds` (`requestDurationSecondsBuckets` in metrics.go)."""
 
 
 class Thresholds(NamedTuple):
-    """Limits of what is normal. Proportions are from 0 to 1."""
+    """Maximum normal values. Proportions are from 0 to 1."""
 
     rejected: float = 0.01
-    """Rejected requests of a level with queues, or of one that the control plane or nodes use."""
+    """Proportion of rejected requests at a level with queues, or at a level that the control plane or nodes use."""
     rejected_reject: float = 0.1
-    """Rejected requests of a level without queues, which rejects each request above its limit."""
+    """Proportion of rejected requests at a level without queues, which rejects all requests above its limit."""
     shared_wait: float = 1
-    """99th percentile of waits, in seconds, of a level where all clients share one flow. There, the waits of the busiest client are
-    the waits of all."""
+    """99th percentile of waits, in seconds, at a level whose clients share one flow. All of them wait as long as the
+    busiest client."""
     lease_wait: float = 1
-    """99th percentile of waits, in seconds, of a level with leases or heartbeats. A component renews its lease every 2 s, and
-    gives it up after 10 s (`--leader-elect-renew-deadline`)."""
+    """99th percentile of waits, in seconds, at a level for leases or heartbeats. A component renews its lease every 2
+    s, and gives the lease up after 10 s (`--leader-elect-renew-deadline`)."""
     wait: float = 5
-    """99th percentile of waits, in seconds, of other levels: a third of the 15 s after which the server rejects a request. It is a
-    bucket bound of the histogram, so the comparison is exact."""
+    """99th percentile of waits, in seconds, at other levels: a third of the 15 s after which the server rejects a
+    request. The value is a bucket bound of the histogram, so the comparison is exact."""
     execution: float = 1
     """Mean service time in seconds of a level without free seats. The service level objective of Kubernetes for requests about
     a single object is 1 s."""
     etcd: float = 0.1
-    """Mean time of etcd requests except lists, in seconds: the default of etcd's `--heartbeat-interval`."""
+    """Mean duration in seconds of etcd requests except lists: the default of etcd's `--heartbeat-interval`."""
     webhook: float = 1
-    """Mean time of an admission webhook, in seconds."""
+    """Mean duration in seconds of calls of an admission webhook."""
     exempt: float = 0.5
-    """Seats of exempt requests in proportion to the seats that all levels together can lend. They use these seats up first."""
+    """Seats of exempt requests, as a proportion of the seats that all levels can lend. Exempt requests use these seats first."""
     catch_all: float = 0.01
-    """Requests at catch-all in proportion to all requests of the server."""
+    """Requests at catch-all, as a proportion of all requests of the server."""
 
 
 def parse_thresholds(values: Iterable[str]) -> Thresholds:
@@ -104,7 +106,7 @@ def _parse_value(text: str, number: str) -> float:
     if not 0 <= value < float("inf"):
         raise UserError(f'"{text}": the value is not a positive number, such as 0.5 or 50%')
     if "wait" in text and value >= MAX_WAIT_BOUND_SECONDS:
-        raise UserError(f'"{text}": the longest wait that servers tell apart is {MAX_WAIT_BOUND_SECONDS} s')
+        raise UserError(f'"{text}": servers measure waits only up to {MAX_WAIT_BOUND_SECONDS} s')
     return value
 
 
@@ -114,41 +116,41 @@ class Alert(NamedTuple):
     name: str
     expression: str
     duration: str
-    """How long the expression must have a result before the alert fires, such as `10m`."""
+    """Time for which the expression must have a result before the alert fires, such as `10m`."""
     severity: str
     """`critical` or `warning`."""
     summary: str
-    """Template of Go, as Prometheus expands it. `escape_template` makes names part of it."""
+    """Go template for Prometheus. Names must be escaped with `escape_template`."""
     description: str
     rule: str
     """ID of the apflint rule whose page explains the alert and its fix."""
     level: str = ""
-    """The priority level if the result of the expression does not have it as a label."""
+    """The priority level, or an empty string if the result of the expression has a label with the level."""
 
     @property
     def runbook(self) -> str:
-        """Address of the page of the rule."""
+        """URL of the page of the rule."""
         return PAGE_URL.format(id=self.rule)
 
 
 def escape_template(text: str) -> str:
-    """Escape text that Prometheus expands as a template of Go."""
+    """Escape text for a Go template, so that Prometheus does not expand the text."""
     return text.replace("{{", '{{"{{"}}')
 
 
 class Levels(NamedTuple):
-    """The priority levels with limits, by what their requests are for."""
+    """The limited priority levels, grouped by the purpose of their requests."""
 
     vital: tuple[str, ...]
-    """Levels of the control plane and of nodes."""
+    """Levels for the control plane and for nodes."""
     leases: tuple[str, ...]
-    """Those of them that get leases or heartbeats."""
+    """Those vital levels that serve leases or heartbeats."""
     rejecting: tuple[str, ...]
     """Other levels without queues."""
     shared: tuple[str, ...]
-    """Levels of the manifests where all clients of a FlowSchema share one flow, so that queues do not separate them."""
+    """Levels of the manifests whose queues do not separate clients: all clients of a FlowSchema share one flow."""
     contained: tuple[str, ...]
-    """Levels that hold back a single client, so that their rejections and waits are intended."""
+    """Levels that limit a single client on purpose, so that rejections and waits are intended."""
 
 
 def group_levels(effective: Effective) -> Levels:
@@ -166,15 +168,15 @@ def group_levels(effective: Effective) -> Levels:
 
 
 def find_vital_levels(effective: Effective) -> frozenset[str]:
-    """Return the names of the levels that get leases of the control plane or heartbeats of nodes."""
+    """Return the names of the levels that serve leases of the control plane or heartbeats of nodes."""
     requests = (parse_http(method, path, user=user) for user, method, path in _VITAL_REQUESTS)
     return frozenset(classify(effective.configuration, request.digest).priority_level.name for request in requests)
 
 
 def find_contained_levels(effective: Effective) -> Iterator[str]:
-    """Yield the levels of the manifests that contain one client: no other client has requests there, and the level cannot borrow.
+    """Yield the levels of the manifests that limit one client: no other client uses the level, and the level cannot borrow.
 
-    Such a level limits its client, so rejections and waits there are its purpose, and harm nobody else.
+    Rejections and waits at such a level are its purpose, and do not harm other clients.
     """
     for level in effective.own_priority_levels:
         subjects = {subject for schema in _list_schemas(effective, level.name) for subject in _list_subjects(schema)}
@@ -183,7 +185,7 @@ def find_contained_levels(effective: Effective) -> Iterator[str]:
 
 
 def _find_levels_of_one_flow(effective: Effective) -> Iterator[str]:
-    """Yield the levels of the manifests whose FlowSchemas have no distinguisher, although several clients may match."""
+    """Yield the levels of the manifests whose FlowSchemas have no distinguisher, but may match several clients."""
     for level in effective.own_priority_levels:
         schemas = _list_schemas(effective, level.name)
         if schemas and all(
@@ -195,7 +197,7 @@ def _find_levels_of_one_flow(effective: Effective) -> Iterator[str]:
 
 
 def _list_schemas(effective: Effective, level: str) -> list[FlowSchema]:
-    """Return the effective FlowSchemas of a level, or none if the server does not use the level."""
+    """Return the effective FlowSchemas of a level, or an empty list if the server does not use the level."""
     order = effective.configuration.order
     return [schema for schema in order if schema.spec.priority_level_configuration == level]
 
@@ -219,7 +221,7 @@ def build_alerts(
     thresholds: Thresholds = Thresholds(),  # noqa: B008  # a frozen value
     selection: Queries | None = None,
 ) -> tuple[Alert, ...]:
-    """Return the alerts for all priority levels, and those about drift from the manifests."""
+    """Return the alerts for all priority levels, and the alerts about drift from the manifests."""
     source = selection if selection is not None else queries.Queries(effective.release)
     levels = group_levels(effective)
     texts = _Texts(source)
@@ -235,7 +237,7 @@ def build_alerts(
 
 
 class _Texts(NamedTuple):
-    """Parts of templates."""
+    """Reusable parts of Go templates."""
 
     source: Queries
 
@@ -256,7 +258,7 @@ _FIND = "apflint doctor finds the client and the cause."
 
 
 def _rejections(source: Queries, levels: Levels, thresholds: Thresholds, texts: _Texts) -> Iterator[Alert]:
-    """Yield alerts about rejections in at least two scrapes. One rejected request is not an alert at any rate of requests."""
+    """Yield alerts about rejections in at least two scrapes. A single rejected request never causes an alert."""
     summary = f"{texts.level} rejects {_PERCENT} of its requests"
     if levels.vital:
         yield Alert(
@@ -287,16 +289,16 @@ def _rejections(source: Queries, levels: Levels, thresholds: Thresholds, texts: 
 def _rejected(source: Queries, maximum: float, levels: str) -> str:
     rejected = source.rate(metric_names.REJECTED, levels)
     dispatched = source.rate(metric_names.DISPATCHED, levels)
-    # The series of dispatched requests is absent until the first dispatch.
+    # Dispatched requests have no series before the first dispatch.
     total = f"({rejected} + ({dispatched} or 0 * {rejected}))"
     return f"{rejected}\n/ {total} > {_number(maximum)}\nand {_still_counts(source, metric_names.REJECTED, levels)}"
 
 
 def _still_counts(source: Queries, counter: metric_names.Quantity, levels: str) -> str:
-    """Return an expression that has a result if a counter has grown since the scrape before the last one.
+    """Return an expression that has a result if a counter has grown since the second-to-last scrape.
 
-    A rate shows an event for the whole range, so that a rate alone cannot show whether the events go on. A counter appears with its
-    first event. So without an earlier sample this expression is true, and the rate decides.
+    A rate shows an event during its whole range, so it cannot show whether events continue. A counter appears with its
+    first event: without an earlier sample, this expression has a result, and the rate decides.
     """
     selected = source.select(counter, levels)
     now = f"sum by ({source.level}) ({selected})"
@@ -334,7 +336,7 @@ def _waits(source: Queries, levels: Levels, thresholds: Thresholds, texts: _Text
 
 
 def _waiting(source: Queries, seconds: float, levels: str) -> str:
-    """Return an expression for long waits of a level where requests have waited in one of the last scrapes."""
+    """Return an expression for long waits at a level at which requests waited during one of the last scrapes."""
     waits = source.quantile(0.99, metric_names.WAITS, levels)
     return f"{waits} > {_number(seconds)}\nand {_has_queued(source, levels)}"
 
@@ -347,8 +349,8 @@ def _has_queued(source: Queries, levels: str = "", by: str | None = None) -> str
 def _saturation(source: Queries, levels: Levels, texts: _Texts) -> Iterator[Alert]:
     """Yield alerts about levels that use or demand all seats that they can get now.
 
-    The demand is that of the last adjustment period, because the smoothed demand stays high after a burst. The counters of the
-    level must move, because a server keeps the last demand of a deleted level.
+    The demand is that of the last adjustment period, because the smoothed demand stays high after a burst. The counters
+    of the level must increase, because a server keeps the last demand of a deleted level.
     """
     if levels.vital:
         vital = source.of_levels("=~", levels.vital)
@@ -378,7 +380,7 @@ def _unless_idle(source: Queries, levels: str) -> str:
 
 
 def _exempt(source: Queries, thresholds: Thresholds, texts: _Texts) -> Iterator[Alert]:
-    """Yield an alert about exempt requests. The server takes their seats from what the other levels may borrow."""
+    """Yield an alert about exempt requests. Their seats are subtracted from the seats that other levels may borrow."""
     if not source.has_exempt_limits:
         return
     demand = source.select(metric_names.DEMAND_AVERAGE, source.of_levels("=~", (EXEMPT,)))
@@ -398,7 +400,7 @@ def _exempt(source: Queries, thresholds: Thresholds, texts: _Texts) -> Iterator[
 
 
 def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts: _Texts) -> Iterator[Alert]:
-    """Yield alerts about requests that hold their seats for long, which more seats do not cure."""
+    """Yield alerts about requests that hold their seats for long. More seats do not solve this problem."""
     limited = source.of_levels("!~", (*levels.contained, EXEMPT))
     mean = source.mean(metric_names.EXECUTION_SUM, metric_names.EXECUTION_COUNT, limited, 'type!="watch"')
     more_seats = "More seats would fill with slow requests, too."
@@ -436,7 +438,7 @@ def _slow_service(source: Queries, levels: Levels, thresholds: Thresholds, texts
 
 
 def _catch_all(source: Queries, thresholds: Thresholds, texts: _Texts) -> Alert:
-    """Return an alert about requests at catch-all, which a server also has before it has read its objects."""
+    """Return an alert about requests at catch-all, except those before the server has read its objects."""
     catch_all = source.of_levels("=~", (CATCH_ALL,))
     dispatched = source.rate(metric_names.DISPATCHED, catch_all)
     total = source.rate(metric_names.DISPATCHED, by=source.server)
@@ -482,7 +484,7 @@ def _drift_of_level(name: str, nominal: int, source: Queries, texts: _Texts) -> 
         f"Server {texts.server} has other manifests or other inflight flags.",
         "APF806",
     )
-    # Only servers that Prometheus reads: without any metrics, the first side has no result.
+    # Only for servers that Prometheus scrapes: without metrics, the left side has no result.
     others = f"count by ({source.server}) ({source.select(metric_names.NOMINAL)})"
     yield Alert(
         "APFLevelMissing",

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _RESERVED = frozenset({"alertname", "instance", "job", "priority_level", "priorityLevel"})
-"""Labels that say what an alert is about."""
+"""Labels that identify what an alert is about. Users cannot set them."""
 
 
 def parse_labels(values: Iterable[str]) -> dict[str, str]:
-    """Parse labels such as `team=platform`. Raises UserError for a name that Prometheus or the alerts do not allow."""
+    """Parse labels such as `team=platform`. Raises UserError for a reserved name, or a name that Prometheus does not allow."""
     labels: dict[str, str] = {}
     for text in values:
         name, found, value = text.partition("=")

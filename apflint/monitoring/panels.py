@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 LEVEL_VARIABLE, CLUSTER_VARIABLE, INSTANCE_VARIABLE = "level", "cluster", "instance"
 RATE_INTERVAL = "$__rate_interval"
-"""Range for rates that Grafana derives from the scrape interval of the data source."""
+"""Range for rates. Grafana derives it from the scrape interval of the data source."""
 
 
 class Target(NamedTuple):
-    """An expression of a panel."""
+    """An expression in a panel."""
 
     expression: str
     legend: str
-    """Template of Grafana, such as `{{instance}} nominal`."""
+    """Grafana template for the legend, such as `{{instance}} nominal`."""
 
 
 class Panel(NamedTuple):
@@ -33,7 +33,7 @@ class Panel(NamedTuple):
     title: str
     description: str
     unit: str
-    """Unit of Grafana: `short`, `s`, `percentunit` or `reqps`."""
+    """Grafana unit: `short`, `s`, `percentunit` or `reqps`."""
     targets: tuple[Target, ...]
 
 
@@ -47,13 +47,13 @@ class Row(NamedTuple):
 
 
 def narrow(source: Queries) -> Queries:
-    """Return the queries with the variables of the dashboard as further matchers."""
+    """Return the queries with matchers for the variables of the dashboard."""
     variables = (f'{source.cluster_label}=~"${CLUSTER_VARIABLE}"', f'instance=~"${INSTANCE_VARIABLE}"')
     return source._replace(matchers=(*source.matchers, *variables), window=RATE_INTERVAL)
 
 
 def build_rows(source: Queries) -> tuple[Row, ...]:
-    """Return the rows of the dashboard. `source` has the variables of `narrow`."""
+    """Return the rows of the dashboard. `source` is the result of `narrow`."""
     overview = (*_overview(source), *_exempt(source))
     level = f'{source.level_label}=~"${LEVEL_VARIABLE}"'
     return (
@@ -87,7 +87,7 @@ def _overview(source: Queries) -> Iterator[Panel]:
 
 
 def _exempt(source: Queries) -> Iterator[Panel]:
-    """Yield a panel about exempt requests, whose seats are metrics from 1.28 on."""
+    """Yield a panel about exempt requests. Their seats are metrics from 1.28 on."""
     if not source.has_exempt_limits:
         return
     others = source.of_levels("!~", (EXEMPT,))
@@ -159,7 +159,7 @@ def _panels_of_level(source: Queries, level: str) -> Iterator[Panel]:
 
 
 def _gauges(source: Queries, level: str, *gauges: tuple[str, Quantity]) -> Iterator[Target]:
-    """Yield the gauges that the release has."""
+    """Yield targets for the gauges that the release exports."""
     for label, quantity in gauges:
         if source.name(quantity) is not None:
             yield Target(source.gauge(quantity, level), f"{{{{instance}}}} {label}")

@@ -1,8 +1,8 @@
 """Expressions of PromQL over the metrics of API Priority and Fairness, with the names of each release.
 
-Every expression is aggregated by cluster, server and priority level. So the two sides of an operator match one to one, even while
-a target has two sets of labels because its scrape configuration has changed: Prometheus reports the old series for five more
-minutes if they end without a marker.
+Every expression is aggregated by cluster, server and priority level, so that both sides of an operator match one to
+one. This is true even after a change of the scrape configuration, when a target has two sets of labels: Prometheus
+reports the old series for five more minutes if they end without a staleness marker.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 DEFAULT_SELECTOR = 'job="kube-apiserver"'
-"""Matcher of kubernetes-mixin for kube-apiserver (`kubeApiserverSelector` in config.libsonnet)."""
+"""Selector of kubernetes-mixin for kube-apiserver (`kubeApiserverSelector` in config.libsonnet)."""
 DEFAULT_CLUSTER_LABEL = "cluster"
-"""Label of kubernetes-mixin for the cluster (`clusterLabel` in config.libsonnet)."""
+"""Label with the cluster in kubernetes-mixin (`clusterLabel` in config.libsonnet)."""
 
 EXECUTION = Quantity("service times", (Metric(f"{PREFIX}request_execution_seconds_bucket", 18),))
-"""Time from dispatch to response. Watches have `type="watch"` and count until their initial events are sent. Old
-releases have no such label."""
+"""Time from dispatch to response. Watches have the label `type="watch"`, and end when their initial events are sent. Old
+releases do not have the label."""
 
 _EXEMPT_LIMITS_MINOR = 28
 _MATCHER = re.compile(
@@ -49,12 +49,12 @@ class Matcher(NamedTuple):
 
     @property
     def value(self) -> str:
-        """The value. PromQL has the escapes of Go, and of these only quotes and backslashes are usual here."""
+        """The unescaped value. Of the escapes of PromQL, only those of quotes and backslashes are supported."""
         return re.sub(r"\\(.)", r"\1", self.quoted[1:-1])
 
 
 def parse_selector(text: str) -> tuple[Matcher, ...]:
-    """Parse the matchers of a selector, with or without braces. Raises UserError for other text."""
+    """Parse the matchers of a selector, with or without braces. Raises UserError for another form."""
     inner = text.strip()
     if inner.startswith("{") and inner.endswith("}"):
         inner = inner[1:-1].strip()
@@ -70,7 +70,7 @@ def parse_selector(text: str) -> tuple[Matcher, ...]:
 
 
 def parse_label_name(text: str) -> str:
-    """Return the name of a label. Raises UserError for other text."""
+    """Return the name of a label unchanged. Raises UserError for an invalid name."""
     if not _LABEL_NAME.fullmatch(text):
         raise UserError(f'"{text}" is not a label name of Prometheus')
     return text
@@ -88,14 +88,14 @@ def match_any(names: Iterable[str]) -> str:
 
 
 class Queries(NamedTuple):
-    """The metrics of a release, and the servers that expressions select."""
+    """Builds expressions for the metrics of a release, and for the servers that the matchers select."""
 
     release: Release
     matchers: tuple[str, ...] = (DEFAULT_SELECTOR,)
-    """Matchers of the servers, as PromQL."""
+    """Matchers that select the servers, in PromQL."""
     cluster_label: str = DEFAULT_CLUSTER_LABEL
     window: str = "2m"
-    """Range of rates and averages."""
+    """Range of rates and averages, as a PromQL duration."""
 
     @property
     def level_label(self) -> str:
@@ -114,7 +114,7 @@ class Queries(NamedTuple):
 
     @property
     def counts_demand(self) -> bool:
-        """Whether servers measure the demand of each level. They do since levels borrow seats."""
+        """Whether servers measure the demand of each level. True for releases with borrowing."""
         return self.name(metric_names.DEMAND_AVERAGE) is not None
 
     @property
@@ -124,19 +124,19 @@ class Queries(NamedTuple):
 
     @property
     def seats_in_use(self) -> Quantity:
-        """The seats in use. In 1.18 to 1.21, each executing request has one seat, and only requests are counted."""
+        """The metric of the seats in use. In 1.18 to 1.21, each executing request has one seat, so requests are counted."""
         return metric_names.SEATS_IN_USE if self.name(metric_names.SEATS_IN_USE) else metric_names.EXECUTING
 
     def name(self, quantity: Quantity) -> str | None:
-        """Return the metric of a quantity in the release, or None."""
+        """Return the metric of a quantity in the release, or None if the release does not export it."""
         return metric_names.name_in(quantity, self.release)
 
     def of_levels(self, operator: str, names: Iterable[str]) -> str:
-        """Return the matcher that selects priority levels (`=~`) or all others (`!~`)."""
+        """Return a matcher that selects these priority levels (operator `=~`) or all others (`!~`)."""
         return f"{self.level_label}{operator}{match_any(names)}"
 
     def select(self, metric: Quantity | str, *matchers: str) -> str:
-        """Return the selector of a metric. The release must have the metric."""
+        """Return the selector of a metric. The release must export the metric."""
         name = metric if isinstance(metric, str) else self.name(metric)
         assert name is not None, metric
         return f"{name}{{{', '.join((*self.matchers, *filter(None, matchers)))}}}"
@@ -146,20 +146,21 @@ class Queries(NamedTuple):
         return f"sum by ({by or self.level}) (rate({self.select(metric, *matchers)}[{self.window}]))"
 
     def gauge(self, metric: Quantity | str, *matchers: str, window: str = "") -> str:
-        """Return a gauge that a server has once for each level, as its average over `window` if that is given."""
+        """Return a gauge with one sample for each level of a server, or its average over `window` if `window` is not empty."""
         selected = self.select(metric, *matchers)
         return f"max by ({self.level}) ({f'avg_over_time({selected}[{window}])' if window else selected})"
 
     def total(self, metric: Quantity | str, *matchers: str, window: str = "") -> str:
-        """Return the sum of a gauge that a server has for each FlowSchema of a level."""
+        """Return the sum over the FlowSchemas of a level of a gauge with a sample for each FlowSchema."""
         selected = self.select(metric, *matchers)
         return f"sum by ({self.level}) ({f'avg_over_time({selected}[{window}])' if window else selected})"
 
     def share_of_limit(self, *matchers: str, window: str = "") -> str:
-        """Return the proportion of its seats that a level uses or wants, as an average over `window` if that is given.
+        """Return the proportion of its seats that a level uses or demands, as an average over `window` unless it is empty.
 
-        From 1.26 on, that is the demand of the last period of 10 seconds in proportion to the current limit. Without queues,
-        demand is the seats in use (`dispatchSansQueueLocked` in queueset.go). Earlier releases only show the seats in use.
+        From 1.26 on, this is the demand in the last period of 10 seconds in proportion to the current limit. For a
+        level without queues, the demand equals the seats in use (`dispatchSansQueueLocked` in queueset.go). Earlier
+        releases show only the seats in use.
         """
         if self.counts_demand:
             demand = self.gauge(metric_names.DEMAND_AVERAGE, *matchers, window=window)

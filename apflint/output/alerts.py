@@ -1,4 +1,4 @@
-"""Alerts as a PrometheusRule object of the Prometheus Operator, or as a rule file of Prometheus."""
+"""Renders alerts as a PrometheusRule object of the Prometheus Operator, or as a rule file of Prometheus."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def render_alerts(
     labels: Mapping[str, str] = MappingProxyType({}),
     level_label: str = "priority_level",
 ) -> str:
-    """Render alerts as YAML. `is_object`: as a PrometheusRule, instead of a plain rule file.
+    """Render alerts as YAML: as a PrometheusRule if `is_object` is true, or else as a plain rule file.
 
-    `notes` are comments about the manifests, such as objects without alerts because the API server rejects them. `labels` are
-    further labels of each alert, and may replace its severity.
+    `notes` become comments, such as the objects without alerts because the API server rejects them. `labels` are added
+    to each alert, and may replace its severity.
     """
     rules = [_rule(alert, labels, level_label) for alert in alerts]
     groups = {"groups": [{"name": GROUP_NAME, "interval": f"{EVALUATION_SECONDS}s", "rules": rules}]}
@@ -45,16 +45,17 @@ def render_alerts(
 
 
 def render_yaml(value: object) -> str:
-    """Render a value as YAML in ASCII that no terminal and no CI system acts on."""
-    # Lines are not wrapped, so that no part of a name is at the start of a line.
+    """Render a value as YAML in ASCII, without character sequences that a terminal or a CI system executes."""
+    # Lines are not wrapped, so that no part of a name is at the start of a line, where a CI system may execute it.
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=float("inf"))
     return escape_commands(text)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes expressions of several lines as blocks, and strings with CI commands in double quotes.
+    """Writes strings with several lines as blocks, and strings with CI commands in double quotes.
 
-    So `escape_commands` may escape the commands without changing the string. PyYAML writes strings with unprintable characters
+    In double quotes, `escape_commands` can escape the commands without changing the string. PyYAML writes strings with
+    unprintable characters
     in double quotes as well.
     """
 
@@ -68,7 +69,7 @@ _Dumper.add_representer(str, _represent)
 
 
 def escape_commands(text: str) -> str:
-    r"""Escape the CI commands in YAML. They are only in double quotes, where `\\xNN` stands for a character."""
+    r"""Escape the CI commands in YAML. All of them are in double quotes, where `\\xNN` stands for a character."""
     parts: list[str] = []
     start = 0
     for position in find_commands(text):

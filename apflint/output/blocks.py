@@ -12,11 +12,11 @@ from apflint.named_tuple import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from apflint.output.chart import Chart
+    from apflint.output.svg_chart import Chart
 
 Format = Literal["text", "markdown", "html"]
 Tone = Literal["", "name", "bold", "dim", "error", "warning", "info", "good", "bad", "caution"]
-"""Emphasis of a string. `name`: a value from a manifest, a log or a server, which is code in Markdown and HTML."""
+"""Emphasis of a string. The tone `name` marks a value from a manifest, a log or a server: code in Markdown and HTML."""
 TEXT: tuple[Format, ...] = ("text",)
 HTML: tuple[Format, ...] = ("html",)
 DOCUMENTS: tuple[Format, ...] = ("markdown", "html")
@@ -28,12 +28,12 @@ class Text(NamedTuple):
     plain: str
     tone: Tone = ""
     url: str = ""
-    """Address of a page, or `#` and the id of an element. Documents link only to https and to simple addresses."""
+    """Address of a page, or `#` and the ID of an element. See `link` for the addresses that documents contain."""
 
     @property
     def link(self) -> str:
-        """Return the URL if documents may link to it, or an empty string."""
-        import re  # few reports have links
+        """Return the URL if it is safe to link to, or else an empty string."""
+        import re  # imported on demand: links are rare
 
         return self.url if re.fullmatch(r"(?:https://[\w./#-]+|#[\w-]+)", self.url, re.ASCII) else ""
 
@@ -43,7 +43,7 @@ Inline: TypeAlias = "str | Text | tuple[str | Text, ...]"
 
 
 def get_plain(text: Inline) -> str:
-    """Return the string without emphasis."""
+    """Return the string of `text`, without emphasis and links."""
     if isinstance(text, str):
         return text
     return text.plain if isinstance(text, Text) else "".join(map(get_plain, text))
@@ -54,9 +54,9 @@ class Heading(NamedTuple):
 
     text: Inline
     level: int = 2
-    """1 for the title of the report. Markdown uses lower levels, because a report is a part of a page."""
+    """Level, from 1 for the title of the report. Markdown adds 1 to each level, because the report is a part of a page."""
     remark: str = ""
-    """Printed after the heading, without emphasis."""
+    """String after the heading, without emphasis."""
 
 
 class Prose(NamedTuple):
@@ -71,7 +71,7 @@ class Bullets(NamedTuple):
 
     items: Sequence[Inline]
     marker: str = "- "
-    """Printed before each item in text. With an empty marker, the items are lines as those of prose."""
+    """String before each item in text. If it is empty, the items look like prose."""
     tone: Tone = ""
 
 
@@ -80,11 +80,11 @@ class Facts(NamedTuple):
 
     pairs: Sequence[tuple[Inline, Inline]]
     cells: int | None = None
-    """Width of the labels in text, if it is not that of the longest."""
+    """Width of the labels in text, or None for the width of the longest label."""
     indent: int = 0
     """Number of spaces in text before each label."""
     more: str = ""
-    """Noun for the omitted facts, printed after the others, or empty."""
+    """Empty, or a noun for omitted facts, printed after the others."""
 
 
 class Command(NamedTuple):
@@ -95,18 +95,27 @@ class Command(NamedTuple):
     indent: int = 0
 
 
+class Code(NamedTuple):
+    """The content of a file, such as a manifest. Its lines are never broken."""
+
+    text: str
+    language: str = ""
+    """Language of the content in Markdown, such as `yaml`."""
+
+
 class Column(NamedTuple):
     """A column of a table."""
 
     title: str
-    """In text, titles are in capitals."""
+    """Title of the column. Text shows it in capitals."""
     kind: Literal["number", "name", "text", "bar"] = "number"
     """`number`: aligned right. `name`: values from manifests, logs or servers. `text`: words. `bar`: drawn with characters.
 
-    In text, names and texts may be broken into lines, but names of the first column only if there is no other way.
+    Text may break cells of the kinds `name` and `text` into lines. It breaks names in the first column only if no other
+    way saves enough width.
     """
     is_optional: bool = False
-    """Whether text may omit the column in a narrow terminal. A line below the table names it."""
+    """Whether text may omit the column in a narrow terminal. A line below the table then names the column."""
 
 
 class Lines(NamedTuple):
@@ -124,22 +133,22 @@ class Table(NamedTuple):
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     title: str = ""
-    """Heading in Markdown and HTML. Text has none, because its columns are explained by notes."""
+    """Heading in Markdown and HTML. Text does not show it, because notes explain its columns."""
     notes: Sequence[Inline] = ()
     """Sentences below the table."""
     keys: int = 1
-    """Number of columns to repeat in each part if text splits a table that is too wide."""
+    """Number of first columns that are repeated if text splits a wide table."""
     has_header: bool = True
     max_markdown_rows: int | None = None
-    """Maximum number of rows in Markdown, because the comments of code hosts have a maximum size."""
+    """Maximum number of rows in Markdown, because comments on code hosts have a maximum size."""
 
 
 class Figure(NamedTuple):
-    """A drawing in HTML. Text and Markdown omit it, so that its numbers must also be in a table."""
+    """A drawing in HTML. Text and Markdown omit the drawing, so a table must contain its numbers, too."""
 
     chart: Chart
     legend: Sequence[tuple[str, str]] = ()
-    """Colors, as named in `page.css`, and their meaning."""
+    """Pairs of a color, as named in `page.css`, and its meaning."""
 
 
 class Details(NamedTuple):
@@ -168,4 +177,4 @@ class Raw(NamedTuple):
     text: str
 
 
-Block: TypeAlias = "Heading | Prose | Bullets | Facts | Command | Table | Figure | Details | Group | Only | Raw"
+Block: TypeAlias = "Heading | Prose | Bullets | Facts | Command | Code | Table | Figure | Details | Group | Only | Raw"

@@ -1,4 +1,4 @@
-"""The line in every output that names the configuration of the answer."""
+"""The line of an output that names its configuration."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def render_configuration(description: str) -> str:
 
 
 def name_configuration(value: Mapping[str, object], description: str | None) -> dict[str, object]:
-    """Return a JSON object with the field `configuration` after `schema`. `description` is None without a configuration."""
+    """Return a JSON object with `configuration` inserted after `schema`. `description` is None without a configuration."""
     return {"schema": value["schema"], "configuration": description, **value}

@@ -19,7 +19,7 @@ _CODES = {
     "caution": "33",
     "gutter": "34",
 }
-"""SGR parameters of the styles (ECMA-48). Their colors are from the terminal's palette, which fits its background."""
+"""SGR parameters of the styles (ECMA-48). They select colors of the terminal's palette, which fit its background."""
 
 
 class Style(NamedTuple):
@@ -29,7 +29,7 @@ class Style(NamedTuple):
     """Width of the terminal in cells, or None for a pipe. In a pipe, prose is not wrapped."""
     color: bool = False
     hyperlinks: bool = False
-    """Print rule ids as links (OSC 8)."""
+    """Print rule IDs as links (OSC 8)."""
     quiet: bool = False
     """Print findings only, without the summary."""
     verbose: bool = False
@@ -43,7 +43,7 @@ class Style(NamedTuple):
         return self.width and min(self.width, PROSE_WIDTH)
 
     def paint(self, text: str, code: str) -> str:
-        """Return `text`, which must be sanitized, in the style `code`. If colors are off, return it unchanged."""
+        """Return `text` in the style `code`, or unchanged if colors are off. `text` must be sanitized."""
         return f"\x1b[{_CODES[code]}m{text}\x1b[0m" if self.color and text else text
 
     def link(self, text: str, url: str) -> str:
@@ -64,10 +64,9 @@ def count_cells(text: str) -> int:
 def _count_cells_of(char: str) -> int:
     if char.isascii():
         return 1
-    from unicodedata import category, east_asian_width  # most manifests are ASCII
+    from unicodedata import category, east_asian_width  # imported on demand: most manifests are ASCII
 
-    # U+1160..U+11FF are vowels and final consonants of Hangul. They take no cell, because they join the preceding
-    # initial.
+    # U+1160..U+11FF are vowels and final consonants of Hangul. They are drawn in the cell of the preceding initial.
     if category(char) in ("Mn", "Me") or "\u1160" <= char <= "\u11ff":
         return 0
     return 2 if east_asian_width(char) in ("W", "F") else 1
@@ -106,7 +105,7 @@ def wrap(text: str, width: int | None, first: int = 0, rest: int = 0) -> list[st
 
 
 def hang(head: str, text: str, width: int | None, indent: int, cells: int | None = None) -> list[str]:
-    """Sanitize `text`, and return `head` and the text as lines. Lines after the first are indented by `indent` cells.
+    """Sanitize `text`, and return lines: `head` and the text. Lines after the first are indented by `indent` cells.
 
     `cells` is the visible width of `head`, needed if `head` contains color codes.
     """

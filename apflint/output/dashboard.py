@@ -1,4 +1,4 @@
-"""Dashboards in the JSON of Grafana, built with the Grafana Foundation SDK, which is an optional dependency."""
+"""Renders dashboards as JSON for Grafana. Needs the Grafana Foundation SDK, an optional dependency."""
 
 from __future__ import annotations
 

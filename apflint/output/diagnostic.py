@@ -73,7 +73,10 @@ def _message(diagnostic: Diagnostic, style: Style) -> list[str]:
 
 
 def _place(diagnostic: Diagnostic, span: Span, style: Style) -> list[str]:
-    """Return `file:line:column` on one line, because terminals and editors turn it into a link.
+    """Return the lines for the place: `file:line:column`, and the object.
+
+    `file:line:column` is never wrapped, because terminals and editors turn such a place into a link. `about` follows on
+    the same line if it fits, or else on the next lines.
 
     `about` is on the same line if it fits, otherwise on the next lines.
     """

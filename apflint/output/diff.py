@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 MAX_CHANGES, MAX_EXAMPLES, MAX_GROUPS, MAX_OBJECTS = 10, 3, 20, 30
 """Maximum numbers of items in text and Markdown. Further items are only counted. JSON has all items."""
 MAX_MARKDOWN_LEVELS = 40
-"""Maximum number of levels in Markdown. With these limits, a comment on GitHub stays below 65,536 characters."""
+"""Maximum number of levels in Markdown, so that a comment on GitHub stays below 65,536 characters."""
 TITLES = {
     "priorityLevel": "another priority level",
     "flowSchema": "same priority level, another FlowSchema",
@@ -67,7 +67,7 @@ _FIGURES = {
     "Attainable": "attainable",
     "Queued": "max_queued",
 }
-"""Columns of the table of levels, with the attributes of their limits."""
+"""Columns of the table of levels, each with the attribute of `LevelLimits` that it shows."""
 _OPTIONAL = ("Shares", "Max", "Queued")
 """Columns that a narrow terminal may omit."""
 _SHOWN = ("Change", "Nominal", "Min", "Attainable", "Queued")
@@ -286,7 +286,7 @@ def _describe_scope(difference: ConfigurationDifference) -> str:
 
 
 def needs_own_section(group: ChangeGroup) -> bool:
-    """Return whether a group needs a section. It needs none if only seats differ, because the table of levels shows them."""
+    """Return whether a group needs a section. If only seats differ, the table of levels is enough."""
     return group.type != "limits" or _describe_waiting(group.old) != _describe_waiting(group.new)
 
 
@@ -336,7 +336,7 @@ def _describe_method(schema: FlowSchema) -> str:
 
 def _format_request(example: ChangedRequest) -> str:
     """Return the request as arguments of `apflint explain`, quoted for a shell."""
-    return shlex.join(example.witness.words or ())  # only the world `any` has requests without words
+    return shlex.join(example.witness.words or ())  # requests without words exist only in the world `any`
 
 
 def _list_causes(example: ChangedRequest, difference: ConfigurationDifference) -> list[tuple[str, str]]:
@@ -393,10 +393,11 @@ def _describe_upgrade(difference: ConfigurationDifference, sides: Sides) -> list
     served = (", ".join(release.served) or "none" for release in (old, new))
     sentences = [f"API versions served by default: {_format_step(*served)}."]
     if difference.objects and not new.maintains_objects:
-        # kubernetes/kubernetes pull request 98028 came after these releases.
+        # Before kubernetes/kubernetes pull request 98028, servers do not update existing objects.
         sentences.append(f"A {new.name} server creates missing objects and leaves existing ones as they are.")
     elif difference.objects:
-        # NewFlowSchemaRemover and the suggested strategy in pkg/registry/flowcontrol/ensurer; recorded on 1.36.2.
+        # Source: NewFlowSchemaRemover and the suggested strategy in pkg/registry/flowcontrol/ensurer. Recorded on
+        # 1.36.2.
         sentences.append(
             f"A {new.name} server deletes removed objects and updates changed ones, if their annotation"
             f' {AUTOUPDATE} is "true".'
@@ -405,7 +406,7 @@ def _describe_upgrade(difference: ConfigurationDifference, sides: Sides) -> list
 
 
 def diff_json(difference: ConfigurationDifference, sides: Sides) -> dict[str, object]:
-    """Return the object that `diff --format json` prints. It has all differences.
+    """Return the object that `diff --format json` prints. All differences are included.
 
     - `changed`: whether anything changes for a request or a level (exit status 1).
     - `complete`: false if the search for requests stopped at its limit. Some items of `changes` are then missing.

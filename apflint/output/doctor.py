@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from apflint.doctor.rule_runner import list_unexplained
 from apflint.finding import SEVERITIES
 from apflint.output.blocks import (
-    DOCUMENTS,
     HTML,
     TEXT,
     Column,
@@ -23,9 +22,9 @@ from apflint.output.blocks import (
     Table,
     Text,
 )
-from apflint.output.doctor_causes import report_causes, report_closing
+from apflint.output.doctor_causes import name_server, report_causes, report_closing
 from apflint.output.findings import render as render_findings
-from apflint.wording import join_some, pluralize
+from apflint.wording import count_noun, join_some, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,11 +34,11 @@ if TYPE_CHECKING:
     from apflint.doctor.level_state import Flow, LevelState, ServerState
     from apflint.finding import Finding, Report
     from apflint.output.blocks import Block, Cell
-    from apflint.output.chart import Bar
     from apflint.output.console import Style
+    from apflint.output.svg_chart import Bar
 
 _MAX_MISSING = 6
-"""Maximum number of missing metrics that are named. JSON has all of them."""
+"""Maximum number of missing metrics that are named. JSON names all of them."""
 _MAX_FLOWS = 3
 """Maximum number of flows of a level in the table."""
 MAX_DRAWN_QUEUES = 512
@@ -53,14 +52,14 @@ _SEATS = {
     "Demand": "demand_high",
     "Smoothed": "demand_smoothed",
 }
-"""Titles of columns about seats, with the fields of `LevelState`."""
+"""Fields of `LevelState` by title of a column about seats."""
 _REASONS = {"Queue full": "queue-full", "No seat": "concurrency-limit", "Time out": "time-out"}
-"""Titles of rejections, with their reasons."""
+"""Reasons of rejections by title of a column."""
 _LEVEL = Column("Priority level", "name")
 
 
 def state_json(state: ServerState) -> dict[str, object]:
-    """Return the state of a server. A value is None if the files do not show it; missing metrics are listed in `missing`."""
+    """Return the state of a server as JSON. A value is None if the files do not show it. `missing` lists absent metrics."""
     metrics = state.server.last.metrics
     return {
         "files": [source.name for snapshot in state.server.snapshots for source in snapshot.sources],
@@ -125,16 +124,19 @@ def report_doctor(
 ) -> Iterator[Block]:
     """Yield the verdict, the causes, the findings, and the state of each server.
 
-    `configuration` describes the manifests, if there are any. Text has tables only if the style is verbose, and the findings
-    about load only then or if rules are selected: the causes explain them.
+    `configuration` describes the manifests, or is empty. Text shows tables only if the style is verbose. Text shows
+    findings about load only if the style is verbose or the user selected rules, because the causes explain these
+    findings.
     """
     counts = [pluralize(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
     if configuration is not None:
         yield Prose([f"Configuration: {configuration}"])
     yield from report_causes(states, conclusion)
-    yield Only(HTML, [Heading(", ".join(counts) or "No findings")])
+    yield Only(HTML, _draw_levels(states, conclusion))
     yield Only(("markdown",), _embed_findings(report, "markdown", style))
-    yield Only(HTML, map(_report_finding, report.findings))
+    number = count_noun(len(report.findings) + report.left_out, "finding")
+    title = f"{number}: {', '.join(counts)}" if counts else "No findings"
+    yield Only(HTML, [Details(title, map(_report_finding, report.findings)) if report.findings else Prose([title])])
     for state in states:
         yield from _report_server(state, is_verbose=style.verbose)
     shown = report if style.verbose or is_selected else list_unexplained(report)
@@ -160,9 +162,33 @@ def _report_server(state: ServerState, *, is_verbose: bool) -> Iterator[Block]:
     title, gaps = f"API server{seats}: {', '.join(files)}", describe_gaps(state)
     tables = (_tabulate_seats(state), _tabulate_requests(state), _tabulate_flows(state))
     yield Only(TEXT, [Prose([*([title] if is_verbose else []), *gaps]), *(tables if is_verbose else ())])
-    yield Only(DOCUMENTS, [Heading(title, 1), Prose(gaps)])
-    yield Only(HTML, _draw_server(state))
-    yield Only(DOCUMENTS, tables)
+    yield Only(("markdown",), [Heading(title, 1), Prose(gaps), *tables])
+    yield Only(
+        HTML,
+        [
+            Details(
+                ("All priority levels of ", Text(name_server(state), "name")),
+                [Prose(gaps), *_draw_server(state), *tables],
+            )
+        ],
+    )
+
+
+def _draw_levels(states: Sequence[ServerState], conclusion: Conclusion) -> Iterator[Block]:
+    """Yield a picture of each level that a cause names, for each server."""
+    from apflint.output.level_history import LEGEND, MAX_PICTURES, Gallery, LevelHistory, list_affected, list_moments
+
+    for state in states:
+        name = name_server(state)
+        levels = list_affected(state, conclusion)
+        if not levels:
+            continue
+        title = "Seats and waiting requests"
+        yield Heading(title if len(states) == 1 else (f"{title} at ", Text(name, "name")))
+        histories = list_moments(state, levels[:MAX_PICTURES])
+        yield Figure(Gallery([LevelHistory(level, moments) for level, moments in histories.items()]), LEGEND)
+        if (more := len(levels) - MAX_PICTURES) > 0:
+            yield Prose([f"{count_noun(more, 'further level')}: see the table of all priority levels."], "dim")
 
 
 def describe_gaps(state: ServerState) -> list[str]:
@@ -172,22 +198,23 @@ def describe_gaps(state: ServerState) -> list[str]:
     if metrics is None:
         return [f"{last.sources[0].name}: no metrics, so limits, reasons of rejections, and waits are unknown."]
     lines = []
-    if missing := list(metrics.missing(state.release)):
+    if missing := list(metrics.missing(state.release, with_unusable=False)):
         lines.append(f"{metrics.source.name}: not in the metrics: {join_some(missing, _MAX_MISSING)}.")
     if state.release is not None and (unsupported := list(metrics.unsupported(state.release))):
         lines.append(
             f"{metrics.source.name}: Kubernetes {state.release.name} has no metrics of: {', '.join(unsupported)}."
         )
-    if count := len(metrics.samples.not_finite):
-        values = "1 value is" if count == 1 else f"{count} values are"
+    if unusable := metrics.samples.unusable:
+        line, name = unusable[0]
+        values = "1 value is" if len(unusable) == 1 else f"{len(unusable):,} values are"
         lines.append(
-            f"{metrics.source.name}: {values} NaN, infinite or impossible, and not used (line {metrics.samples.not_finite[0]})."
+            f"{metrics.source.name}: {values} negative, NaN, infinite or too large, and not used: {name} (line {line})."
         )
     return lines
 
 
 def _tabulate_seats(state: ServerState) -> Table:
-    """Return the limits, the seats in use, and the demand of each level. The table has no rows without metrics."""
+    """Return a table with the limits, the seats in use, and the demand of each level. Without metrics, it has no rows."""
     levels = state.levels if state.server.last.metrics is not None else ()
     rows: list[tuple[Cell, ...]] = [
         (_name(level), *(_number(getattr(level, field)) for field in _SEATS.values())) for level in levels
@@ -203,7 +230,7 @@ def _tabulate_seats(state: ServerState) -> Table:
 
 
 def _tabulate_requests(state: ServerState) -> Table:
-    """Return the requests of each level: waiting, executing, dispatched, rejected, and how long they waited."""
+    """Return a table with the requests of each level: waiting, executing, dispatched, rejected, and their waits."""
     if state.since_start:
         span = "since the start of the server"
     else:
@@ -221,7 +248,7 @@ def _request_cells(level: LevelState, state: ServerState) -> tuple[str | Text, .
     by_reason = Counter[str]()
     for rejection in level.rejections:
         by_reason[rejection.reason] += rejection.requests
-    is_known = sum(by_reason.values()) == level.rejected  # the dump of levels has only the sum
+    is_known = sum(by_reason.values()) == level.rejected  # the dump of levels shows only the total
     return (
         _name(level),
         _number(level.waiting),
@@ -234,7 +261,7 @@ def _request_cells(level: LevelState, state: ServerState) -> tuple[str | Text, .
 
 
 def _tabulate_flows(state: ServerState) -> Table:
-    """Return the busiest flows of each level. The table has no rows without dumps."""
+    """Return a table with the busiest flows of each level. Without dumps, it has no rows."""
     columns = (
         _LEVEL,
         *(
@@ -295,17 +322,16 @@ def _flow_row(level: LevelState, flow: Flow) -> tuple[str | Text, ...]:
 
 
 def _draw_server(state: ServerState) -> Iterator[Block]:
-    from apflint.output.chart import Bars  # only HTML has drawings
+    from apflint.output.svg_chart import Bars  # imported for HTML only
 
     if state.server.last.metrics is not None:
         legend = (
             ("use", "seats in use"),
-            ("wait", "demand above them (high watermark of 10 s)"),
+            ("wait", "demand above the limit (high watermark of 10 s)"),
             ("track", "current limit"),
             ("mark", "nominal limit"),
         )
-        yield Heading("Seats of each priority level")
-        yield Figure(Bars("Seats", [_to_bar(level) for level in state.levels]), legend)
+        yield Figure(Bars("Seats of each priority level", [_to_bar(level) for level in state.levels]), legend)
     if state.server.last.queues is not None:
         yield Heading("Queues with requests")
         figures = [block for level in state.levels for block in _draw_queues(level, state.server.last.queues)]
@@ -313,7 +339,7 @@ def _draw_server(state: ServerState) -> Iterator[Block]:
 
 
 def _to_bar(level: LevelState) -> Bar:
-    from apflint.output.chart import Bar
+    from apflint.output.svg_chart import Bar
 
     figures = {
         "in use": level.seats_in_use,
@@ -322,12 +348,13 @@ def _to_bar(level: LevelState) -> Bar:
         "nominal": level.nominal,
     }
     numbers = ", ".join(f"{label} {value:g}" for label, value in figures.items() if value is not None)
-    return Bar(level.name, level.seats_in_use, level.demand_high, level.current, level.nominal, numbers)
+    wanted = None if level.is_exempt else level.demand_high  # nothing limits the seats of exempt
+    return Bar(level.name, level.seats_in_use, wanted, level.current, level.nominal, numbers)
 
 
 def _draw_queues(level: LevelState, queues: Sequence[QueueRow]) -> Iterator[Block]:
-    """Yield a sentence and a drawing about the queues of a level, if it has requests in them."""
-    from apflint.output.chart import Queues
+    """Yield a sentence about the queues of a level and a drawing of them, or nothing if all queues are empty."""
+    from apflint.output.svg_chart import Queues
 
     rows = [queue for queue in queues if queue.level == level.name]
     waiting, executing = sum(queue.waiting for queue in rows), sum(queue.executing for queue in rows)

@@ -1,10 +1,11 @@
-"""The verdict about API servers and the causes of waits and rejections: as blocks and as JSON."""
+"""Renders the verdict about API servers, and the causes of waits and rejections, as blocks and as JSON."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.blocks import DOCUMENTS, TEXT, Bullets, Command, Group, Heading, Only, Prose, Text
+from apflint.budgets import MAX_SHOWN_CAUSES
+from apflint.output.blocks import DOCUMENTS, HTML, TEXT, Bullets, Command, Group, Heading, Only, Prose, Text
 from apflint.wording import count_noun, format_duration
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from apflint.output.blocks import Block, Inline, Tone
 
 CAUSE_URL = "https://github.com/apflint/apflint/blob/main/docs/reference/causes.md#{id}"
-"""Address of the section about a cause."""
+"""URL of the documentation of a cause."""
 _VERDICTS = {
     "healthy": "Healthy",
     "past": "Healthy now, and overloaded in the past",
@@ -28,37 +29,52 @@ _INDENT = "    "
 """Indentation of the lines about a cause in text."""
 
 
+def name_verdict(conclusion: Conclusion) -> str:
+    """Return the verdict with its summary, as the title of a page."""
+    return f"{_VERDICTS[conclusion.verdict]}. {conclusion.summary}"
+
+
 def report_causes(states: Sequence[ServerState], conclusion: Conclusion) -> Iterator[Block]:
     """Yield the verdict and the causes, worst first."""
     verdict = Text(f"{_VERDICTS[conclusion.verdict]}.", _TONES[conclusion.verdict])
     yield Only(TEXT, [Prose([*describe_servers(states), (verdict, f" {conclusion.summary}")])])
     yield Only(DOCUMENTS, [Heading(_VERDICTS[conclusion.verdict], 1), Prose([conclusion.summary])])
-    for number, cause in enumerate(conclusion.causes, 1):
+    yield Only(HTML, [Prose([*describe_servers(states, with_files=False)], "dim")])
+    for number, cause in enumerate(conclusion.causes[:MAX_SHOWN_CAUSES], 1):
         yield Group(_report_cause(number, cause, is_alone=len(states) == 1))
+    if (more := len(conclusion.causes) - MAX_SHOWN_CAUSES) > 0:
+        yield Prose([f"Not shown: {count_noun(more, 'further cause')}. JSON (--format json) has all."])
     if conclusion.limits:
         yield Prose(conclusion.limits)
 
 
-def describe_servers(states: Sequence[ServerState]) -> Iterator[str]:
-    """Yield a line about each server: its seats, release, age and files."""
+def describe_servers(states: Sequence[ServerState], *, with_files: bool = True) -> Iterator[str]:
+    """Yield a line about each server: its seats, release, age, and its files or their number."""
     for state in states:
         metrics = state.server.last.metrics
         age = metrics.age_seconds if metrics is not None else None
         parts = [f"{state.total} seats"] if state.total is not None else []
         parts += [f"Kubernetes {state.release.name}"] if state.release is not None else []
         parts += [f"up {format_duration(age * 1e6)}"] if age else []
-        files = ", ".join(source.name for snapshot in state.server.snapshots for source in snapshot.sources)
-        yield f"API server{''.join(f', {part}' for part in parts)}: {files}"
+        files = [source.name for snapshot in state.server.snapshots for source in snapshot.sources]
+        named = ", ".join(files) if with_files else f"{files[0]} and {count_noun(len(files) - 1, 'more file')}"
+        yield f"API server{''.join(f', {part}' for part in parts)}: {named if len(files) > 1 else files[0]}"
+
+
+def name_server(state: ServerState) -> str:
+    """Return the name of the newest metrics or dump of a server, as causes name the server."""
+    return state.server.last.sources[0].name
 
 
 def _report_cause(number: int, cause: OverloadCause, *, is_alone: bool) -> Iterator[Block]:
-    """Yield what happens and where, the figures, what to do, and what would not help."""
+    """Yield the description of a cause: what happens, place, evidence, actions, and what would not help."""
     name = Text(cause.cause, cause.severity)
     place: list[str | Text] = [*name_place(cause)]
     if not is_alone:
         place += [" (", Text(cause.server, "name"), ")"]
     yield Only(TEXT, [Prose([(f"{number} ", name, "  ", *place)]), Bullets([cause.message], _INDENT)])
-    yield Only(DOCUMENTS, [Heading((f"{number}. ", name, ": ", *place)), Prose([cause.message])])
+    yield Only(("markdown",), [Heading((f"{number}. ", name, ": ", *place)), Prose([cause.message])])
+    yield Only(HTML, [Heading((f"{number}. ", name)), Prose([cause.message]), Prose([tuple(place)], "dim")])
     since: list[Inline] = [] if cause.since is None else [f"since: {cause.since}"]
     yield Bullets([*since, *cause.evidence], f"{_INDENT}- ")
     for action in cause.actions:
@@ -83,7 +99,7 @@ def name_place(cause: OverloadCause) -> Iterator[str | Text]:
 
 
 def report_closing(conclusion: Conclusion, report: Report, *, is_verbose: bool) -> Prose:
-    """Return the last line: how much was found, and how to see all of it."""
+    """Return the last line: the number of findings, and the command that shows all of them."""
     number = len(report.findings) + report.left_out
     findings = f" in {count_noun(number, 'finding')}" if number else ""
     hint = "." if is_verbose else ": --verbose shows all, with tables."
@@ -94,7 +110,7 @@ def report_closing(conclusion: Conclusion, report: Report, *, is_verbose: bool) 
 
 
 def causes_json(conclusion: Conclusion, findings: Sequence[Sequence[str]]) -> dict[str, object]:
-    """Return the verdict and the causes. `findings` has the rules that each cause explains. Values that are unknown are None."""
+    """Return the verdict and the causes as JSON. `findings` has the rules that each cause explains. Unknown values are None."""
     return {
         "verdict": conclusion.verdict,
         "verdictMessage": conclusion.summary,
@@ -127,7 +143,7 @@ def _cause_json(cause: OverloadCause, findings: Sequence[str]) -> dict[str, obje
 
 
 def group_findings(conclusion: Conclusion, states: Sequence[ServerState], report: Report) -> list[list[str]]:
-    """Return the rules of the findings that each cause explains: those about its levels or FlowSchema at its server."""
+    """Return, for each cause, the rules of the findings that it explains: those about its levels or FlowSchema at its server."""
     servers = {
         source.name: state.server.last.sources[0].name
         for state in states

@@ -54,7 +54,7 @@ _LIMITS = ("nominal", "min", "max", "attainable", "shares", "maxSeats", "maxList
 
 
 def explanation_json(explanation: Explanation) -> dict[str, object]:
-    """Return the object that `explain --format json` prints."""
+    """Return the object that `explain --format json` prints for one request."""
     fields: dict[str, object] = {"schema": SCHEMA, "request": request_json(explanation.request.info)}
     for _, build in REPEATED_FIELDS:
         fields |= build(explanation)
@@ -62,7 +62,7 @@ def explanation_json(explanation: Explanation) -> dict[str, object]:
 
 
 def request_json(info: RequestInfo) -> dict[str, str | bool]:
-    """Return the attributes of a request, under Kubernetes' names."""
+    """Return the attributes of a request, with the names that Kubernetes uses."""
     return {
         "isResourceRequest": info.is_resource_request,
         "verb": info.verb,
@@ -116,14 +116,14 @@ REPEATED_FIELDS: tuple[tuple[Callable[[Explanation], object], Callable[[Explanat
     (lambda it: it.resolution.position, _seats_json),
     (lambda it: (it.unclassified, it.request.notes), _remarks_json),
 )
-"""Pairs of functions for fields that many explanations of one configuration share.
+"""Pairs of functions for fields that are equal in many explanations of one configuration.
 
-The first function returns a key, the second function returns the fields. Explanations with equal keys have equal fields.
+The first function returns a key. The second function returns the fields. If keys are equal, the fields are equal.
 """
 
 
 def reasons_json(explanation: Explanation) -> dict[str, object]:
-    """Return what can happen to the request, and two lists of FlowSchemas in matching order: tried and skipped."""
+    """Return three fields: the possible outcomes, and the FlowSchemas that the server tried and skipped, in matching order."""
     return {
         "outcomes": outcomes_json(explanation.level, explanation.limits, explanation.wait_seconds),
         "considered": [
@@ -165,7 +165,7 @@ def flow_json(flow: RequestFlow) -> dict[str, object]:
 
 
 def place_json(schema: FlowSchema, path: Path | None = None) -> dict[str, object]:
-    """Return file and line of the field `path` of a FlowSchema (default: its name), or None for both if it is built in."""
+    """Return file and line of the field `path` of a FlowSchema (default: its name). Both are None for a built-in FlowSchema."""
     document = schema.document
     if builtin.is_built_in(document):
         return {"file": None, "line": None}
@@ -180,7 +180,7 @@ def _find_line(document: Document, path: Path | None) -> int:
 def outcomes_json(
     level: LevelLimits, limits: Limits, wait_seconds: float = DEFAULT_WAIT_SECONDS
 ) -> list[dict[str, object]]:
-    """Return what can happen to a request at a level: execution, waiting, or rejection."""
+    """Return the outcomes that are possible for a request at a level: execution, waiting, or rejection."""
     return [
         {
             "outcome": outcome.result,
@@ -199,7 +199,7 @@ def _precedence_json(schema: FlowSchema) -> dict[str, object]:
 def report_explanation(explanation: Explanation, style: Style, now: str = "") -> Iterator[Block]:
     """Yield the explanation of one request. `now` describes the level and the flow on a running server.
 
-    With `style.verbose`, it has the queues of the flow, and the built-in FlowSchemas that do not match.
+    If `style.verbose` is true, include the queues of the flow, and built-in FlowSchemas that do not match.
     """
     facts = [fact for fact in _list_facts(explanation, style) if fact[1]]
     facts += [("Now", now)] if now else []
@@ -227,7 +227,7 @@ def clusters_json(explanations: Sequence[tuple[EffectiveConfiguration, Explanati
 
 
 def report_clusters(explanations: Sequence[tuple[EffectiveConfiguration, Explanation]]) -> Iterator[Block]:
-    """Yield the answers of several clusters for one request as a table. There is at least one cluster."""
+    """Yield a table with the answers of several clusters for one request. At least one cluster is required."""
     rows: list[tuple[str | Text, ...]] = []
     remarks: list[str] = []
     for configuration, explanation in explanations:
@@ -265,7 +265,7 @@ def _answer(explanation: Explanation, style: Style) -> str:
 
 
 def _list_facts(explanation: Explanation, style: Style) -> Iterator[tuple[str, str]]:
-    """Yield labels and sentences. Unclassified requests have no flow, and occupy no seat."""
+    """Yield labels and sentences. Unclassified requests have no flow and take no seat."""
     request, level = explanation.request, explanation.level
     yield "Request", _describe_with_user(request)
     yield "", " ".join(request.notes)
@@ -293,7 +293,10 @@ def _describe_unclassified(explanation: Explanation) -> str | None:
 
 
 def describe_flow(flow: RequestFlow) -> str:
-    """Describe a flow in a few words, without the numbers of its queues (see `describe_queues`). The result is not escaped: names may contain control characters."""
+    """Describe a flow in a few words, without the numbers of its queues (see `describe_queues`).
+
+    The result is not sanitized: names may contain control characters.
+    """
     if flow.queues == 0:
         return "The priority level has no queues, so flows make no difference."
     if flow.queues == 1:
@@ -361,7 +364,7 @@ def _describe_own_seats(explanation: Explanation) -> Iterator[str]:
     info = request.info
     if explanation.level.is_exempt or not info.is_resource_request:
         return
-    # Without a URL, the query parameters are unknown. Assume those with which a watch takes the most seats.
+    # The query parameters are unknown without a URL. Assume those for which a watch takes the most seats.
     options = ListOptions(send_initial_events=info.verb == "watch")
     if request.url:
         options = parse_list_options(reduce_list_options(request.url, info.name or None))
@@ -388,7 +391,7 @@ def _report_tried(explanation: Explanation, style: Style) -> Iterator[Block]:
 
     Built-in FlowSchemas that do not match are only counted, unless `style.verbose` is true.
     """
-    has_one_file = len(explanation.basis.files) == 1  # the header names the file
+    has_one_file = len(explanation.basis.files) == 1  # the header names this file
     considered: list[Verdict | SkippedFlowSchema] = [
         verdict for verdict in explanation.considered if style.verbose or not _is_ordinary(explanation, verdict)
     ]
@@ -433,7 +436,7 @@ def _describe_basis(basis: Basis) -> str:
     if not basis.objects:
         return f"{release}, only {built_in} (name manifests with -f)."
     origin = basis.files[0] if len(basis.files) == 1 else pluralize(len(basis.files), "file")
-    live = sum(file.startswith(LIVE_PREFIX) for file in basis.files)  # each has one object
+    live = sum(file.startswith(LIVE_PREFIX) for file in basis.files)  # each file has one object
     if live == len(basis.files):
         return f"{release}, {pluralize(live, 'object')} of the running cluster."
     if live:

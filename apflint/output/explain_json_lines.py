@@ -1,4 +1,4 @@
-"""Explanations of many requests: lines of JSON in, lines of JSON out.
+"""Explains many requests: reads lines of JSON, and writes lines of JSON.
 
 An *answer* is the explanation of one request, or an error, as a line of JSON. Answers are cached, because many lines are
 equal.
@@ -34,10 +34,13 @@ _MAX_PART_CHARACTERS = 8 * 1024 * 1024
 _ANSWERS_PER_PIECE = 1_000
 _Key = TypeVar("_Key")
 ExplainLogged = Callable[[str], "dict[str, object] | None"]
-"""Explains a line of kube-apiserver's own log. Returns an empty object for a line without a request, and None for any other line."""
+"""Function that explains a line of kube-apiserver's own log.
+
+It returns an empty object for a line that is not about a request, and None for a line that is not from such a log.
+"""
 _encode = json.JSONEncoder().encode
 _REQUEST = "{" + ", ".join(f'"{key}": %s' for key in request_json(parse_request_info("GET", "/"))) + "}"
-"""Template of a request in JSON. Inserting its values is faster than encoding the request."""
+"""Template of a request in JSON. Inserting its values is faster than using a JSON encoder."""
 
 
 def explain_lines(
@@ -49,7 +52,7 @@ def explain_lines(
     logged: ExplainLogged | None = None,
     configuration: str = "",
 ) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Yield answers in large pieces. Each piece comes with the rejected input lines: their numbers and the reasons.
+    """Yield pairs of text with answers, and rejected input lines. A rejected line is a pair of its number and the reason.
 
     The input is a single JSON value, or one JSON value per line. `read` converts a value to a request, and raises
     UserError if the value is not a request. `logged` explains lines of kube-apiserver's own log.
@@ -90,7 +93,7 @@ class _Memory(dict[_Key, str]):
 
 
 class LineExplainer:
-    """Explains lines, and caches the answers. `rejected` contains the rejected lines until `flush` yields them."""
+    """Explains lines, and caches the answers. `rejected` collects rejected lines for the next item of `flush`."""
 
     def __init__(
         self,
@@ -113,7 +116,7 @@ class LineExplainer:
         self._parts = [(key, build, _Memory[object](_MAX_PART_CHARACTERS)) for key, build in REPEATED_FIELDS]
 
     def flush(self, answers: Iterator[str]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-        """Yield the answers in large pieces. Each piece comes with the lines rejected since the previous piece."""
+        """Yield pairs of text with answers, and the lines rejected since the previous pair."""
         while piece := "".join(islice(answers, _ANSWERS_PER_PIECE)):
             rejected, self.rejected = self.rejected, []
             yield sanitize_json(piece), rejected
@@ -145,13 +148,13 @@ class LineExplainer:
                 yield self.reject(number, describe_json_error(error))
             return
         if not isinstance(value, dict) or unwrap_list(value) is not value:
-            del value  # `explain_text` parses the list again, and memory must not contain two copies
+            del value  # memory must not contain two copies: `explain_text` parses the list again
             yield from self.explain_text(number, text)
             return
         try:
             request = self._read(value)
-            # Audit events differ even if their requests are equal, so their answers are also cached by request. Without
-            # reasons, the input is not audit events, so equal requests are equal lines.
+            # Audit events differ even if their requests are equal, so answers are cached by request, too. Without
+            # `reasons`, the input has no audit events, and equal requests are equal lines.
             answer = self._explain(request) if self._reasons else self._encode(request)
         except UserError as error:
             yield self.reject(number, str(error))
@@ -179,7 +182,7 @@ class LineExplainer:
         return answer
 
     def reject(self, number: int, reason: str) -> str:
-        """Return the answer to a line without a request, and keep the line for `flush`."""
+        """Record the error for a line without a valid request, and return the answer with this error."""
         self.rejected.append((number, reason))
         return f'{{{self._head}, "error": {encode_basestring_ascii(reason)}, "inputLine": {number}}}\n'
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from apflint.requests.request import Request
 
 _MAX_DOUBTFUL_LINES = 1_000
-"""Maximum number of lines before the first request that can be other lines of kube-apiserver's own log."""
+"""Maximum number of lines that may precede the first request in kube-apiserver's own log."""
 
 
 class LogExplainer:
-    """Explains the lines of a log. `other_lines` counts the lines of kube-apiserver's own log without a request."""
+    """Explains the lines of a log. `other_lines` counts lines of kube-apiserver's own log that are not about a request."""
 
     def __init__(self, explainer: Explainer, style: Style) -> None:
         self._comparer = LoggedComparer(explainer.known)
@@ -37,16 +37,16 @@ class LogExplainer:
         self._doubtful: list[tuple[int, str]] = []
         self.other_lines = 0
 
-        @lru_cache(maxsize=256)  # most events of an audit log are alike
+        @lru_cache(maxsize=256)  # most events in an audit log have equal requests
         def answer(request: Request) -> str:
             return render(report_explanation(explainer.explain(request), style), style)
 
         self._answer = answer
 
     def explain(self, batches: Iterable[list[bytes]]) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-        """Yield the explanations, each with an empty list of rejected lines.
+        """Yield pairs of an explanation and an empty list.
 
-        For lines without a valid event, yield an empty text, and a list with the line numbers and the errors.
+        For lines without a valid event, yield an empty string, and a list of pairs of line number and error.
         """
         number, missed = 0, 0
         for batch in join_first_value(batches):
@@ -95,7 +95,7 @@ class LogExplainer:
                 yield "", [line]
 
     def _separate(self, answer: str) -> str:
-        """Put an empty line between two answers."""
+        """Return the answer with an empty line before it, except for the first answer."""
         separator = "" if self._is_first else "\n"
         self._is_first = False
         return separator + answer

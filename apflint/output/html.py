@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.output.blocks import (
     Bullets,
+    Code,
     Command,
     Details,
     Facts,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from apflint.output.blocks import Block, Cell, Inline
 
 _LONG_CELL = 40
-"""Maximum characters of a cell that is not broken into lines."""
+"""Maximum number of characters in a cell that is not broken into lines."""
 
 
 def render(title: str, blocks: Iterable[Block]) -> str:
@@ -73,7 +74,10 @@ def _render_block(block: Block) -> Iterator[str]:
             if items := "".join(f"<li>{item}</li>\n" for item in _list_items(block)):
                 yield f"<ul>\n{items}</ul>\n"
         case Command():
-            yield f"<p><code>{_escape(f'{block.program} {block.arguments}')}</code></p>\n"
+            yield f'<p class="command"><code>{_escape(f"{block.program} {block.arguments}")}</code></p>\n'
+        case Code():
+            lines = "\n".join(map(_escape, block.text.splitlines()))
+            yield f"<pre><code>{lines}</code></pre>\n"
         case Table():
             if block.rows:
                 yield from _table(block)
@@ -104,8 +108,8 @@ def _paragraph(sentence: Inline, tone: str) -> str:
 
 
 def _legend(entries: Sequence[tuple[str, str]]) -> str:
-    keys = (f'<span class="key {kind}"></span>{_escape(meaning)}' for kind, meaning in entries)
-    return f'<p class="legend">{"".join(keys)}</p>\n' if entries else ""
+    keys = (f'<span><span class="key {kind}"></span>{_escape(meaning)}</span> ' for kind, meaning in entries)
+    return f'<p class="legend">{"".join(keys).rstrip()}</p>\n' if entries else ""
 
 
 def _table(table: Table) -> Iterator[str]:

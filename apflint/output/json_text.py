@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from apflint.location import Span
 
 SCHEMA = 1
-"""Version of the JSON output of all commands except `check` and `doctor`, whose findings have their own version.
+"""Version of the JSON output of all commands, in the field `schema` of each printed object.
 
-It is the field `schema` of each object that a command prints, also if it prints one object per line.
+The findings of `check` and `doctor` have another version.
 """
 
 

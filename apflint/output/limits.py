@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 _MIN_BAR_CELLS, _MAX_BAR_CELLS = 8, 20
-"""Minimum and maximum cells of the longest bar."""
+"""Minimum and maximum width of the longest bar in cells."""
 _LEVEL = Column("Priority level", "name")
 _QUEUES = {
     "Per list": "maxListSeats",
@@ -72,7 +72,7 @@ def level_json(level: LevelLimits) -> dict[str, object]:
 
 
 def report_limits(limits: Limits, style: Style) -> Iterator[Block]:
-    """Yield a table of the seats of each level, then problems. If verbose, also tables of queues and FlowSchemas."""
+    """Yield a table with the seats of each level, then problems and, if verbose, tables of queues and FlowSchemas."""
     release = f"Kubernetes {limits.release.name}"
     yield Prose([f"{release}, server concurrency limit {limits.server_concurrency} (seats of one API server)"])
     yield _tabulate_seats(limits, style)
@@ -96,7 +96,7 @@ def _tabulate_queues(limits: Limits) -> Table:
 
 
 def _row(level: LevelLimits, *fields: str) -> list[str | Text]:
-    """Return a table row: the name of a level, and the values of these keys of `level_json`."""
+    """Return a table row: the name of a level, and its values for the keys `fields` of `level_json`."""
     values = level_json(level)
     return [
         Text(level.name, "bold"),
@@ -132,7 +132,7 @@ def _tabulate_seats(limits: Limits, style: Style) -> Table:
 
 
 def _find_room(columns: Sequence[Column], rows: Sequence[Sequence[str | Text]], style: Style) -> int:
-    """Return the cells that a table leaves for a column of bars, or 0 if bars do not fit. A pipe gets no bars."""
+    """Return the cells that are left for a column of bars, or 0 if bars do not fit or the output is a pipe."""
     lines = [[column.title for column in columns], *rows]
     used = sum(
         max(map(count_cells, map(sanitize_line, map(get_plain, cells)))) + 2 for cells in zip(*lines, strict=True)

@@ -1,4 +1,4 @@
-"""Reports as Markdown. Text from manifests never becomes markup, a mention or a link."""
+"""Renders reports as Markdown. Text from manifests is escaped, so that it cannot be markup, a mention or a link."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from apflint.output.blocks import (
     Bullets,
+    Code,
     Command,
     Details,
     Facts,
@@ -20,7 +21,7 @@ from apflint.output.blocks import (
     Table,
     Text,
 )
-from apflint.output.sanitize import sanitize
+from apflint.output.sanitize import sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
 
 _PLAIN_WORD = re.compile(r"(?:[A-Za-z0-9.,;()'%?/=+µ→-]|<(?=[0-9]))+:?")
 _LINK = re.compile(r"www\.|\b[0-9a-f]{7,40}\b|\bGH-[0-9]")
-"""Plain text that GitHub turns into a link: an address, a commit, an issue."""
+"""Pattern for plain text that GitHub turns into a link: a web address, a commit or an issue."""
 _WORDS = re.compile(r'(?:"[^"]*"|`[^`]*`|[^ ])+')
 _NUMBER = re.compile(r"(?:[A-Za-z0-9.,()%/+µ→ -]|[<>](?=[ 0-9]))*")
-"""Cells of numbers, which stay as they are."""
+"""Pattern for cells with numbers, which need no escapes."""
 _STRONG = ("bold", "error", "warning")
 _TOP_LEVEL = 2
-"""Level of the title of a report minus one."""
+"""Number to add to the level of a heading. The title of a report gets level 3, because a page contains the report."""
 _QUOTED = re.compile(r"(\(?)(`[^`]+`|\"[^\"]*\")([.,:;)]*)")
 
 
@@ -45,7 +46,7 @@ def render(blocks: Iterable[Block]) -> str:
 
 
 def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the Markdown of each block that has any, without a newline at the end."""
+    """Yield the Markdown of each block, without a newline at its end. Skip blocks without Markdown."""
     for block in blocks:
         match block:
             case Only():
@@ -63,6 +64,8 @@ def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
                     yield "\n".join(f"- {line}" for line in lines)
             case Command():
                 yield format_code(f"{block.program} {block.arguments}")
+            case Code():
+                yield _fence(block)
             case Table():
                 if block.rows:
                     yield from _table(block)
@@ -73,6 +76,13 @@ def _render_all(blocks: Iterable[Block]) -> Iterator[str]:
                 yield block.text.rstrip("\n")
             case Figure():
                 pass
+
+
+def _fence(block: Code) -> str:
+    """Return a fenced code block. Its fence is longer than each run of backticks in the content."""
+    lines = "\n".join(map(sanitize_line, block.text.splitlines()))
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
+    return f"{fence}{block.language}\n{lines}\n{fence}"
 
 
 def _list_items(block: Bullets | Facts) -> Iterator[str]:
@@ -135,7 +145,7 @@ def _format(text: Inline) -> str:
 
 
 def _format_run(run: str | Text) -> str:
-    """Format a part of a line. Spaces at its ends stay."""
+    """Format a part of a line. Spaces at both ends stay."""
     if isinstance(run, Text):
         return _format(run)
     text = run.replace(" -> ", " → ")
@@ -146,13 +156,13 @@ def _format_run(run: str | Text) -> str:
 def format_prose(text: str) -> str:
     """Return `text` as Markdown, with values and commands as code spans."""
     safe = sanitize(text).strip()
-    if not safe or "  " in safe:  # only a code span keeps several spaces
+    if not safe or "  " in safe:  # only a code span preserves several spaces
         return format_code(safe)
     return " ".join(map(_format_word, _WORDS.findall(safe)))
 
 
 def _format_word(word: str) -> str:
-    """Format a word, or a quoted value that may have spaces in it."""
+    """Format a word, or a quoted value that contains spaces."""
     if _PLAIN_WORD.fullmatch(word) and not _LINK.search(word):
         return word
     if quoted := _QUOTED.fullmatch(word):

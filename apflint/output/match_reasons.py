@@ -34,7 +34,7 @@ _HINTS: dict[HintKind, str] = {
     "group with version": '"{0}" includes a version, which does not belong here',
     "only paths below": '"{0}" matches only paths below "{1}"',
     "whole segments": '"{0}" matches only whole segments of a path',
-    "namespaces without clusterScope": 'namespaces: ["*"] does not match that',
+    "namespaces without clusterScope": 'namespaces: ["*"] matches only requests to a single namespace',
 }
 
 
@@ -66,7 +66,7 @@ def describe_match(schema: FlowSchema, part: MatchedBy) -> str:
     return f"{who}, all verbs and {noun}" if has_all else f"{who}, all verbs on {what}"
 
 
-@lru_cache(maxsize=4096)  # the requests of a log fail for the same reasons
+@lru_cache(maxsize=4096)  # many requests of a log have the same reasons
 def describe_mismatch(mismatch: Mismatch, *, has_subjects: bool = True) -> str:
     """Return why a request does not meet a condition, as a clause without a period."""
     if mismatch.missing == "clusterScope":
@@ -98,7 +98,7 @@ def _add_hint(clause: str, mismatch: Mismatch) -> str:
 
 
 def _exclude(subjects: Sequence[Subject], *, has_names: bool) -> str:
-    """Return a predicate of a user who is none of the subjects."""
+    """Return a predicate for users that none of the subjects matches."""
     kinds = {subject.kind for subject in subjects}
     names = [(subject.group if subject.kind == "Group" else subject.user) or "" for subject in subjects]
     is_single = len(subjects) == 1
@@ -129,7 +129,7 @@ def describe_fallback(resolution: Resolution) -> str | None:
 
 
 def describe_imagined(imagined: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a sentence for each mandatory object (kind and name) that the server imagines."""
+    """Yield a sentence for each mandatory object (kind and name) that the API server adds if it is missing."""
     for kind, name in sorted(imagined):
         if kind == "PriorityLevelConfiguration":
             yield f'The priority level "{name}" is missing; the server imagines it.'

@@ -36,7 +36,8 @@ def describe_outcome(
         case "waits":
             return _describe_wait(level, release, wait_seconds)
         case "queue is full":
-            # Recorded: both conditions are required, so a queue may exceed its limit while a seat is free.
+            # Recorded: the server rejects a request only if both conditions are met. So a queue may exceed its limit
+            # while a seat is free.
             return f"Rejected at once if {f'no seat is free and {full}' if level.attainable else full}"
         case "waited too long":
             return f"Rejected after {wait_seconds:g} seconds, or when the client is gone"
@@ -53,7 +54,7 @@ def _describe_wait(level: LevelLimits, release: Release, wait_seconds: float) ->
     elif level.hand_size == 1:
         queue = "in its one queue"
     else:
-        # shuffleShardLocked in queueset.go
+        # Source: shuffleShardLocked in queueset.go.
         least = "the least estimated work" if release.estimates_seats else "the fewest requests"
         queue = f"in the one of its {level.hand_size} queues with {least}"
     limit = f" up to {wait_seconds:g} seconds (a quarter of its timeout, at most 1 minute)"

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ESCAPES = {byte: chr(byte) for byte in range(0x20, 0x7F)} | {0x22: '\\"', 0x5C: "\\\\"}
-"""Text for bytes of a quoted path: the character, or a backslash escape. Other bytes become octal escapes."""
+"""Text for printable bytes of a quoted path: the character or an escape. All other bytes become octal escapes."""
 
 
 def render_patch(name: str, before: bytes, after: bytes) -> Iterator[str]:
-    """Yield the lines of the patch without newlines. Carriage returns and a byte order mark are kept."""
-    from apflint.edit.line_diff import write_unified_diff  # few runs edit anything
+    """Yield the lines of a patch without newlines. A carriage return and a byte order mark stay in the lines."""
+    from apflint.edit.line_diff import write_unified_diff  # imported for edits only
 
     old_name, new_name = (_quote_path(f"{side}/{_make_relative(name)}") for side in "ab")
     for line in write_unified_diff(_split_lines(before), _split_lines(after), old_name, new_name):
@@ -53,7 +53,7 @@ def _make_relative(name: str) -> str:
     if ".." not in name.split("/"):
         return name.lstrip("/")
     directory, file = os.path.split(name)
-    path = os.path.join(os.path.realpath(directory), file)  # `..` behind a link leads to the parent of its target
+    path = os.path.join(os.path.realpath(directory), file)  # `..` after a link is the parent of its target
     below = os.path.relpath(path, os.path.realpath(os.curdir)).replace(os.sep, "/")
     return path.lstrip("/") if below.startswith("../") else below
 
@@ -62,6 +62,6 @@ def _quote_path(path: str) -> str:
     """Return a path as git writes it in a diff: quoted if it has special characters, and with a final tab if it has spaces."""
     if path.isprintable() and not {'"', "\\"} & set(path):
         return f"{path}\t" if " " in path else path
-    # patch and git read the escapes as bytes. Surrogates stand for bytes that are not UTF-8.
+    # patch and git decode the escapes to bytes. `os.fsencode` turns lone surrogates into the bytes that are not UTF-8.
     escaped = (_ESCAPES.get(byte) or f"\\{byte:03o}" for byte in path.encode("utf-8", "surrogateescape"))
     return f'"{"".join(escaped)}"'

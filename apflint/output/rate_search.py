@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from apflint.named_tuple import NamedTuple
 from apflint.output.blocks import HTML, Column, Heading, Only, Prose, Table, Text
 from apflint.output.json_text import SCHEMA
-from apflint.simulate.level_summaries import format_time
 from apflint.simulate.load import SECOND
+from apflint.simulate.verdict_sentences import format_time
 from apflint.wording import join_some
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ FAMILIES: dict[str, str] = {
     "APF8": "Running servers",
     "APF9": "apflint itself",
 }
-"""Title of each family of rules, by prefix of the rule ids."""
+"""Titles of the rule families, by prefix of the rule IDs."""
 _TONES: dict[str, Tone] = {"error": "error", "warning": "warning", "info": "info", "off": "dim"}
 _FIXES = {
     "safe": "Fix: `apflint fix` fixes such findings if possible.",
@@ -83,13 +83,13 @@ def render_rule(rule: Rule, style: Style) -> str:
         return f"{prose}\n## References\n\n{references}\n{rule.url}\n"
     from rich.theme import Theme
 
-    from apflint.output.markdown_page import MarkdownPage  # a pipe needs no rich
+    from apflint.output.terminal_markdown import MarkdownPage  # imported for terminals only
 
     console = make_console(style, min(style.width, PROSE_WIDTH))
-    # In rich's default theme, code has a black background, even on light terminals.
+    # rich's default theme shows code on black, even in light terminals.
     console.push_theme(Theme({"markdown.code": "bold cyan"}))
     page = capture(console, MarkdownPage(prose, code_theme="ansi_dark", hyperlinks=style.hyperlinks))
-    # rich would break URLs into lines, and users could not copy them.
+    # rich would break URLs into lines, so that users cannot copy them.
     links = "".join(f"  {style.link(sanitize(text), text)}\n" for text in (*rule.references, rule.url))
     text = f"{page}\n{style.paint('References', 'bold')}\n\n{links}"
-    return re.sub("\n{3,}", "\n\n", text).lstrip("\n")  # rich pads code with empty lines
+    return re.sub("\n{3,}", "\n\n", text).lstrip("\n")  # rich adds empty lines around code

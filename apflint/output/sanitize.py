@@ -20,7 +20,7 @@ TeamCity, "Service messages".
 
 
 def sanitize(text: str) -> str:
-    r"""Replace each unprintable character by an escape, as YAML writes it: `\n`, `\x1b`, `\u202e`.
+    r"""Replace each unprintable character with an escape as in YAML: `\n`, `\x1b`, `\u202e`.
 
     Unprintable characters are the Unicode categories Other and Separator, except the space. They include control
     characters, bidirectional overrides, zero-width and no-break spaces, and lone surrogates. The second `#` of a CI
@@ -58,11 +58,11 @@ def escape_character(char: str) -> str:
 
 def escape_xml(text: str) -> str:
     """Escape sanitized text for XML and HTML. The result is ASCII, so its bytes are the same in every locale."""
-    from html import escape  # only two formats need it
+    from html import escape  # only two formats need this import
 
     return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def find_commands(text: str) -> Iterator[int]:
-    """Yield the offsets of the characters to escape, so that no CI system executes a command."""
+    """Yield the offsets of characters to escape, so that no CI system executes a command in the text."""
     return (match.start() + 1 for match in _COMMAND.finditer(text))

@@ -1,4 +1,4 @@
-"""Requests of kube-apiserver's own log, compared with their treatment under a configuration, as text and JSON."""
+"""Compares requests of kube-apiserver's own log with their treatment under a configuration, as text and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hands of flows, and probabilities of shuffle sharding, as `apflint shards` prints them.
+"""Reports about hands of flows and probabilities of shuffle sharding, for `apflint shards`.
 
 The *hand* of a flow is the set of queues that can hold its requests. An *elephant* is a flow that fills all queues of its
 hand. A *mouse* is a flow with few requests. Functions raise UserError if a hand size or a number of queues is out of range.
@@ -125,7 +125,7 @@ def _probability(value: float | None) -> str:
 def recommendation_json(probability: float, elephants: int, max_queues: int = MAX_QUEUES) -> dict[str, object]:
     """Return the rows with at most this probability, the row with the fewest queues first.
 
-    If no row is good enough, `best` is the row with the lowest probability. Otherwise, `best` is None.
+    If no row satisfies the limit, `best` is the row with the lowest probability. Otherwise, `best` is None.
     """
     rows = recommend_pairs(probability, elephants, max_queues)
     return {

@@ -22,13 +22,13 @@ from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
 from apflint.output.sparkline import draw_sparkline
 from apflint.simulate.client_verdicts import give_client_verdicts, join_clients
-from apflint.simulate.level_summaries import format_share, format_time, list_verdicts
 from apflint.simulate.load import DEFAULT_WARMUP, SECOND
 from apflint.simulate.routes import find_uncounted_lists
+from apflint.simulate.verdict_sentences import format_share, format_time, list_verdicts
 from apflint.wording import count_noun, format_duration, join_some, join_words, pluralize, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from apflint.output.blocks import Block, Cell
     from apflint.simulate.comparison import FigureDifference, Figures, SimulationComparison
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 TITLE = "Simulation of API Priority and Fairness"
 _SPARKLINE_CELLS = 24
 _MAX_CLIENTS = 20
-"""Maximum number of clients in text and Markdown. JSON has all clients."""
+"""Maximum number of clients in text and Markdown. JSON contains all clients."""
 _MAX_LEVELS = 40
-"""Maximum number of levels and differences in Markdown. JSON has all of them."""
+"""Maximum number of levels and differences in Markdown. JSON contains all of them."""
 _MAX_NAMES = 7
 """Maximum number of busy flows in a legend."""
 
@@ -126,6 +126,8 @@ def _client_json(client: ClientResult) -> dict[str, object]:
         "unfinished": client.unfinished,
         "firstRejection": _seconds(client.first_rejection),
         "lastRejection": _seconds(client.last_rejection),
+        "user": client.user,
+        "resource": client.resource,
     }
 
 
@@ -197,11 +199,12 @@ def describe_load(description: str, changes: Sequence[str]) -> str:
 def report_simulation(
     result: SimulationResult,
     comparison: SimulationComparison | None = None,
+    lead: Iterable[Block] = (),
     failures: Sequence[tuple[str, str]] = (),
     *,
     is_verbose: bool = False,
 ) -> Iterator[Block]:
-    """Yield assumptions, verdicts, and tables of the levels. If there is a comparison, `result` is its new simulation.
+    """Yield assumptions, the blocks of `lead`, verdicts, and tables of the levels. If there is a comparison, `result` is its new simulation.
 
     `failures` are the conditions of `--fail-if` that are true, and a sentence about each.
 
@@ -211,6 +214,7 @@ def report_simulation(
     yield Only(HTML, [Heading(TITLE, 1)])
     if assumptions := list(list_assumptions(result)):
         yield Prose(assumptions, "warning")
+    yield from lead
     if failures:
         yield Bullets([f"{sentence} (--fail-if {quote(condition)})" for condition, sentence in failures], tone="error")
     if comparison is not None:
@@ -267,7 +271,7 @@ _DIFFERENCE_COLUMNS = (
     *map(Column, ("Requests", "Rejected", "Failed", "Wait p99", "Time p99")),
 )
 _SUMMARY_TITLES = ("Requests", "Rejected", "Waited", "Wait p50", "Wait p99", "Time p99", "Peak", "Nominal")
-"""The columns of the tables of levels and seats that fit into 80 cells."""
+"""Titles of the columns about requests and seats that together fit into 80 cells."""
 
 
 def _level_cells(level: LevelResult) -> tuple[str | Text, ...]:
@@ -308,7 +312,7 @@ def _client_cells(client: ClientResult) -> tuple[str | Text, ...]:
 
 
 def _difference_cells(difference: FigureDifference) -> tuple[Cell, ...]:
-    """Return the cells of a difference. A figure has two values if the sides differ."""
+    """Return the cells for a figure difference. A figure that differs is shown with both values."""
     sides = [_format_figures(figures) for figures in (difference.old, difference.new)]
     steps = (_format_step(*pair) for pair in zip(*sides, strict=True))
     name = Text(f"{'level' if difference.levels is None else 'client'} {difference.name}", "bold")
@@ -322,7 +326,7 @@ def _format_step(old: str, new: str) -> str:
 
 
 def _alarm(count: int) -> Text:
-    """Return a number of rejected or failed requests, which is red unless it is 0."""
+    """Return a number of rejected or failed requests. It is red unless it is 0."""
     return Text(f"{count:,}", "error" if count else "")
 
 
@@ -340,7 +344,7 @@ def _summarize(levels: Sequence[LevelResult]) -> Table:
 
 
 def _tabulate_all(levels: Sequence[LevelResult]) -> Iterator[Table]:
-    """Yield the tables of verbose text, which also has seats over time."""
+    """Yield the tables of verbose text, which include seats over time."""
     yield _tabulate_levels(levels)
     over_time = (Column("Seats over time", "bar"), Column("Waiting over time", "bar"))
     rows = [(*_seat_cells(level), *_draw_sparklines(level)) for level in levels]
@@ -373,7 +377,7 @@ def _tabulate_clients(clients: Sequence[ClientResult]) -> Table:
 
 
 def _draw_levels(levels: Sequence[LevelResult], result: SimulationResult) -> Iterator[Block]:
-    from apflint.output.simulation_charts import chart_queues, chart_seats  # only HTML has drawings
+    from apflint.output.simulation_charts import chart_queues, chart_seats  # imported for HTML only
 
     for level in levels:
         yield Heading(Text(level.name, "name"))
@@ -425,7 +429,7 @@ def _figures_json(figures: Figures | None) -> dict[str, object] | None:
 
 
 def describe_likeness(comparison: SimulationComparison) -> str:
-    """Return a sentence about a comparison without differences of clients or levels."""
+    """Return a sentence for a comparison in which no client and no level has different figures."""
     if comparison.is_equal:
         return "Both configurations serve this load alike."
     return (
@@ -435,7 +439,7 @@ def describe_likeness(comparison: SimulationComparison) -> str:
 
 
 def _describe_other_seats(comparison: SimulationComparison) -> Iterator[str]:
-    """Yield a sentence about the old side, and another one if the sides do not have the same seats or the same release."""
+    """Yield a sentence about the old side, and a second one if the seats or the releases of the sides differ."""
     yield f"The old side has the configuration: {comparison.old.configuration}"
     old, new = comparison.old.limits, comparison.new.limits
     if (old.server_concurrency, old.release) != (new.server_concurrency, new.release):

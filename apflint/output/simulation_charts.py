@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.chart import HeatMap, Line, SeatsOverTime
-from apflint.simulate.level_summaries import format_clock
+from apflint.output.svg_chart import HeatMap, Line, SeatsOverTime
+from apflint.simulate.verdict_sentences import format_clock
 
 if TYPE_CHECKING:
     from apflint.simulate.simulation import SimulationResult
@@ -15,7 +15,7 @@ _TICKS = 6
 
 
 def chart_seats(level: LevelResult, result: SimulationResult) -> SeatsOverTime:
-    """Return the average seats in use, the limits, and the rejections of a level. Numbers are sums of all API servers."""
+    """Return a chart with the average seats in use, the limits, and the rejections of a level, summed over all API servers."""
     samples, servers = level.samples, result.load.servers
     lines = [
         Line("current limit", [sample.limit for sample in samples]),
@@ -32,7 +32,7 @@ def chart_seats(level: LevelResult, result: SimulationResult) -> SeatsOverTime:
 
 
 def chart_queues(level: LevelResult, result: SimulationResult) -> HeatMap | None:
-    """Return the waiting requests in each queue, or None if no request waited in a queue."""
+    """Return a heat map of the waiting requests in each queue, or None if no request waited in a queue."""
     numbers = sorted({queue for sample in level.samples for queue in sample.queues})
     if not numbers:
         return None

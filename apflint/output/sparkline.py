@@ -11,7 +11,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def draw_sparkline(values: Sequence[float], cells: int, top: float | None = None) -> str:
-    """Return values over time as bars. A bar is the average of several values if there are more values than `cells`.
+    """Return values as a line of at most `cells` bars. With more values than `cells`, a bar is the average of several values.
 
     The highest bar stands for `top`, or for the highest average without `top`. Averages of 0 have no bar.
     """

@@ -1,4 +1,4 @@
-"""Style sheets of HTML reports and drawings, from the `.css` files of this package."""
+"""Reads the style sheets of HTML reports and drawings from the `.css` files of this package."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_style_sheet(name: str, directory: str = _DIRECTORY) -> str:
 
 @cache
 def read_palette() -> tuple[dict[str, str], dict[str, str]]:
-    """Return the colors in light mode and in dark mode, by name."""
+    """Return two mappings from names to colors: for light mode and for dark mode."""
     light, _, dark = read_style_sheet("palette.css").partition("@media")
     modes = (dict(re.findall(r"--([a-z-]+):(#[0-9a-f]{6});", part)) for part in (light, dark))
     return next(modes), next(modes)
@@ -31,9 +31,9 @@ def render_page_style() -> str:
 
 
 def resolve_colors(rules: str) -> str:
-    """Return rules with colors instead of variables, for light and dark mode. Few SVG viewers support variables.
+    """Return CSS rules in which colors replace variables, for light and dark mode. Few SVG viewers support variables.
 
-    Each rule is a line. Rules for dark mode follow those for light mode, because later rules win.
+    Each rule is a line. Rules for dark mode come after those for light mode, because later rules take precedence.
     """
 
     def resolve(colors: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Reports as text for people. Tables are laid out by rich for a terminal, and without rich, whose import takes 20 ms, for a pipe."""
+"""Renders reports as text. For a terminal, rich lays out the tables. A pipe does not need rich, whose import takes 20 ms."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from apflint.output.blocks import (
     Bullets,
+    Code,
     Command,
     Details,
     Facts,
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 _PIPE_WIDTH = 10_000
-"""Width in cells if there is no terminal. It is larger than any table."""
+"""Width in cells without a terminal. It is larger than any table."""
 _WIDTHS, _MIN_WIDTHS = {"text": 24}, {"text": 12, "key": 12}
-"""Preferred and minimum widths in cells of columns that can be wrapped, by their layout."""
+"""Preferred and minimum widths in cells of columns that may be wrapped, by layout."""
 _GAP = 2
 _Layout = Literal["number", "key", "text"]
 _RICH_STYLES: dict[Tone, str] = {
@@ -62,7 +63,7 @@ def render(blocks: Iterable[Block], style: Style) -> str:
 
 
 def _render_all(blocks: Iterable[Block], style: Style) -> Iterator[str]:
-    """Yield the lines of each block that has any."""
+    """Yield the lines of each block. Skip blocks without lines."""
     for block in blocks:
         if isinstance(block, Only):
             if "text" in block.formats:
@@ -89,6 +90,8 @@ def _render_block(block: Block, style: Style) -> str:
         case Command():
             arguments = style.paint(sanitize(block.arguments), "info")
             return f"{' ' * block.indent}{sanitize(block.program)} {arguments}\n"
+        case Code():
+            return _join(map(sanitize_line, block.text.splitlines()))
         case Details():
             return "".join((_render_block(Heading(block.title), style), *_render_all(block.blocks, style)))
         case Raw():
@@ -106,7 +109,7 @@ def _paint(text: str, tone: Tone, style: Style) -> str:
 
 
 def _paragraph(sentence: Inline, tone: Tone, style: Style) -> list[str]:
-    """Return the lines of a sentence. Parts with their own tone are painted only if the sentence fits on one line."""
+    """Return the lines of a sentence. Tones of its parts are painted only if the sentence fits on one line."""
     if isinstance(sentence, Text):
         tone = sentence.tone or tone
     lines = wrap(sanitize_line(get_plain(sentence)), style.prose_width)
@@ -141,7 +144,7 @@ def _facts(facts: Facts, style: Style) -> Iterator[str]:
 
 
 def _heading(heading: Heading, style: Style) -> Iterator[str]:
-    """Yield the lines of a heading. The remark follows after two spaces, or on a line of its own if there is no room."""
+    """Yield the lines of a heading. The remark follows after two spaces, or on a separate line if space is insufficient."""
     *lines, last = wrap(sanitize_line(get_plain(heading.text)), style.prose_width, 0, 2)
     remark = f"({sanitize(heading.remark)})" if heading.remark else ""
     room = (style.prose_width or _PIPE_WIDTH) - 2 * bool(lines)
@@ -174,7 +177,7 @@ def make_console(style: Style, width: int | None = None) -> Console:
 
 
 def capture(console: Console, renderable: RenderableType) -> str:
-    """Return the lines that a console prints, without spaces at their ends, and without the random ids of links."""
+    """Return the lines that a console prints, without trailing spaces, and without the random IDs of links."""
     with console.capture() as captured:
         console.print(renderable)
     text = re.sub(r"\x1b\]8;id=[^;]*;", "\x1b]8;;", captured.get())
@@ -184,9 +187,9 @@ def capture(console: Console, renderable: RenderableType) -> str:
 def render_table(table: Table, style: Style) -> str:
     """Render a table without its notes.
 
-    If the table is too wide, titles are wrapped, then optional columns are omitted, then names are wrapped. A line below the
-    table names omitted columns, except those without a title, which repeat other columns. A table that is still too wide is
-    split into two, which both start with the first `keys` columns.
+    If the table is too wide, the function first wraps titles, then omits optional columns, then wraps names. A line
+    below the table names omitted columns, except those without a title, which repeat other columns. A table that is
+    still too wide is split into two tables, which both start with the first `keys` columns.
     """
     cells = [[_to_text(cell, is_first=column == 0) for column, cell in enumerate(row)] for row in table.rows]
     titles = [sanitize_line(column.title.upper()) for column in table.columns]
@@ -197,7 +200,7 @@ def render_table(table: Table, style: Style) -> str:
 
 
 def _find_layout(column: Column) -> _Layout:
-    """Return how a column is laid out: `key` is a name that is broken into lines only if there is no other way."""
+    """Return the layout of a column. `key`: names that are broken into lines only if nothing else saves enough width."""
     if column.kind == "number":
         return "number"
     return "text" if column.title else "key"
@@ -211,7 +214,7 @@ def _render_cells(
     table: Table,
     style: Style,
 ) -> str:
-    """Render sanitized titles and cells, which may be those of some columns of the table."""
+    """Render sanitized titles and cells, of all or only some columns of the table."""
     if style.width is None and not style.color and not style.hyperlinks and rows:
         lines = [*([titles] if table.has_header else ()), *([cell.plain for cell in row] for row in rows)]
         if (table_for_pipe := _lay_out(lines, layouts)) is not None:
@@ -269,7 +272,7 @@ def _to_rich(cell: Text, rich_text: type[RichText]) -> RichText:
 
 
 def _name_omitted(titles: Sequence[str], columns: Sequence[int], style: Style) -> str:
-    """Return a line about the titles whose columns are not in `columns`, or an empty string if there are none."""
+    """Return a line with the titles that are not in `columns`, or an empty string if there are none."""
     omitted = [title for index, title in enumerate(titles) if title and index not in columns]
     if not omitted:
         return ""
@@ -277,7 +280,10 @@ def _name_omitted(titles: Sequence[str], columns: Sequence[int], style: Style) -
 
 
 def _lay_out(lines: Sequence[Sequence[str]], layouts: Sequence[_Layout]) -> str | None:
-    """Return a table without styles and line breaks, as rich renders it. Return None if rich is needed, for wide characters or a wide table."""
+    """Return a table without styles and line breaks in the layout of rich. Return None if rich is needed.
+
+    rich is needed for wide characters and wide tables.
+    """
     if not all(cell.isascii() and cell.isprintable() for line in lines for cell in line):
         return None
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

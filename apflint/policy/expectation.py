@@ -159,13 +159,13 @@ class Expectation(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """A suite of policy tests. Fields are None if the file does not have their keys."""
+    """A suite of policy tests. A field is None if the file does not have the key."""
 
     document: Document
     manifests: tuple[str, ...] | None
     """Paths as in the file, relative to the directory of the file."""
     clusters: Mapping[Path, str]
-    """Names of clusters of the settings, by their places in the file. The suite is run in each. Empty if the key is absent."""
+    """Names of clusters in the settings, by their places in the file. The suite runs in each. Empty if the key is absent."""
     release: Release | None
     server_concurrency: int | None
     world: World

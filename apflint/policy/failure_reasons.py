@@ -1,4 +1,4 @@
-"""Sentences that explain why an expectation does not hold."""
+"""Sentences that explain why an expectation is not met."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _explain_other_schemas(schema: FlowSchema, verdicts: Sequence[Verdict]) -> I
             )
             yield f'FlowSchema "{other.name}"{_position(other)} matches it too, but later: {order}.'
     if verdicts and not any(verdict.matched for verdict in verdicts):
-        # Explain the closest FlowSchema: prefer FlowSchemas for this user, then the fewest failed conditions.
+        # The closest FlowSchema is one for this user, if there is any, with the fewest failed conditions.
         closest = min(
             verdicts,
             key=lambda verdict: (

@@ -130,7 +130,7 @@ def _parse_expectation(fields: Fields, path: Path) -> Expectation | None:
     keys = ("name", "request", "as", "groups", "reaches") if kind == "request" else ("name", *(kinds or _KINDS))
     count = len(fields.mistakes)
     if not fields.check_keys(path, keys, {} if kind in (None, "request") else hints) or len(fields.mistakes) > count:
-        return None  # a misplaced key is also missing in its place, which would be reported as a second mistake
+        return None  # at its correct place, the misplaced key would be reported again
     name = fields.string((*path, "name"))
     claim: RequestExpectation | Property | Reachability | None
     if kind is None:
@@ -200,7 +200,7 @@ def _parse_requirement(fields: Fields, path: Path, keys: tuple[str, ...]) -> Req
         fields.choice(item, WHEN_FULL)
     distinguisher = None
     if "distinguisher" in keys and fields.has((*path, "distinguisher")):
-        # Requests without a namespace have an empty distinguisher.
+        # For requests without a namespace, the distinguisher is an empty string.
         distinguisher = fields.string((*path, "distinguisher"), may_be_empty=True)
     return Requirement(
         path,

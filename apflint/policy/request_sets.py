@@ -144,7 +144,7 @@ def _infer_groups(text: str) -> tuple[tuple[str, ...], str]:
     resource, slash, subresource = text.partition("/")
     target = infer_resource(resource)
     groups: tuple[str, ...] = (target.group,)
-    if "." not in resource:  # several groups can have the resource, such as events
+    if "." not in resource:  # several groups can have the resource (for example, events)
         groups = tuple(known.group for known in find_resources(resource) if known.name == target.name)
     return groups, f"{target.name}{slash}{subresource}"
 

@@ -1,8 +1,8 @@
 """Runner of policy tests: compares the expectations of suites with configurations, and describes the results.
 
 A property is an expectation about a set of requests. The runner proves properties in batches, with one formula per batch.
-Each formula contains the objects of the configuration, so large batches save time. But each formula and the time of each
-proof grow with the number of names in the properties. So a batch has about as many names as the configuration.
+Each formula contains the objects of the configuration, so large batches save time. But a formula and the time of its
+proofs grow with the number of names in the properties. So a batch has about as many names as the configuration.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from apflint.settings.clusters import MAX_NAMED_CLUSTERS
 from apflint.sources.discovery import discover_files
 from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.file_reading import UnreadableInput, read_file
-from apflint.sources.source_words import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
+from apflint.sources.source_arguments import CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE, PREFIXES
 from apflint.spelling import suggest
 from apflint.user_error import UserError
 from apflint.wording import join_some, quote
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _MIN_BATCH_VALUES = 128
 """Minimum number of values (see `_count_values`) in a batch. The built-in objects have about as many values."""
 _TESTS_KEY = re.compile(rb'^tests[ \t]*:|"tests"\s*:', re.MULTILINE)
-"""What only suites have, among the YAML and JSON files of a directory: the key `tests` at the top level, or in JSON."""
+"""Pattern for the key that identifies suites in a directory: `tests` at the top level of YAML, or anywhere in JSON."""
 _START_OF_FILE = Span(1, 1, 1, 1)
 
 
@@ -65,15 +65,15 @@ class ExpectationResult(NamedTuple):
     expected: str
     """A clause, without a period, that describes the expectation."""
     happened: str = ""
-    """A clause that describes what happens instead, or an empty string if the expectation holds."""
+    """A clause that describes what happens instead, or an empty string if the expectation is met."""
     reasons: tuple[str, ...] = ()
-    """Sentences that explain why the expectation does not hold."""
+    """Sentences that explain why the expectation is not met."""
     path: Path = ()
-    """Path of the violated value in the suite; empty if the expectation holds."""
+    """Path of the violated value in the suite. Empty if the expectation is met."""
     span: Span = _START_OF_FILE
     """Position of `path`. If `path` is empty, position of the key that determines the type of the expectation."""
     request: Witness | None = None
-    """The request of an example, or a request that disproves the expectation. None if there is no such request."""
+    """The request of an example, or a request that disproves the expectation, or None."""
     destination: Destination | None = None
     """The destination of `request`, or None if there is no request or no destination."""
 
@@ -84,7 +84,7 @@ class ExpectationResult(NamedTuple):
 
 
 class FileResult(NamedTuple):
-    """The results of the suite in a file. If the suite cannot be run, `mistakes` has the reasons."""
+    """The results of a suite in one configuration. If the suite cannot run, `mistakes` has the reasons."""
 
     name: str
     """Name of the file, as on the command line."""
@@ -92,24 +92,24 @@ class FileResult(NamedTuple):
     """Text of the file, or None if the file cannot be read."""
     kubernetes: str = ""
     manifests: tuple[str, ...] = ()
-    """Words that name the tested manifests, relative to the current directory."""
+    """Source arguments that name the tested manifests, relative to the current directory."""
     configuration: str | None = None
     """Description of the tested configuration, or None if it cannot be read."""
     results: tuple[ExpectationResult, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
     cluster: str | None = None
-    """Name of the tested cluster of the settings, or None for other manifests."""
+    """Name of the tested cluster in the settings, or None for other manifests."""
     live: KubectlOptions | None = None
-    """The tested cluster, to which the manifests are applied, or None for a new cluster."""
+    """The running cluster to which the manifests are applied, or None for a new cluster."""
 
     @property
     def passed(self) -> int:
-        """Number of expectations that hold."""
+        """Number of expectations that are met."""
         return sum(result.passed for result in self.results)
 
     @property
     def failed(self) -> int:
-        """Number of expectations that do not hold."""
+        """Number of expectations that are not met."""
         return len(self.results) - self.passed
 
     def explain_command(self, result: ExpectationResult) -> str | None:
@@ -124,7 +124,7 @@ class FileResult(NamedTuple):
         is_empty = not (self.manifests or self.live or self.cluster)
         for word in (
             (f"defaults:{self.kubernetes}",) if is_empty else self.manifests
-        ):  # else `explain` reads the project
+        ):  # without these arguments, `explain` reads the project
             words += ["-k", word.removeprefix(KUSTOMIZE_PREFIX)] if word.startswith(KUSTOMIZE_PREFIX) else ["-f", word]
         if self.kubernetes != NEWEST.name and not is_empty:
             words += ["--kubernetes", self.kubernetes]
@@ -138,14 +138,17 @@ class Run(NamedTuple):
 
     @property
     def status(self) -> int:
-        """Exit status: 2 if a file could not be tested, or else 1 if an expectation does not hold, or else 0."""
+        """Exit status: 2 if a file could not be tested, or else 1 if an expectation is not met, or else 0."""
         if any(file.mistakes for file in self.files):
             return 2
         return int(any(file.failed for file in self.files))
 
 
 def find_suites(path: str, exclude: Patterns) -> tuple[str, ...]:
-    """Return the suites in a directory and below: files with the key `tests`. Return any other path, and a directory without suites, as it is."""
+    """Return the suites in a directory and below: files with the key `tests`.
+
+    Return the path itself if it is not a directory, or if the directory contains no suites.
+    """
     if path == "-" or not os.path.isdir(path):
         return (path,)
     files = ((file.path, read_file(file)) for file in discover_files((path,), exclude) if not file.problem)
@@ -153,10 +156,11 @@ def find_suites(path: str, exclude: Patterns) -> tuple[str, ...]:
 
 
 def run_suite_file(path: str, request: InputRequest, warn: Callable[[str], object]) -> tuple[FileResult, ...]:
-    """Run the suite in a file. Return a result for each cluster of the settings that the suite names, otherwise one.
+    """Run the suite in a file. Return a result for each cluster that the suite names or, without clusters, one result.
 
-    The suite tests the configuration that the words of `request` name. Without words, it tests the clusters or the
-    manifests that it names. If the words name a running cluster, the suite's manifests and release do not matter.
+    The suite tests the configuration that the source arguments in `request` name. Without arguments, it tests the
+    clusters or the manifests that it names. If the arguments name a running cluster, the manifests and the release in
+    the suite do not matter.
 
     Errors in the file are returned as mistakes, so that the caller can run other suites. Raises UserError if the
     configuration of `request` cannot be read.
@@ -181,7 +185,7 @@ def run_suite_file(path: str, request: InputRequest, warn: Callable[[str], objec
 
 
 def _run_in_clusters(suite: Suite, request: InputRequest, warn: Callable[[str], object]) -> Iterator[FileResult]:
-    """Run a suite in each cluster that it names. The words of `request` select one of them."""
+    """Run a suite in each cluster that the suite names. The source arguments in `request` may select one of these clusters."""
     source = suite.document.source
     known_names = request.cluster_names
     unknown = {path: name for path, name in suite.clusters.items() if name not in known_names}
@@ -243,7 +247,7 @@ def _run_suite(suite: Suite, request: InputRequest, warn: Callable[[str], object
         configuration = read_configuration(request)
     except UserError as error:
         if is_given:
-            raise  # the error is in the command line
+            raise  # mistake in the command line, not in the suite
         return _untested(name, source, str(error), document.span(("manifests",)))
     others = tuple(
         word for word in request.words if word != LIVE and not word.startswith((CLUSTER_PREFIX, "defaults:"))
@@ -254,7 +258,7 @@ def _run_suite(suite: Suite, request: InputRequest, warn: Callable[[str], object
 
 
 def _resolve_word(word: str, directory: str) -> str:
-    """Return a word of a suite with its path relative to the current directory. Paths are relative to the suite's directory."""
+    """Return a source argument of a suite, with its path relative to the current directory instead of the suite's directory."""
     prefix = KUSTOMIZE_PREFIX if word.startswith(KUSTOMIZE_PREFIX) else ""
     if word == LIVE or (not prefix and word.startswith(PREFIXES)):
         return word
@@ -316,7 +320,7 @@ class Runner:
             witness = Witness(digest, claim.words, {"user": user.name, "groups": list(user.groups)})
             result = result._replace(request=witness, destination=self._find_destination(digest))
         for key, name in required.targets:
-            # If no object has the name, the test would pass or fail for the wrong reason.
+            # With an unknown name, the test would pass or fail for the wrong reason.
             if name not in self._known_names[key]:
                 unusable = self.configuration.unusable.get(name) if key == "priorityLevel" else None
                 hint = f" It {unusable}, so it counts as absent" if unusable else suggest(name, self._known_names[key])

@@ -1,7 +1,7 @@
 """Proofs about all possible requests: that a FlowSchema captures some request, or that it captures no request.
 
-Use `one_configuration.Analysis` for one configuration, and `two_configurations.Comparison` for two configurations. Both
-objects cache a formula and results, so reuse them. The terms of this package:
+Use `one_configuration.Analysis` for one configuration, and `two_configurations.ConfigurationComparison` for two. Both
+classes cache a formula and results, so reuse their objects. The terms of this package:
 
 - *request*: a request that API Priority and Fairness classifies. Long-running requests (`pods/exec`, verb `proxy`, ...) do
   not count. Watches count if the server classifies them, which releases up to 1.21 do not. In a comparison of two

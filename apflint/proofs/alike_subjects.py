@@ -1,4 +1,4 @@
-"""Subjects of a rule that behave alike, so that one of them represents all of them in a proof of reachability."""
+"""Finds subjects of a rule that behave alike, so that a proof of reachability for one of them applies to all of them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AlikeSubjects:
         return sorted(numbers)
 
     def _kind(self, subject: Subject) -> str | None:
-        """Return a string that is equal for subjects that behave alike, or None if no other subject does."""
+        """Return a key that is equal for subjects that behave alike, or None for a subject that behaves like no other."""
         users = matching_users(subject)
         if users is None or self._counts[users] > 1:
             return None

@@ -1,6 +1,6 @@
-"""Candidates: requests that are likely to match a FlowSchema or two FlowSchemas, made of the values in their lists.
+"""Candidates: requests that probably match a FlowSchema, or two FlowSchemas. They combine values from the rules.
 
-Candidates are heuristics. A candidate that the classifier confirms is a proof. If no candidate is confirmed, nothing is
+Candidates are guesses. If the classifier confirms a candidate, this is a proof. If it confirms no candidate, nothing is
 proven.
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import World
 
 _MAX_COMMON = 8
-"""Maximum number of candidates for two FlowSchemas. If the first candidate is not confirmed, the others rarely are."""
+"""Maximum number of candidates for two FlowSchemas. If the classifier rejects the first, it usually rejects the others."""
 _MAX_REQUESTERS = 3
 """Maximum number of candidates for two FlowSchemas from the subjects of one rule."""
 _MAX_PAIRS = 64
@@ -103,7 +103,7 @@ def make_candidates(
         requests += [_path_request(entry, unmentioned, end) for entry in rule.non_resource_rules]
         if not requests[offset:] or not rule.subjects:
             continue
-        possible: dict[int, bool] = {}  # the requests for thousands of subjects differ in the user only
+        possible: dict[int, bool] = {}  # cached: thousands of candidates differ only in the user
         subjects, last = rule.subjects, len(rule.subjects) - 1
         for number in range(max(len(requests), len(subjects))):
             at = (number + offset) % len(requests)
@@ -187,13 +187,13 @@ def make_common_candidates(
 def _by_subjects(
     common: PolicyRulesWithSubjects, rule: PolicyRulesWithSubjects, unmentioned: Unmentioned, world: World, end: int
 ) -> Iterator[Point]:
-    """Yield candidates by the first subjects of a rule. `common` is the overlap of this rule with another rule."""
+    """Yield the overlap of a rule with another rule (`common`) once for each of the first subjects of the rule."""
     by_rule = common._replace(subjects=rule.subjects)
     return islice(make_candidates([by_rule], unmentioned, world, ends=(end,)), _MAX_REQUESTERS)
 
 
 def _by_both(first: Point, second: Point, unmentioned: Unmentioned) -> Iterator[Point]:
-    """Yield `first` by a user in the groups of both requests. If the two users conflict, yield `first` and `second`.
+    """Yield `first` with a user in the groups of both requests. If the two users conflict, yield `first` and `second`.
 
     The users conflict if they are different and neither is the unmentioned user, who stands for any user.
     """

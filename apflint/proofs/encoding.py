@@ -56,12 +56,12 @@ class Formula:
     def __init__(self) -> None:
         from pysat.solvers import MainThread, Solver  # type: ignore[import-untyped]  # 20 ms that most runs do not need
 
-        # On Ctrl-C in the main thread, python-sat leaves its C++ code by longjmp, which may crash, and raises a
-        # RuntimeError. So turn this handling off: a call takes milliseconds, and Python's own handler runs after the
-        # call.
+        # On Ctrl-C, python-sat would leave its C++ code by longjmp, which may crash, and raise a RuntimeError. A call
+        # takes milliseconds, so this handling is disabled, and Python's own handler runs after the call.
         MainThread.check = staticmethod(lambda: False)
         self._solver = Solver(name="minisat22")
-        # Delete the solver before the interpreter unloads modules. Later, the __del__ of python-sat prints an error.
+        # Delete the solver before the interpreter unloads modules: later, the __del__ of python-sat would print an
+        # error.
         finalize(self, self._solver.delete)
         self._new_clauses: list[list[int]] = []
         self._disjunctions: dict[frozenset[int], int] = {}
@@ -220,7 +220,7 @@ class Encoding:
         return literal
 
     def requesters(self, requesters: Requesters) -> int:
-        """Return the assumption that one of these requesters sends the request. The negative literal has no meaning.
+        """Return the assumption that one of these requesters sends the request. Do not negate the result.
 
         In the world `any`, the set of system users is empty, because users have no usual groups.
         """
@@ -258,7 +258,7 @@ class Encoding:
         user = self._users.chosen(model)
         groups = [group for group, variable in self._groups.items() if model[variable - 1] > 0]
         if self.world == "authenticated":
-            # Groups that no FlowSchema names have no effect. Add the usual groups of the user for the reader.
+            # Add the usual groups of the user, for readers. Groups that no FlowSchema names have no effect.
             groups += (group for group in usual_groups(user) if group not in self._groups)
         if model[self._is_resource - 1] > 0:
             return Point(user, tuple(groups), True, *(attribute.chosen(model) for attribute in self._of_resources))
@@ -279,7 +279,7 @@ class Encoding:
     def _own_groups(self, user: str) -> int:
         """Return the assumption that the request has the usual groups of this user, and no other groups."""
         if not is_ordinary_user(user):
-            return self.formula.true  # the formula already determines the groups of such users
+            return self.formula.true  # the formula determines the groups of such users
         own = frozenset(usual_groups(user))
         literal = self._literals.get(own)
         if literal is None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
 
     Key = tuple[int | None, "Member | None", int | None]
-    """A part of a known FlowSchema: `rule`, `member` and `entry` of `FlowSchemaPart`."""
+    """Key of a part in a known FlowSchema: the fields `rule`, `member` and `entry` of `FlowSchemaPart`."""
 
 Member = Literal["subjects", "resourceRules", "nonResourceRules"]
 _MEMBERS: tuple[Member, ...] = ("subjects", "resourceRules", "nonResourceRules")
@@ -46,7 +46,7 @@ _MEMBERS: tuple[Member, ...] = ("subjects", "resourceRules", "nonResourceRules")
 _MAX_CANDIDATE_ROUNDS = 4
 """Maximum rounds of candidates before the solver is called. Each round pairs the subjects with different entries."""
 _MAX_REMEMBERED = 128
-"""Maximum number of cached resolutions. If a request is resolved again, this happens soon."""
+"""Maximum number of cached resolutions. Repeated requests follow each other closely."""
 _WHOLE: Key = (None, None, None)
 """Key of the FlowSchema itself."""
 _SIBLING_WORK = 8
@@ -100,8 +100,8 @@ class Claim(NamedTuple):
     among: tuple[Requesters, ...]
     """The request must be by one of these requesters."""
     typical: Iterable[Point] = ()
-    """Requests to try first. A typical request that proves the claim is the witness: no search for a more ordinary one
-    follows. May be an iterator."""
+    """Requests to try first, perhaps an iterator. If one of them proves the claim, it is the witness, and no more
+    ordinary request is searched for."""
 
 
 def parts_of(schema: FlowSchema) -> Iterator[FlowSchemaPart]:
@@ -130,9 +130,9 @@ class Analysis:
         # If several FlowSchemas were derived from one document, the position is that of the last FlowSchema.
         self._positions = {schema.document: at for at, schema in enumerate(configuration.order)}
         self._reached: dict[int, dict[Key, Point]] = {}
-        """A request for each part that decides about one, by position. Without the FlowSchemas in `_complete`."""
+        """A request for each part that decides about a request, by position and key. Without the FlowSchemas in `_complete`."""
         self._complete: dict[int, Point] = {}
-        """A request for each FlowSchema of which every part decides about some request, by position."""
+        """A request for each FlowSchema whose parts all decide about some request, by position."""
         self._minimizing_proofs = max(MAX_MINIMAL_BLOCKERS, MAX_MINIMIZING_PROOFS // max(1, len(configuration.order)))
 
     @cached_property
@@ -155,7 +155,7 @@ class Analysis:
 
     @cached_property
     def encoding(self) -> Encoding:
-        """Return the formula of the configuration. This imports the solver."""
+        """Return the formula of the configuration. The first use imports the solver."""
         return Encoding(self._vocabulary)
 
     @cached_property
@@ -217,10 +217,10 @@ class Analysis:
     def find_unreachable(
         self, schemas: Iterable[FlowSchema] | None = None
     ) -> tuple[tuple[FlowSchemaPart, ...], tuple[FlowSchema, ...]]:
-        """Return the parts of `schemas` (default: all FlowSchemas) that never decide, in matching order.
+        """Return the parts of `schemas` (default: all) that never decide, and the FlowSchemas not completely analyzed.
 
-        If a part never decides, the parts inside it are omitted. A FlowSchema without rules never decides. The second
-        result contains the FlowSchemas that were not analyzed completely because of `MAX_REACHABILITY_WORK`.
+        Parts are in matching order. Inside a part that never decides, further parts are omitted. A FlowSchema without
+        rules never decides. The budget `MAX_REACHABILITY_WORK` determines how much is analyzed.
         """
         order = self.configuration.order
         positions = sorted(map(self.position, order if schemas is None else schemas))
@@ -241,7 +241,8 @@ class Analysis:
                 if work > MAX_REACHABILITY_WORK:
                     not_analyzed[position] = part.schema
                     continue
-                # Require with clauses that no earlier FlowSchema matches. Compared to an assumption, the formula is smaller.
+                # Clauses exclude that an earlier FlowSchema matches. The formula is then smaller than with an
+                # assumption.
                 for schema in order[excluded:position]:
                     encoding.formula.add_clause(-encoding.schema(schema))
                 excluded = position
@@ -295,7 +296,7 @@ class Analysis:
         return tuple(sorted(needed, key=lambda part: (self.position(part.schema), part.rule or 0, part.entry or 0)))
 
     def matches_nothing(self, part: FlowSchemaPart) -> bool:
-        """Return whether no request matches the part, even if there are no other parts. Much cheaper than `find_shadows`."""
+        """Return whether no request matches the part, even without other parts. Much cheaper than `find_shadows`."""
         rules = part.only
         digests = map(make_digest, self.candidates(rules))
         if any(matches_policy_rule(digest, rule) for digest in digests for rule in rules):

@@ -1,8 +1,7 @@
 """Ties: FlowSchemas with the same matchingPrecedence that match the same requests, so that their names determine the order.
 
-A group of n FlowSchemas has about n²/2 pairs. The search only finds out which FlowSchemas have a tie, so it omits pairs in
-which both FlowSchemas already have a tie. One call to the solver is about all pairs that
-candidates do not decide.
+A group of n FlowSchemas has about n²/2 pairs. The search only needs to know which FlowSchemas have a tie, so it omits
+pairs in which both FlowSchemas already have one. One call to the solver covers all pairs that candidates do not decide.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
 
     Matters = Callable[[FlowSchema, FlowSchema], bool]
-    """Returns whether a tie of an earlier and a later FlowSchema is relevant."""
+    """Function that returns whether a tie between an earlier and a later FlowSchema is relevant."""
 
 _MAX_CANDIDATE_PAIRS = 4
 """Maximum number of pairs for which candidates are tried, for each FlowSchema, before the solver is called."""
@@ -46,7 +45,7 @@ class Ties(NamedTuple):
     tied: tuple[FlowSchema, ...]
     """The FlowSchemas that have a tie, in matching order."""
     example: tuple[FlowSchema, FlowSchema, Witness] | None
-    """A tie, or None if there are no ties: the FlowSchema that captures a request, the other FlowSchema, and the request."""
+    """The FlowSchema that captures a request, another one that matches it, and the request. None if there are no ties."""
     not_compared: int
     """Number of pairs that were not compared, because the budget was used up. More FlowSchemas may have ties."""
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import World
 
     Users = tuple[str, ...]
-    """A set of users as a path in a tree, where shorter paths are supersets.
+    """A set of users, as a path in a tree. A shorter path is a superset.
 
-    `()`: all users, `("ordinary",)`: all but service accounts, `("ordinary", name)`, `("accounts",)`: service accounts,
-    `("accounts", namespace)`, `("accounts", namespace, name)`.
+    `()`: all users, `("ordinary",)`: all users except service accounts, `("ordinary", name)`: one user,
+    `("accounts",)`: all service accounts, `("accounts", namespace)`, `("accounts", namespace, name)`.
     """
 
 _MAX_PAIRS = 400
@@ -106,7 +106,7 @@ def _include(sets: Collection[Users], others: Collection[Users]) -> bool:
 def _entries_overlap(rule: PolicyRulesWithSubjects, other: PolicyRulesWithSubjects) -> bool:
     if any(intersect(*pair) for pair in _candidate_pairs(rule.resource_rules, other.resource_rules)):
         return True
-    # Paths are not compared here. Only the solver decides whether they overlap.
+    # Only the solver compares paths. This function treats all paths as overlapping.
     verbs, others = (
         {verb for entry in part.non_resource_rules for verb in entry.verbs if entry.non_resource_urls}
         for part in (rule, other)

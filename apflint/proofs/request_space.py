@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 World = Literal["authenticated", "any"]
-"""Name of a world. `authenticated`: users have groups that authentication gives them. `any`: all users with all groups."""
+"""Name of a world. In `authenticated`, users have groups that authentication gives them. In `any`, any groups."""
 
 VERBS = ("list", "get", "create", "update", "watch", "patch", "delete", "deletecollection", "")
 """Verbs of classified resource requests, the most ordinary verb first. "" is the verb of OPTIONS requests."""
@@ -53,13 +53,13 @@ class Point(NamedTuple):
     verb: str
     api_group: str = ""
     resource: str = ""
-    """Resource with its subresource, such as `pods/log`."""
+    """Resource, followed by its subresource if there is one, such as `pods/log`."""
     namespace: str = ""
     path: str = ""
 
     @property
     def matched_values(self) -> tuple[str, ...]:
-        """The `rule_index.matched_values` of the request."""
+        """The values that `rule_index.matched_values` returns for the request."""
         if self.is_resource:
             return self.verb, self.api_group, self.resource, self.namespace
         return matched_values_of_path(self.verb, self.path)
@@ -141,7 +141,7 @@ def is_free_group(group: str) -> bool:
 
 
 def has_authentic_groups(user: str, groups: Collection[str]) -> bool:
-    """Return whether a request in the world `authenticated` can have this user and these groups.
+    """Return whether a user can have these groups in the world `authenticated`.
 
     A node (`system:node:...`) need not be in `system:nodes`, because this group comes from the node's certificate. In a
     test, kube-apiserver 1.36.2 classified impersonated nodes without this group.
@@ -184,11 +184,11 @@ class ResourceTraits(NamedTuple):
     """Restrictions on the verb and the namespace of requests for a resource."""
 
     watch_only: bool = False
-    """True if only watches of the resource are classified, because other requests are long-running."""
+    """Whether only watches of the resource are classified, because other requests are long-running."""
     no_namespace: bool = False
-    """True if requests have no namespace: in `.../namespaces/x/status`, the server reads `status` as a subresource."""
+    """Whether requests have no namespace: in `.../namespaces/x/status`, the server reads `status` as a subresource."""
     no_collection: bool = False
-    """True for the empty resource, which cannot be listed, because the server ignores slashes at the end of a path."""
+    """Whether the resource cannot be listed. True for the empty name: the server ignores slashes at the end of a path."""
 
 
 @lru_cache(maxsize=1024)  # most rules name the same resources

@@ -7,13 +7,14 @@ from copy import copy
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, cast
 
+from apflint.evaluate.match import matches_policy_rule
 from apflint.named_tuple import NamedTuple
 from apflint.proofs.candidates import Unmentioned, make_candidates
 from apflint.proofs.encoding import Destinations, Encoding
 from apflint.proofs.one_configuration import Analysis, rules_of
-from apflint.proofs.request_space import PREFERRED, Requesters, is_in_scope, rank, usual_groups
+from apflint.proofs.request_space import PREFERRED, Requesters, is_in_scope, make_digest, rank, usual_groups
 from apflint.proofs.vocabulary import build_vocabulary
-from apflint.proofs.witness import NotReplayedError, find_earliest, find_witness
+from apflint.proofs.witness import NotReplayedError, find_earliest, find_witness, make_witness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -49,18 +50,20 @@ class ConfigurationComparison:
         world: World = "authenticated",
         *,
         among: Sequence[Requesters] = PREFERRED,
+        more_rules: Sequence[PolicyRulesWithSubjects] = (),
     ) -> None:
+        """`more_rules` must contain all rules that are passed to `find_passage`."""
         self.old, self.new = Analysis(old, world), Analysis(new, world)
         self.world = world
         self.watches = old.classifies_watches and new.classifies_watches
         self.among = among
         self.is_complete = True
         """False if the last `find_moves` omitted moves."""
-        self._rules = (*rules_of(old.order), *rules_of(new.order))
+        self._rules = (*rules_of(old.order), *rules_of(new.order), *more_rules)
         self._make_encoding = cache(partial(_encode, self._rules, world, watches=self.watches))
 
     def with_old(self, old: Configuration) -> ConfigurationComparison:
-        """Return the comparison of another old configuration, made of FlowSchemas of this comparison, with `new`.
+        """Return the comparison of another old configuration with `new`. `old` must consist of FlowSchemas of this comparison.
 
         Both comparisons share a formula.
         """
@@ -95,7 +98,7 @@ class ConfigurationComparison:
         def is_new(pair: Pair) -> bool:
             return pair not in found and pair[0] in sources and _place(old[pair[0]]) != _place(new[pair[1]])
 
-        # The search adds clauses to its formula, so it needs its own object.
+        # Use another object, because the search adds clauses to its formula.
         search = ConfigurationComparison(self.old.configuration, self.new.configuration, self.world, among=self.among)
         proofs = 0
         for point, is_candidate in search._find_points(sources, found, is_new):
@@ -109,17 +112,26 @@ class ConfigurationComparison:
             found.add(pair)
             yield Move(old[pair[0]], new[pair[1]], search.choose_witness(point))
 
-    def find_passage(self, sources: Collection[FlowSchema], targets: Collection[FlowSchema]) -> Witness | None:
-        """Return a request that goes from one of `sources` to one of `targets`, or None if no such request exists."""
+    def find_passage(
+        self,
+        sources: Collection[FlowSchema],
+        targets: Collection[FlowSchema],
+        requests: Sequence[PolicyRulesWithSubjects] = (),
+    ) -> Witness | None:
+        """Return a request that goes from one of `sources` to one of `targets`, or None if no such request exists.
+
+        If `requests` has rules, the request must match one of them.
+        """
         old, new = frozenset(map(self.old.position, sources)), frozenset(map(self.new.position, targets))
 
         def holds(point: Point) -> bool:
             at, to = self.positions(point)
-            return at in old and to in new
+            return at in old and to in new and (not requests or _matches_any(point, requests))
 
         def find(requesters: Requesters) -> Point | None:
             before, after = self._destinations
-            return self.encoding.solve(before.among(sorted(old)), after.among(sorted(new)), by=requesters)
+            matched = [self.encoding.formula.any_of(map(self.encoding.rule, requests))] if requests else []
+            return self.encoding.solve(before.among(sorted(old)), after.among(sorted(new)), *matched, by=requesters)
 
         candidates = (point for schema in (*targets, *sources) for point in self._candidates(schema) if holds(point))
         point = next(candidates, None) or find_earliest(find, self.among)
@@ -127,10 +139,10 @@ class ConfigurationComparison:
             return None
         if not holds(point):
             raise NotReplayedError(str(point))
-        return self.choose_witness(point)
+        return make_witness(point) if requests else self.choose_witness(point)
 
     def find_candidate(self, pair: Pair, users: Collection[str]) -> Point | None:
-        """Return a candidate by one of `users` in the usual groups that goes to the FlowSchemas of `pair`, or None.
+        """Return a candidate by a user in `users` with usual groups, which goes to the FlowSchemas of `pair`, or None.
 
         Requests that no client sends (`is_in_scope`) are omitted.
         """
@@ -179,7 +191,8 @@ class ConfigurationComparison:
         The requests go from one of `sources`. The caller must add the pair of each request to `found`.
         """
         old, new = self.old.configuration.order, self.new.configuration.order
-        # Candidates find most pairs in the order of the FlowSchemas, at a hundredth of the solver's cost.
+        # First try candidates, in the order of the FlowSchemas. They find most pairs at a hundredth of the solver's
+        # cost.
         for schema in (*new, *old):
             yield from ((point, True) for point in self._candidates(schema) if is_new(self.positions(point)))
         places: defaultdict[object, list[int]] = defaultdict(list)
@@ -208,7 +221,7 @@ class ConfigurationComparison:
 
     @property
     def encoding(self) -> Encoding:
-        """The formula of both configurations. Its first use imports the solver."""
+        """The formula of both configurations. The first use imports the solver."""
         return self._make_encoding()
 
     @cached_property
@@ -220,6 +233,11 @@ def _encode(rules: Collection[PolicyRulesWithSubjects], world: World, *, watches
     return Encoding(build_vocabulary(rules, world, watches=watches))
 
 
+def _matches_any(point: Point, rules: Sequence[PolicyRulesWithSubjects]) -> bool:
+    digest = make_digest(point)
+    return any(matches_policy_rule(digest, rule) for rule in rules)
+
+
 def _place(schema: FlowSchema) -> tuple[object, str]:
-    """Return the key of a destination: name of the FlowSchema (or its rules if it has no name), and name of the level."""
+    """Return the key of a destination: name of the FlowSchema (if empty, its rules), and name of the priority level."""
     return schema.name or (schema.metadata.generate_name, schema.spec.rules), schema.spec.priority_level_configuration

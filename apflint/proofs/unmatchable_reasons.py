@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.proofs.one_configuration import FlowSchemaPart
 
 Reasons = tuple[str, ...]
-"""Reasons as clauses of a sentence. Empty if the reason is unknown."""
+"""Reasons as clauses of a sentence. Empty if no reason is known."""
 
 
 def find_reasons(part: FlowSchemaPart, *, watches: bool = True) -> Reasons:
@@ -32,7 +32,7 @@ def find_reasons(part: FlowSchemaPart, *, watches: bool = True) -> Reasons:
 
 
 def _combine(reasons: Iterable[Reasons]) -> Reasons:
-    """Return all reasons without duplicates, or nothing if one of the reasons is unknown."""
+    """Return all reasons without duplicates, or an empty tuple if one of them is unknown."""
     known = list(reasons)
     return tuple(dict.fromkeys(reason for each in known for reason in each)) if all(known) else ()
 

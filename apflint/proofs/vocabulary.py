@@ -53,7 +53,7 @@ API_GROUPS = ("", "apps", "batch", "example.com")
 RESOURCES = ("pods", "configmaps", "secrets", "services", "deployments", "widgets")
 SEGMENTS = ("metrics", "version", "other")
 PATHS = tuple(f"/{segment}" for segment in SEGMENTS)
-"""Ordinary names, preferred as unmentioned values."""
+"""Ordinary paths, preferred as unmentioned values."""
 
 
 class Axis(NamedTuple):
@@ -113,19 +113,19 @@ def build_vocabulary(rules: Collection[PolicyRulesWithSubjects], world: World, *
 
 
 def scope(rule: ResourcePolicyRule) -> Scope:
-    """Return the namespaces and the cluster scope of a resource rule, which are its key in `namespaces.covers`."""
+    """Return the namespaces and the cluster scope of a resource rule: the key of the rule in `namespaces.covers`."""
     return rule.namespaces, rule.cluster_scope
 
 
 def first_unmentioned(names: Iterable[str], mentioned: Collection[str], pattern: str) -> str:
-    """Return the first of `names` that is not in `mentioned`. If all are, make a name from `pattern` and a number."""
+    """Return the first of `names` that is not in `mentioned`. If all are mentioned, make a name from `pattern` and a number."""
     return next(name for name in chain(names, map(pattern.format, count(1))) if name not in mentioned)
 
 
 def _words(
     lists: Iterable[tuple[str, ...]], ordinary: Sequence[str], is_valid: Callable[[str], bool], pattern: str
 ) -> list[str]:
-    """Return the valid values of the lists, starting with those in `ordinary`, followed by a value that is in no list."""
+    """Return the valid values of the lists, values in `ordinary` first, and then a value that is in no list."""
     mentioned = {value for values in lists for value in values}
     other = sorted(value for value in mentioned.difference(ordinary) if is_valid(value))
     return [
@@ -150,9 +150,9 @@ def _merge(
     cover: Callable[[T], Iterable[str]],
     type_of: Callable[[str], Hashable] | None,
 ) -> Axis:
-    """Return an axis. Of the values that have the same type and that the same lists cover, it has only the first.
+    """Return an axis. Of several values with the same type that the same lists cover, only the first is included.
 
-    The function compares the indices of the lists and not their items, because comparing long lists takes time.
+    The function compares indices of lists, because comparing the items of long lists takes time.
     """
     covering: dict[str, list[int]] = {value: [] for value in values}
     for number, item in enumerate(lists):
@@ -199,7 +199,7 @@ def _paths(lists: Collection[tuple[str, ...]]) -> Axis:
     possible = sorted(prefix for prefix in prefixes if prefix.startswith("/") and is_valid_text(prefix))
     generic = (_path_under(prefix, prefixes, entries) for prefix in (*possible, None))
     values = tuple(dict.fromkeys((*sorted(exact), *filter(None, generic))))
-    # A URL covers itself and the values below its prefix. Looking up prefixes is faster than comparing every pair.
+    # A URL covers itself and the values below its prefix. A lookup of prefixes is faster than a comparison of all pairs.
     below = _by_prefix(values, "/")
 
     def cover(urls: tuple[str, ...]) -> Iterable[str]:
@@ -210,7 +210,7 @@ def _paths(lists: Collection[tuple[str, ...]]) -> Axis:
 
 
 def _prefix(entry: str) -> str:
-    # As in `match_policy_rule_non_resource_url`.
+    # The same condition as in `match_policy_rule_non_resource_url`.
     prefix = entry.removesuffix(ALL)
     return prefix if prefix.endswith("/") else f"{prefix}/"
 

@@ -1,7 +1,7 @@
 """Witnesses: ordinary requests that prove a claim, as commands and as lines of a requests file.
 
-The solver may find an unusual request. Each attribute of the request is replaced by more ordinary values (few groups, a
-common verb, a resource that exists), if the classifier confirms that the claim is still true.
+The solver may find an unusual request. So each attribute is replaced by a more ordinary value (few groups, a common
+verb, a resource that exists), if the classifier confirms that the request still proves the claim.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from apflint.proofs.request_space import Requesters, World
 
     Find = Callable[[Requesters], Point | None]
-    """Returns a request that proves the claim and is by one of the requesters, or None if no such request exists."""
+    """Function that returns a request by one of the requesters that proves the claim, or None if there is none."""
 
 _OBJECT_NAME = "example"
 """Object name in requests for a single object."""
@@ -183,7 +183,7 @@ def _other_users(point: Point, world: World) -> Iterator[Point]:
     itself = () if point.user.startswith(SERVICE_ACCOUNT_PREFIX) else (point.user,)
     for user in (USERS[0], *nodes, *itself, f"{SERVICE_ACCOUNT_PREFIX}default:default", point.user, ANONYMOUS):
         forced = forced_groups(user)
-        # In clusters, only nodes are in the group `system:nodes`, so do not give it to another user.
+        # In clusters, only nodes are in `system:nodes`, so no other user gets this group.
         others = sorted(free.difference(forced, (NODES,) if user == USERS[0] != point.user else ()))
         yield point._replace(user=user, groups=usual_groups(user))
         yield point._replace(user=user, groups=forced)
@@ -314,7 +314,7 @@ def _http(point: Point) -> tuple[str, str]:
     if point.namespace and not is_namespace:
         base += f"/namespaces/{_quote(point.namespace)}"
     elif not point.namespace and resource in ("namespaces", "watch", "proxy"):
-        # These names have a special meaning at the start of the path, so the spelling must avoid them.
+        # At the start of the path, these names have a special meaning, so the path must not start with them.
         base += "/namespaces/"
     segments = [resource]
     if subresource:
@@ -329,7 +329,7 @@ def _http(point: Point) -> tuple[str, str]:
 
 
 def _quote(text: str) -> str:
-    from urllib.parse import quote  # 1.5 ms that hardly any request needs
+    from urllib.parse import quote  # imported on demand: hardly any request needs it
 
     return quote(text, safe="/:@!$&'()*+,;=~")
 

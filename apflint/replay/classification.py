@@ -1,4 +1,4 @@
-"""Classification of attribute tuples: what API Priority and Fairness does with the requests that have these attributes."""
+"""Classification of attribute tuples: the FlowSchema, level and seats of the requests that have these attributes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import RequestInfo, is_long_running, is_seen_by_apf, parse_path
 from apflint.evaluate.seats import MINIMUM_SEATS, estimate_seats
 from apflint.named_tuple import NamedTuple
-from apflint.replay.object_counts import ObjectTotals
+from apflint.replay.object_counts import NOT_COUNTED
 from apflint.requests.list_options import parse_list_options
 from apflint.user_error import UserError
 
@@ -25,23 +25,22 @@ Outcome = Literal["classified", "long-running", "no user"]
 
 
 class Assignment(NamedTuple):
-    """What API Priority and Fairness does with the requests of one attribute tuple."""
+    """FlowSchema, level and seats of the requests with one attribute tuple."""
 
     outcome: Outcome
-    """`classified`, `long-running` if API Priority and Fairness skips the requests, or `no user` if authentication
-    failed."""
+    """`classified`, `long-running` for requests that API Priority and Fairness skips, or `no user` if authentication failed."""
     flow_schema: str | None = None
     priority_level: str | None = None
     distinguished_by: str | None = None
     """`ByUser` or `ByNamespace`, or None if all requests of the FlowSchema are one flow."""
     seats: int = MINIMUM_SEATS
-    """Estimated seats while a request executes. 1 for changes: the audit log does not show how many watchers they notify."""
+    """Estimated seats while a request executes. 1 for writes: the audit log does not show how many watchers they notify."""
     lacks_count: bool = False
     """Whether the seats depend on the number or the size of objects, which are unknown. 1 seat is assumed."""
     has_seats_at_end: bool = True
     """Whether requests hold their seats until they end. Watches hold seats only until they are initialized."""
     certain: bool = True
-    """False if the FlowSchema depends on groups that the log does not contain."""
+    """Whether the FlowSchema is certain. False if it depends on groups that the log does not contain."""
 
 
 class TupleClassifier:
@@ -60,10 +59,10 @@ class TupleClassifier:
         self.namespaces = frozenset(
             namespace for rule in rules for entry in rule.resource_rules for namespace in entry.namespaces
         )
-        """The namespaces that FlowSchemas name. FlowSchemas treat all other namespaces alike."""
+        """The namespaces that FlowSchemas name. FlowSchemas do not distinguish other namespaces."""
 
     def assign(self, attributes: AttributeTuple) -> Assignment:
-        """Return what API Priority and Fairness does with requests of these attributes."""
+        """Return the assignment of requests with these attributes."""
         if attributes.user is None:
             return Assignment("no user")
         info = make_request_info(attributes)
@@ -74,8 +73,8 @@ class TupleClassifier:
         resolution = self._classify(RequestDigest(info, user))
         certain = True
         if groups is None and not has_fixed_groups(attributes.user):
-            # Further groups can only match earlier FlowSchemas. If a user in all groups matches no earlier FlowSchema,
-            # no subset of the groups does.
+            # The log has no groups. Further groups can only match earlier FlowSchemas. If even a user in all groups matches no
+            # earlier FlowSchema, the missing groups make no difference.
             everything = UserInfo(user.name, (*user.groups, *sorted(self._groups.difference(user.groups))))
             certain = self._classify(RequestDigest(info, everything)).position == resolution.position
         schema, level = resolution.flow_schema, resolution.priority_level.name
@@ -104,24 +103,23 @@ class TupleClassifier:
             return estimate_seats(release, verb, options, objects, size, self._max_seats[level])
 
         resource = ".".join(filter(None, (attributes.resource, attributes.api_group)))
-        stored = self._counts.get(resource, _UNKNOWN)
-        if stored.number >= 0 and (stored.size is not None or not release.estimates_seats_by_size):
+        stored = self._counts.get(resource)
+        if stored is not None and stored.number == NOT_COUNTED:
+            return estimate("stale"), False
+        if stored is not None and (stored.size is not None or not release.estimates_seats_by_size):
             return estimate(stored.number, stored.size or 0), False
         seats = estimate("unknown")
         return seats, estimate("stale") > seats
 
 
-_UNKNOWN = ObjectTotals(-1)
-
-
 def make_request_info(attributes: AttributeTuple) -> RequestInfo:
-    """Return the attributes of a request in the form that FlowSchemas are compared with."""
+    """Return the attributes of a request as a `RequestInfo`, which FlowSchemas match."""
     resource, subresource = attributes.resource, attributes.subresource
     path, is_resource = "", not attributes.path
     if not is_resource:
         try:
             path = parse_path(attributes.path)
-        except UserError:  # the URI is not a path, as in `OPTIONS *`
+        except UserError:  # `*` in `OPTIONS *` is not a path
             path = attributes.path
     prefix = ("apis" if attributes.api_group else "api") if is_resource else ""
     return RequestInfo(

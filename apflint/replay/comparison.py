@@ -6,19 +6,19 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from apflint.named_tuple import NamedTuple
-from apflint.replay.tables import DENIED, create_table
+from apflint.replay.database_tables import DENIED, create_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apflint.replay.classification import Assignment
+    from apflint.replay.database_tables import Database
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Log
     from apflint.replay.statistics import ReplayReport
-    from apflint.replay.tables import Database
 
 MoveType = Literal["classification", "priorityLevel", "flowSchema", "flow"]
-"""The first difference: whether the request is classified at all, its priority level, its FlowSchema, or its flow."""
+"""First difference between two destinations: classified or not, priority level, FlowSchema, or flow."""
 MOVE_TYPES: tuple[MoveType, ...] = ("classification", "priorityLevel", "flowSchema", "flow")
 
 
@@ -36,7 +36,7 @@ class MovedRequest(NamedTuple):
 
     audit_id: str | None
     time: int
-    """When the request was received, in microseconds since 1970."""
+    """Time at which the request was received, in microseconds since 1970."""
     user: str
     verb: str
     resource: str
@@ -49,7 +49,7 @@ class LoggedMove(NamedTuple):
 
     type: MoveType
     old: LoggedDestination | None
-    """None if API Priority and Fairness does not classify the requests, such as watches until 1.21."""
+    """Old destination, or None if API Priority and Fairness does not classify the requests, such as watches until 1.21."""
     new: LoggedDestination | None
     requests: int
     rejected: int
@@ -66,7 +66,7 @@ class ReplayComparison(NamedTuple):
     old: ReplayReport
     new: ReplayReport
     moves: tuple[LoggedMove, ...]
-    """In the order of `MOVE_TYPES`, then the moves with the most requests first."""
+    """Moves in the order of `MOVE_TYPES`. Moves of the same type are in descending order of requests."""
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def _find_seats(report: ReplayReport, name: str) -> object:
 
 
 def _find_move(attributes: AttributeTuple, old: Assignment, new: Assignment) -> MoveType | None:
-    """Return how requests with these attributes move between two assignments, or None if they do not."""
+    """Return how requests with these attributes move between two assignments, or None if they do not move."""
     if "classified" not in (old.outcome, new.outcome):
         return None
     if old.outcome != new.outcome:
@@ -123,7 +123,7 @@ def _find_move(attributes: AttributeTuple, old: Assignment, new: Assignment) -> 
 
 
 def _distinguish(attributes: AttributeTuple, assignment: Assignment) -> str | None:
-    """Return what distinguishes the flow of a request. The distinguisher ByNamespace is empty without a namespace."""
+    """Return the flow distinguisher of a request: user, namespace or None. An absent namespace is an empty string."""
     is_empty = assignment.distinguished_by == "ByNamespace" and not attributes.namespace
     return None if is_empty else assignment.distinguished_by
 
@@ -131,7 +131,7 @@ def _distinguish(attributes: AttributeTuple, assignment: Assignment) -> str | No
 def find_moves(
     log: Log, old: Sequence[Assignment], new: Sequence[Assignment], top_users: int
 ) -> tuple[LoggedMove, ...]:
-    """Return the moves of the requests in `logged`, the view that one of the configurations has assigned."""
+    """Return the moves of the requests in the view `logged`, which was created with one of the two configurations."""
     numbers: dict[tuple[MoveType, LoggedDestination | None, LoggedDestination | None], int] = {}
     moved: dict[int, int] = {}
     for number, (attributes, before, after) in enumerate(zip(log.tuples, old, new, strict=True)):

@@ -1,7 +1,7 @@
 """The engine for large logs: DuckDB reads the files on several cores, in bounded memory, and spills to disk.
 
-A file is read with the types of an audit event. If a line has other types, is in an envelope or is not JSON, the Python engine
-reads the file instead. So all engines give the same answers.
+DuckDB reads a file with the types of an audit event. If a line has other types, is in an envelope or is not JSON, the Python
+engine reads the whole file instead. So all engines have the same results.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from apflint.interrupts import defer_interrupt
+from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.loaded_log import Log
 from apflint.replay.python_engine import EventReader, is_mostly_plain
@@ -30,7 +31,6 @@ from apflint.replay.reduction_sql import (
     read_key,
     reduce_events,
 )
-from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.requests.list_options import LIST_VERBS
 from apflint.sources.audit_logs import find_compression, is_complete_zstandard, locate
 from apflint.sources.file_reading import open_without_waiting
@@ -39,9 +39,9 @@ from apflint.user_error import UserError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+    from apflint.replay.database_tables import Row
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Wanted
-    from apflint.replay.tables import Row
     from apflint.sources.audit_logs import AuditLogFile
 
 _USER = {"username": "VARCHAR", "groups": "JSON"}
@@ -59,35 +59,34 @@ _FIELDS: dict[str, Any] = {
 """SQL types of the fields of an audit event."""
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _TIME = "2___-__-__T__:__:__.______Z"
-"""Pattern of a time in the form of kube-apiserver. DuckDB would also parse times with spaces, or without zeros."""
+"""Pattern of a time as kube-apiserver writes it. DuckDB would also parse times with spaces, or without leading zeros."""
 _ROWS_PER_INSERT, _MAX_INSERT_BYTES = 10_000, 4_000_000
 _PROGRESS_SECONDS = 0.5
 """Seconds between two reads of DuckDB's progress."""
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
-"""Units in which DuckDB shows its memory limit."""
+"""Units of the memory limit that DuckDB reports."""
 _BASE_BYTES, _THREAD_BYTES = 64_000_000, 48_000_000
-"""Memory that DuckDB needs for one query, and for each of its threads, which reads with a buffer of 32 MiB. Measured: 6 threads
-fail with 256 MB, 5 do not."""
+"""Bytes of memory that DuckDB needs for one query, and for each of its threads, which have a buffer of 32 MiB. Measured: with
+256 MB, 5 threads succeed and 6 fail."""
 _MAX_BATCH_BYTES, _MAX_BATCH_FILES = 500_000_000, 50
-"""Maximum size and number of files that are read with one query. If the user interrupts the query, none of its files
-counts. The memory and the time to plan a query grow with the number of files: 1,400 files would not fit into the
-default memory."""
+"""Maximum number of bytes and of files that one query reads. If the user interrupts the query, all of its files are lost. The
+memory and the time for planning a query grow with the number of files: 1,400 files exceed the default memory."""
 MAX_SMALL_FILES = 50
-"""Maximum number of small files that DuckDB reads. It plans the query for a file in the time in which Python reads 4 MB."""
+"""Maximum number of small files that DuckDB reads. While DuckDB plans the query for a file, Python reads 4 MB."""
 _SMALL_FILE_BYTES, _COMPRESSION_FACTOR = 4_000_000, 20
 BEGINNING_BYTES = 50_000_000
-"""Number of bytes of a file that are read after an interrupt, which takes about half a second."""
+"""Number of bytes of the first file that are read after an interrupt. Reading them takes about half a second."""
 _MIN_FILE_BYTES = 2
 _MAX_LINE_BYTES = 8 * 1024 * 1024
-"""Maximum number of bytes in a line that DuckDB reads. Files with longer lines are read by Python."""
+"""Maximum number of bytes in a line that DuckDB reads. Python reads files with longer lines."""
 
 
 class OutOfMemoryError(UserError):
-    """A query of DuckDB needs more memory than `--memory`."""
+    """A query of DuckDB needs more memory than `--memory` permits."""
 
 
 class DuckDatabase:
-    """A DuckDB database in memory, which spills to a temporary directory. Writing a database file would take more time."""
+    """A DuckDB database in memory, which spills to a temporary directory. Writing a database file would be slower."""
 
     has_fast_windows = True
 
@@ -109,15 +108,16 @@ class DuckDatabase:
         self.query(f"SET temp_directory = {quote(self._directory.name)}")
         self.query("SET preserve_insertion_order = false")
         self.query("SET checkpoint_threshold = '1TB'")  # without a database file, checkpoints only take time
-        self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")  # Spark's name
-        self.query("SET enable_progress_bar = true")  # makes DuckDB measure the progress
+        # Spark calls this function `regexp_like`.
+        self.query("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
+        self.query("SET enable_progress_bar = true")  # the name in Spark
         self.query("SET enable_progress_bar_print = false")
-        # A log must not make DuckDB load extensions or settings, or use the network: only the named files are read.
+        # A log must not make DuckDB load extensions, change settings or use the network. DuckDB reads only the named files.
         self.query("SET autoinstall_known_extensions = false")
         self.query("SET autoload_known_extensions = false")
 
     def _limit_threads(self) -> None:
-        """Use as many cores as the memory has buffers for.
+        """Use at most as many threads as the memory has room for buffers.
 
         By default, DuckDB uses all cores, and fails with 6 cores and 256 MB.
         """
@@ -151,7 +151,7 @@ class DuckDatabase:
         size = 0
         for row in rows:
             text = json.dumps(row)
-            if len(text) > _MAX_INSERT_BYTES:  # DuckDB needs 50 times the memory of a value in JSON
+            if len(text) > _MAX_INSERT_BYTES:  # DuckDB needs 50 times the memory of a JSON value
                 names = [f"value{at}" for at in range(len(row))]
                 source = ", ".join(f"CAST(? AS TEXT) AS {name}" for name in names)
                 self.query(f"{_insert_statement(table, columns[: len(row)], names)} FROM (SELECT {source})", row)
@@ -175,10 +175,11 @@ class DuckDatabase:
 
 def _insert_statement(table: str, columns: Sequence[tuple[object, ...]], values: Sequence[str]) -> str:
     """Return a statement that inserts the SQL expressions `values`. `columns` are pairs of name and type."""
-    # The hash of NULL is a number, so that events without an audit ID would be copies of each other.
+    # The hash of NULL is a number, so that events without an audit ID would be copies of each other. URIs are compared
+    # by their hashes, too.
     converted = [
         f"CASE WHEN {value} IS NOT NULL THEN (hash({value}) >> 1)::BIGINT END"
-        if name == "id"
+        if name in ("id", "uri")
         else f"CAST({value} AS {kind})"
         for (name, kind), value in zip(columns, values, strict=True)
     ]
@@ -193,7 +194,7 @@ def _translate_errors() -> Iterator[None]:
     except duckdb.OutOfMemoryException:
         raise OutOfMemoryError("DuckDB needs more memory: increase --memory") from None
     except RuntimeError as error:
-        # DuckDB stops for signals that Python handles, and raises this exception in place of the signal's.
+        # If a signal arrives that Python handles, DuckDB stops with this exception instead of the exception of the signal.
         if type(error) is RuntimeError and "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None
         raise
@@ -207,10 +208,10 @@ def read_log(
     *,
     memory: str,
 ) -> Log:
-    """Read files into DuckDB. If the user interrupts, the result has the files that were read completely, or a beginning.
+    """Read files into DuckDB. After an interrupt, the result has the files that were read completely, or a beginning.
 
-    A statement reads one or several files, and DuckDB drops what an interrupted statement has read. If it was the first statement,
-    Python reads the beginning of the first file.
+    A statement reads one or several files. If a statement is interrupted, DuckDB discards the rows of these files. If the first
+    statement is interrupted, Python reads the beginning of the first file.
 
     Raises UserError if `memory` is not a size.
     """
@@ -248,7 +249,7 @@ def _read_log(
 
 @contextmanager
 def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], object]) -> Iterator[None]:
-    """Report the bytes of files while DuckDB reads them, according to DuckDB's estimate, and the rest at the end."""
+    """Report the bytes that DuckDB has read: during the block by DuckDB's estimate, and the rest after the block."""
     done = Event()
     reported = 0
 
@@ -271,7 +272,7 @@ def _report_progress(database: DuckDatabase, size: int, report: Callable[[int], 
 
 
 def _divide(files: Sequence[AuditLogFile]) -> tuple[list[AuditLogFile], list[AuditLogFile]]:
-    """Return the files for DuckDB, and many small files that Python reads sooner."""
+    """Return two lists: the files for DuckDB, and the small files if there are so many that Python is faster."""
     small = [
         file for file in files if file.size * (_COMPRESSION_FACTOR if _is_compressed(file) else 1) < _SMALL_FILE_BYTES
     ]
@@ -286,11 +287,11 @@ def _is_compressed(file: AuditLogFile) -> bool:
 
 
 def _group_rotated(files: Iterable[AuditLogFile]) -> Iterator[list[AuditLogFile]]:
-    """Group files of one server, to read them with one query: DuckDB plans it in the time that it needs for 5 MB."""
+    """Group files of one server, to read each group with one query. DuckDB plans a query in the time in which it reads 5 MB."""
     batch: list[AuditLogFile] = []
     size = 0
     for file in files:
-        # The size of a compressed file is not the size of its text, so it is read alone.
+        # The uncompressed size of a compressed file is unknown, so the file is a group on its own.
         added = _MAX_BATCH_BYTES if _is_compressed(file) else file.size
         is_full = size + added >= _MAX_BATCH_BYTES or len(batch) == _MAX_BATCH_FILES
         if batch and (is_full or file.server != batch[0].server):
@@ -303,7 +304,7 @@ def _group_rotated(files: Iterable[AuditLogFile]) -> Iterator[list[AuditLogFile]
 
 
 def _read_batch(database: DuckDatabase, reader: EventReader, batch: Sequence[AuditLogFile], wanted: Wanted) -> None:
-    """Read files of one server: all files in one DuckDB query, or each file separately, or with Python."""
+    """Read files of one server: with one DuckDB query, or with one DuckDB query for each file, or with Python."""
     if _read_files(database, reader, batch, wanted):
         return
     for file in batch:
@@ -316,10 +317,10 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
 
     Return False if a file needs Python, or if the files have different compressions.
     """
-    # A pipe cannot be opened twice. DuckDB finds no line in a file of one byte.
+    # A pipe cannot be opened twice. In a file of one byte, DuckDB does not find a line.
     if any(file.inode is None or file.size < _MIN_FILE_BYTES for file in files):
         return False
-    # DuckDB would reject other files only after it has read all of them.
+    # Otherwise, DuckDB would read all files before it fails.
     if not all(map(is_mostly_plain, files)):
         return False
     paths = [_locate(file) for file in files]
@@ -329,7 +330,7 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
         return False
     try:
         links = [_link(database, path) for path in paths if path is not None]
-    except OSError:  # a file system without symbolic links
+    except OSError:  # the file system has no symbolic links
         return False
     server, typed = reader.server_number(files[0].server), _read_typed(links, compression, wanted)
     event = f"SELECT *, {server} AS server, CAST(hash(audit_id) >> 1 AS BIGINT) AS id FROM ({typed})"
@@ -343,8 +344,8 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
         raise
     except (duckdb.Error, OutOfMemoryError):
         database.query("ROLLBACK")
-        return False  # a line that is not an event, damaged data, a line that is too long, or not UTF-8
-    if attributes is None or [_locate(file) for file in files] != paths:  # log rotation has moved a file meanwhile
+        return False  # DuckDB cannot read a line, or decompress the file
+    if attributes is None or [_locate(file) for file in files] != paths:  # log rotation moved a file
         database.query("ROLLBACK")
         return False
     with defer_interrupt():
@@ -356,7 +357,7 @@ def _read_files(database: DuckDatabase, reader: EventReader, files: Sequence[Aud
 
 
 def _locate(file: AuditLogFile) -> str | None:
-    """Return the present path of a file, or None if it was removed."""
+    """Return the current path of a file, or None if the file was removed."""
     try:
         return locate(file)
     except UserError:
@@ -364,18 +365,18 @@ def _locate(file: AuditLogFile) -> str | None:
 
 
 def _find_compression(path: str) -> str | None:
-    """Return the compression of a file, or None if it cannot be read completely. Python reports the problem."""
+    """Return the compression of a file, or None if the compressed data is incomplete, so that Python must read the file."""
     try:
         with open(path, "rb", opener=open_without_waiting) as stream:
             compression = find_compression(stream)
-            # DuckDB would silently omit the end.
+            # DuckDB would silently omit the incomplete end.
             return None if compression == "zstd" and not is_complete_zstandard(stream) else compression
     except OSError:
         return None
 
 
 def _link(database: DuckDatabase, path: str) -> str:
-    """Return a path that DuckDB can read: without the characters of patterns, which name other files, too, and in UTF-8."""
+    """Return a path for DuckDB: the file itself, or a link if the path contains a glob pattern or is not UTF-8."""
     if not glob.has_magic(path) and _is_utf8(path):
         return path
     link = os.path.join(tempfile.mkdtemp(dir=database.directory), "audit.log")
@@ -386,13 +387,16 @@ def _link(database: DuckDatabase, path: str) -> str:
 def _is_utf8(path: str) -> bool:
     try:
         path.encode()
-    except UnicodeEncodeError:  # bytes of other encodings are lone surrogates
+    except UnicodeEncodeError:  # lone surrogates stand for bytes that are not UTF-8
         return False
     return True
 
 
 def _list_new_tuples(database: DuckDatabase) -> list[AttributeTuple] | None:
-    """Create the table `new_key` with the keys of `raw` that `key` does not have. Return their tuples, or None if one needs Python."""
+    """Create the table `new_key` with the keys in `raw` that `key` lacks.
+
+    Return their tuples, or None if Python must read one.
+    """
     keys = f"SELECT DISTINCT key FROM raw WHERE {IS_REQUEST}"
     database.query(
         "CREATE TABLE new_key AS SELECT row_number() OVER (ORDER BY key) AS position, key"
@@ -418,7 +422,7 @@ def _store_requests(database: DuckDatabase, numbers: list[int]) -> None:
 
 
 def _read_typed(paths: Iterable[str], compression: str, wanted: Wanted) -> str:
-    """Return a query for the relation `event` of files that have only plain events. Other files may raise an error."""
+    """Return a query for the relation `event`. The files must contain only plain events; otherwise, the query may fail."""
     columns = ", ".join(f"{quote(name)}: {quote(_type(kind))}" for name, kind in _FIELDS.items())
     name = f"CASE WHEN verb IN ({', '.join(map(quote, LIST_VERBS))}) THEN objectRef.name END"
     texts = [
@@ -428,13 +432,13 @@ def _read_typed(paths: Iterable[str], compression: str, wanted: Wanted) -> str:
         f'annotations."{QUEUE_WAIT}"',
         *(["userAgent"] if wanted.agent else []),
     ]
-    # The other fields of RequestReceived events are not used. `read_key` checks the fields of attribute tuples.
+    # The other fields of RequestReceived events are not needed. `read_key` checks the fields of attribute tuples.
     is_plain = f"""
         CASE WHEN {_IS_RECEIVED} THEN NOT {is_ambiguous(texts[:1])}
         ELSE NOT {is_ambiguous(texts)} AND coalesce(starts_with(requestURI, '/'), TRUE)
             AND coalesce(CAST({_CODE} AS TEXT), '') = coalesce(CAST(responseStatus.code AS TEXT), '') END
     """
-    # With one call for several files, DuckDB 2.0.0 sometimes loses the error and the rows of a line that is not JSON.
+    # One read function for several files is unsafe: DuckDB 2.0.0 sometimes ignores a line that is not JSON without an error.
     source = " UNION ALL ".join(
         f"SELECT * FROM read_json({quote(path)}, columns = {{{columns}}}, format = 'newline_delimited', auto_detect = false,"
         f" maximum_object_size = {_MAX_LINE_BYTES}, compression = {quote(compression)})"
@@ -444,7 +448,7 @@ def _read_typed(paths: Iterable[str], compression: str, wanted: Wanted) -> str:
 
 
 def _parse_time(text: str) -> str:
-    """Return an SQL expression for the time of a response.
+    """Return an SQL expression for a time of the event.
 
     Its value is NULL if the time is not in the form of kube-apiserver.
     """

@@ -1,7 +1,7 @@
 """Fields of audit events that a replay needs, and the reasons why a value is not an audit event.
 
-An event has one of four stages. `RequestReceived` is written before impersonation, so its user may be wrong, and a later
-event of the request follows. Source: staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit.go.
+An event has one of four stages. `RequestReceived` precedes impersonation, so its user may be wrong. A later event of the
+request has the correct user. Source: staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit.go.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ RECEIVED, STARTED, COMPLETE, PANIC = "RequestReceived", "ResponseStarted", "Resp
 STAGES = (RECEIVED, STARTED, COMPLETE, PANIC)
 LATER_STAGES = frozenset(STAGES) - {RECEIVED}
 DECISION = "authorization.k8s.io/decision"
-"""Annotation of requests that reached authorization, the stage after API Priority and Fairness.
+"""Annotation of requests that reached authorization, which follows API Priority and Fairness.
 
-Recorded on 1.36.2: all requests that API Priority and Fairness let through have the annotation, and no others.
+Recorded on 1.36.2: all requests that API Priority and Fairness admits have the annotation, and no others.
 """
 TOO_MANY_REQUESTS = 429
 """Status of rejections by API Priority and Fairness. Their `responseStatus` has no `reason`, because the body is plain text.
 
-A status with a reason is the answer of a handler, such as that of an eviction that a PodDisruptionBudget forbids, even if the
-event has no annotations. Source: `tooManyRequests` in staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go. Recorded on
+A status with a reason is the response of a handler, such as the refusal of an eviction because of a PodDisruptionBudget,
+even if the event has no annotations. Source: `tooManyRequests` in staging/src/k8s.io/apiserver/pkg/server/filters/maxinflight.go. Recorded on
 1.36.2: all 10,352 rejections.
 """
 QUEUE_WAIT = "apiserver.latency.k8s.io/apf-queue-wait"
@@ -44,7 +44,7 @@ Source: `writeLatencyToAnnotation` in staging/src/k8s.io/apiserver/pkg/endpoints
 """
 
 UNREADABLE_WAIT = -1
-"""Marks a queue wait whose annotation is not a duration, until `forget_unreadable_waits` counts and clears such waits."""
+"""Value that marks a queue wait whose annotation is not a duration. `forget_unreadable_waits` counts and clears such waits."""
 
 MIN_YEAR, MAX_YEAR = 1970, 2999
 """Years of times in audit logs. Times in other years are errors, and would overflow 64-bit calculations."""
@@ -55,12 +55,12 @@ _MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ns": 1
 
 
 class AttributeTuple(NamedTuple):
-    """The attributes of a request from which its FlowSchema and seats follow. Many requests have equal tuples."""
+    """The attributes of a request that determine its FlowSchema and seats. Many requests have equal tuples."""
 
     user: str | None
-    """None if the event has no user, such as an event with status 401."""
+    """Name of the user, or None if the event has no user, such as an event with status 401."""
     groups: tuple[str, ...] | None
-    """None if the event does not contain groups, as on GKE."""
+    """Groups of the user, or None if the event does not contain groups, as on GKE."""
     verb: str
     api_group: str
     resource: str
@@ -74,21 +74,20 @@ class AttributeTuple(NamedTuple):
     list_options: str = ""
     """The options of a list or watch that determine its seats, such as `limit=500&resourceVersion=0` (`list_options`).
 
-    If the log was read without `Wanted.list_options`, the field only says whether the request is for a single
-    object."""
+    If the log was read without `Wanted.list_options`, the field contains only whether the request is for a single object."""
 
 
 OTHER_NAMESPACE = "\x00"
-"""Stands for all namespaces that the configuration does not name. FlowSchemas cannot distinguish these namespaces."""
+"""Placeholder for the namespaces that the configuration does not name. FlowSchemas cannot distinguish these namespaces."""
 
 
 def read_attributes(event: object, namespaces: Collection[str], *, has_options: bool) -> Hashable:
-    """Return the values of the fields of `AttributeTuple` in an event. Namespaces that are not in `namespaces` become equal.
+    """Return the values of the fields of `AttributeTuple` in an event. Namespaces outside `namespaces` become `OTHER_NAMESPACE`.
 
     Without `has_options`, the options of lists and watches in the URL are omitted.
 
-    Raises AttributeError or TypeError if the event does not have the types of an audit event. `find_problem` then returns
-    the reason. Strings are not checked here, because this function runs for every event.
+    Raises AttributeError or TypeError if the event does not have the types of an audit event. Then `find_problem` returns
+    the reason. This function runs for every event, so it does not check strings.
     """
     fields: Any = event
     user = fields.get("impersonatedUser") or fields.get("user") or _NOTHING
@@ -184,7 +183,7 @@ def is_status(code: object) -> bool:
 def parse_time(text: object) -> int | None:
     """Return a time in RFC 3339 as microseconds since 1970, or None if `text` is not a time from `MIN_YEAR` to `MAX_YEAR`.
 
-    Databases with exported logs write times with a space, and `UTC` or nothing in place of `Z`: `2026-11-22 05:49:20.1 UTC`.
+    Exported logs may have times with a space, and with `UTC` or nothing in place of `Z`: `2026-11-22 05:49:20.1 UTC`.
     """
     try:
         time = datetime.fromisoformat(text.removesuffix(" UTC"))  # type: ignore[attr-defined]  # AttributeError is expected
@@ -192,7 +191,8 @@ def parse_time(text: object) -> int | None:
         return None
     if time.tzinfo is None and str(text)[10:11] == " ":
         time = time.replace(tzinfo=UTC)
-    if time.tzinfo is None or not MIN_YEAR <= time.year <= MAX_YEAR or "T24" in str(text):  # Python 3.14 parses hour 24
+    # Python 3.14 accepts hour 24.
+    if time.tzinfo is None or not MIN_YEAR <= time.year <= MAX_YEAR or "T24" in str(text):
         return None
     return (time - _EPOCH) // _MICROSECOND
 
@@ -200,7 +200,7 @@ def parse_time(text: object) -> int | None:
 def parse_wait(text: object) -> int | None:
     """Return a Go duration in microseconds, rounded down, or `UNREADABLE_WAIT` if `text` is not a duration as Go prints it.
 
-    The SQL of other engines adds the parts in the same order, so the results are equal.
+    The SQL of other engines adds the units in the same order, so that the rounding is equal.
     """
     if text is None:
         return None

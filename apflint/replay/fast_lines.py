@@ -1,9 +1,9 @@
 """Fast reader of log lines in the layout of kube-apiserver: text that many lines share is parsed once.
 
-In most lines, the text from the URI to the object is equal to that of an earlier line, and a log has few different
-annotations. So a line is split before fixed keys of the event, and each part is looked up in a dictionary of parsed
-parts. The split is exact: if `{A}`, `{B}` and `{C}` are JSON objects, then `{A,B,C}` is a JSON object with the fields
-of all three. All other lines are left to a JSON parser.
+In most lines, the text from the URI to the object equals that of an earlier line, and few annotations differ. So a line is
+split at fixed keys of the event, and each part is looked up in a dictionary of parsed parts. The split is exact: if
+`{A}`, `{B}` and `{C}` are JSON objects, then `{A,B,C}` is a JSON object with the fields of all three. A JSON parser reads
+all other lines.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Collection, Hashable
 
-    from apflint.replay.tables import Row
+    from apflint.replay.database_tables import Row
 
 scan: Callable[[str, int], tuple[object, int]] = vars(json.JSONDecoder())["scan_once"]
 """Parses a value at an index of a string. It is faster than `json.loads`, which searches for spaces around the value.
 
 Raises StopIteration, ValueError or RecursionError if there is no value."""
 _EXPECTED = (UserError, ValueError, LookupError, AttributeError, TypeError, StopIteration, RecursionError)
-"""Exceptions that `scan` and `read_attributes` raise for text that is not an event, and for events in another layout."""
+"""Exceptions of `scan` and `read_attributes` for text that is not an event, and for events in another layout."""
 MAX_REMEMBERED_BYTES = 64 * 1024 * 1024
 """Maximum total size in bytes of the keys in the caches. If the total exceeds the maximum, all caches are cleared."""
 _MAX_PART_BYTES = 16 * 1024
@@ -54,7 +54,7 @@ _ID_START, _ID_END = len(_HEAD), len(_HEAD) + 36
 _IS_RECEIVED, _IS_STARTED, _IS_COMPLETE = (f'","stage":"{stage}",'.encode() for stage in (RECEIVED, STARTED, COMPLETE))
 _HEXADECIMAL = b"0123456789abcdef-"
 _OTHER_FIELDS = {"stage": COMPLETE, "stageTimestamp": "1970-01-01T00:00:00Z"}
-"""Valid values for the required fields of an event outside of the body, so that a body can be checked alone."""
+"""Values for the required fields of an event outside of the body, so that the body can be validated alone."""
 _BODY_FIELDS = frozenset(
     ("requestURI", "verb", "user", "impersonatedUser", "authenticationMetadata", "sourceIPs", "userAgent", "objectRef")
 )
@@ -64,8 +64,8 @@ _REQUEST = re.compile(
     rf'"requestURI":"({_PLAIN}(?:\\u0026{_PLAIN})*)",("verb":"({_PLAIN})",.*,"objectRef":'
     rf'\{{"resource":"{_PLAIN}")(?:,"namespace":"({_PLAIN})")?(?:,"name":"({_PLAIN})")?([^{{}}]*\}})'.encode()
 )
-"""Pattern for the text from the URI to the object. The groups are the URI, the text up to the resource, the verb, the
-namespace, the name, and the rest. If no key is repeated, the groups determine the attributes."""
+"""Pattern for the body: the text from the URI to the object. The groups are the URI, the text up to the resource, the verb,
+the namespace, the name, and the rest. If no key is repeated, the groups determine the attributes."""
 _LIST_VERBS = frozenset(verb.encode() for verb in LIST_VERBS)
 _RECEIVED_BODY, _STARTED_BODY, _COMPLETE_BODY = (
     _ID_END + len(stage) for stage in (_IS_RECEIVED, _IS_STARTED, _IS_COMPLETE)
@@ -73,11 +73,11 @@ _RECEIVED_BODY, _STARTED_BODY, _COMPLETE_BODY = (
 _get_started = itemgetter(3)
 _STATUS = b',"responseStatus":'
 _TIMES = b',"requestReceivedTimestamp":"0000-00-00T00:00:00.000000Z","stageTimestamp":"0000-00-00T00:00:00.000000Z"}\n'
-"""End of an event `RequestReceived`, with 0 for all digits."""
+"""End of an event `RequestReceived`, with 0 in place of each digit."""
 _TIMES_LENGTH = len(_TIMES)
 _DIGITS_TO_0 = bytes.maketrans(b"123456789", b"000000000")
 _ANSWER = re.compile(
-    # The first alternative matches nothing that the second one does not: it only saves time.
+    # The first alternative is a special case of the second, and saves time.
     rb',"responseStatus":(\{"metadata":\{\},"code":[0-9]{3}\}|.*?)'
     rb',"requestReceivedTimestamp":"(.{19})\.([0-9]{6})Z","stageTimestamp":"(.{19})\.([0-9]{6})(Z.*)\n'
 ).match
@@ -97,20 +97,20 @@ class CanonicalLines:
     ) -> None:
         """Create a reader.
 
-        `find_number` returns the index of a result of `read_attributes`, and verifies the types in the event.
+        `find_number` validates an event, and returns the index of the attribute tuple for a result of `read_attributes`.
         """
         self._namespaces = namespaces
         self._find_number = find_number
         self._hash_id = hash_id
         self._has_options = has_options
         self._bodies: dict[bytes, int] = {}
-        """Indices of attribute tuples by the text from the URI to the object."""
+        """Indices of attribute tuples by body, the text from the URI to the object."""
         self._requests: dict[tuple[Hashable, ...] | None, int] = {}
-        """Indices of attribute tuples by the parts of the request that the groups of `_REQUEST` match."""
+        """Indices of attribute tuples by the groups that `_REQUEST` matches in the body."""
         self._plain_namespaces: dict[bytes | None, str] = {}
-        """Namespaces of objects without special characters, and for each the namespace in the attribute tuple."""
+        """Namespaces in attribute tuples by the namespace in `objectRef`, for names without special characters."""
         self._versions: set[bytes] = set()
-        """Beginnings of URIs up to `/namespaces/`."""
+        """Beginnings of URIs before `/namespaces/`."""
         self._codes: dict[bytes, tuple[int | None, int]] = {}
         self._rests: dict[bytes, tuple[int, int | None]] = {}
         self._bytes = 0
@@ -122,10 +122,10 @@ class CanonicalLines:
         """Append rows of the tables `request` and `received`, and count the stages of the events.
 
         All lines of `data` must end with a newline. Return the offsets of lines that a JSON parser must read, and the
-        number of all lines. This loop takes most of the time of a replay.
+        number of all lines. Most of the time of a replay is spent in this loop.
         """
-        # Lines with an event `RequestReceived` that is valid if its text from the URI to the object is valid. The later
-        # event of the request usually has the same text, so this text is parsed once.
+        # `RequestReceived` events by audit ID. Such an event is valid if its body is valid. The later event of the request
+        # usually has the same body, so the body is parsed only once.
         received: dict[bytes, tuple[int, bytes]] = {}
         new_rows: list[Row] = []
         left = []
@@ -176,11 +176,11 @@ class CanonicalLines:
     def _read_answer(
         self, data: bytes, start: int, audit_id: bytes, server: int, received: tuple[int, bytes] | None
     ) -> tuple[Row, int, bool]:
-        """Return the row of an event after `RequestReceived`, and the offset of its line end.
+        """Return the row of an event after `RequestReceived`, the offset of its line end, and whether `received` is its pair.
 
-        Also return whether `received` is the `RequestReceived` event of the same request.
+        `received` is a pair if it is the `RequestReceived` event of the same request.
 
-        Raises one of `_EXPECTED` for other lines.
+        Raises one of `_EXPECTED` for lines in another layout.
         """
         body_start, started = start + _COMPLETE_BODY, 0
         if not data.startswith(_IS_COMPLETE, start + _ID_END):
@@ -188,7 +188,7 @@ class CanonicalLines:
             if not data.startswith(_IS_STARTED, start + _ID_END):
                 raise ValueError("another stage")
         _, body = received or (0, b"")
-        is_pair = received is not None and data.startswith(body, body_start)  # `received` has this audit ID
+        is_pair = received is not None and data.startswith(body, body_start)  # has the same audit ID
         if not is_pair:
             body = data[body_start : data.index(_STATUS, body_start)]
         match = _ANSWER(data, body_start + len(body))
@@ -199,7 +199,7 @@ class CanonicalLines:
         decided, wait = self._rests.get(rest) or self._read_rest(rest)
         received_at = (self._seconds.get(begin_second) or self._parse_second(begin_second)) + int(begin)
         ended_at = (self._seconds.get(end_second) or self._parse_second(end_second)) + int(end)
-        # Look up the tuple last: an event in another layout must not add one.
+        # Add the tuple last: other parts of the line may raise an exception, and then no tuple may be added.
         number = self._bodies.get(body)
         if number is None:
             number = self._read_body(body)
@@ -219,8 +219,7 @@ class CanonicalLines:
             named = {"requestURI": url.decode().replace("\\u0026", "&"), "verb": verb.decode()}
             at = url.find(_NAMESPACES)
             namespace = self._plain_namespaces.get(reference)
-            # Most URIs contain the namespace of the object. Searching for this namespace takes less time than matching
-            # a pattern.
+            # Most URIs contain the namespace of the object. A search for this namespace is faster than a pattern.
             if (
                 namespace is None
                 or url[:at] not in self._versions
@@ -238,7 +237,7 @@ class CanonicalLines:
                 raise ValueError(text)
             attributes = read_attributes(event, self._namespaces, has_options=self._has_options)
             number = self._find_number({**event, **_OTHER_FIELDS}, attributes)
-            # If a key is repeated, the last value counts, and the pattern has matched the first one.
+            # Of repeated keys, the last value counts, but the pattern matches the first one: then the result is not cached.
             if key is not None and named.items() <= event.items() and self._can_remember(text):
                 self._requests[key] = number
         if self._can_remember(text):
@@ -246,7 +245,7 @@ class CanonicalLines:
         return number
 
     def _find_namespace(self, uri: str, reference: bytes | None) -> str:
-        """Return the namespace of a URI, or `OTHER_NAMESPACE`. Remember its parts if the object has this namespace, too."""
+        """Return the namespace of a URI, or `OTHER_NAMESPACE`. Cache the parts of the URI if `reference` is this namespace."""
         found, version = find_namespace(uri, (reference or b"").decode()), find_version(uri)
         namespace = OTHER_NAMESPACE if found and found not in self._namespaces else found
         if version is not None and reference == found.encode() and len(uri) <= _MAX_PART_BYTES:
@@ -258,7 +257,7 @@ class CanonicalLines:
         return namespace
 
     def _read_code(self, text: bytes) -> tuple[int | None, int]:
-        """Return the code in `responseStatus` or None, and whether it is a 429 of a request that was authorized."""
+        """Return the code in `responseStatus` or None, and 1 or 0: whether the code is a 429 with a reason, from a handler."""
         status = _parse(text)
         code = status.get("code")
         if code is not None and not is_status(code):
@@ -269,7 +268,7 @@ class CanonicalLines:
         return answer
 
     def _read_rest(self, text: bytes) -> tuple[int, int | None]:
-        """Return whether authorization decided, and the queue wait, from the text after the times."""
+        """Return 1 or 0 (whether authorization decided), and the queue wait in microseconds, from the text after the times."""
         annotations: Any = {}
         if text != b'Z"}':
             if not (text.startswith(_ANNOTATIONS) and text.endswith(b"}")):
@@ -282,7 +281,7 @@ class CanonicalLines:
         return answer
 
     def _can_remember(self, text: bytes) -> bool:
-        """Return whether a text is short enough to be cached. Clear all caches if they are full."""
+        """Return whether a text is short enough to be cached. If the caches are full, clear all of them first."""
         if len(text) > _MAX_PART_BYTES:
             return False
         self._bytes += len(text)
@@ -295,7 +294,7 @@ class CanonicalLines:
         return True
 
     def _parse_second(self, text: bytes) -> int:
-        """Return the microseconds since 1970 of a time without a fraction of a second."""
+        """Return the microseconds since 1970 for a time without a fraction of a second."""
         second = parse_time(f"{text.decode()}Z")
         if second is None:
             raise ValueError(text)
@@ -313,7 +312,7 @@ def _parse(text: bytes) -> dict[str, Any]:
     """Parse a JSON object. Raises one of `_EXPECTED` for other text."""
     string = text.decode()
     value, end = scan(string, 0)
-    # Strings with a lone surrogate are not valid Unicode text.
+    # JSON permits escapes of lone surrogates, but these are not valid Unicode text.
     if (
         end != len(string)
         or type(value) is not dict

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
+from apflint.replay.database_tables import DIMENSIONS
 from apflint.replay.events import parse_time
-from apflint.replay.tables import DIMENSIONS
 from apflint.spelling import find_similar
 from apflint.user_error import UserError
 from apflint.wording import join_words, quote
@@ -25,14 +25,14 @@ _DURATION = re.compile(r"(?=\d)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re
 _UNIT_SECONDS = (86400, 3600, 60, 1)
 _MAX_DURATION_LENGTH = 20
 _OF_CLASSIFIED = ("flowSchema", "priorityLevel", "flow")
-"""Dimensions of classified requests only."""
+"""Dimensions that only classified requests have."""
 
 
 class Moment(NamedTuple):
     """A time of `--since` or `--until`."""
 
     microseconds: int
-    """Microseconds since 1970, or before the end of the log if the moment is a duration."""
+    """Microseconds since 1970. If the moment is a duration, microseconds before the end of the log."""
     is_before_end: bool = False
 
     def resolve(self, end: int) -> Moment:
@@ -45,7 +45,7 @@ class Condition(NamedTuple):
 
     dimension: str
     pattern: str
-    """The value. `*` stands for any characters."""
+    """The value to compare with. `*` matches any characters."""
     is_excluded: bool = False
 
     def __str__(self) -> str:
@@ -57,8 +57,8 @@ class Filter(NamedTuple):
     """The requests to report. The default is all requests."""
 
     conditions: tuple[Condition, ...] = ()
-    """Conditions on different dimensions must all be true. Of several `=` conditions on one dimension, at least one
-    must be true."""
+    """A request must meet the conditions of every dimension. Of several `=` conditions on one dimension, at least one must
+    be true."""
     since: Moment | None = None
     until: Moment | None = None
 
@@ -76,7 +76,7 @@ class Filter(NamedTuple):
 def check_period(since: Moment | None, until: Moment | None) -> None:
     """Raise UserError if no time is in the period.
 
-    A time and a duration are not compared: the end of the log, which the duration counts from, is not known yet.
+    A time and a duration are not compared: a duration counts from the end of the log, which is not known yet.
     """
     if since is None or until is None or since.is_before_end != until.is_before_end:
         return
@@ -153,7 +153,7 @@ def check_names(conditions: Sequence[Condition], configuration: Configuration) -
 def build_condition(wanted: Filter, servers: Sequence[str]) -> str:
     """Return a resolved filter as an SQL condition on the columns of `logged`.
 
-    The condition of a filter that selects all requests is an empty string.
+    Returns an empty string for a filter that selects all requests.
 
     `servers` are the names of the API servers by index.
     """
@@ -180,7 +180,7 @@ def _list_terms(wanted: Filter, servers: Sequence[str]) -> Iterator[str]:
 
 
 def _compare(dimension: str, pattern: str, servers: Sequence[str]) -> str:
-    """Return an SQL expression that is true for the requests that have a value."""
+    """Return an SQL condition on `dimension`: whether its value matches the pattern."""
     if dimension == "server":
         value = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
         numbers = [number for number, name in enumerate(servers) if value.fullmatch(name)]
@@ -192,7 +192,7 @@ def _compare(dimension: str, pattern: str, servers: Sequence[str]) -> str:
         expression = f"'' || {expression}"
     if dimension in _OF_CLASSIFIED:
         expression = f"CASE WHEN outcome = 'classified' THEN {expression} END"
-    if dimension == "resource":  # with or without the API group
+    if dimension == "resource":  # the API group is optional
         return f"({_match(expression, pattern)} OR {_match('short_resource', pattern)})"
     return _match(f"coalesce({expression}, '')", pattern)
 

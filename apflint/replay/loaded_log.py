@@ -1,4 +1,4 @@
-"""A log that an engine has read: the database with its requests, its attribute tuples, and what was not read."""
+"""A log that an engine has read: the database with the requests, the attribute tuples, and what could not be read."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from apflint.named_tuple import NamedTuple
 if TYPE_CHECKING:
     from apflint.effective_configuration import Effective
     from apflint.replay.classification import Assignment
+    from apflint.replay.database_tables import Database
     from apflint.replay.events import AttributeTuple
     from apflint.replay.filters import Filter
-    from apflint.replay.tables import Database
 
 
 class Wanted(NamedTuple):
-    """Optional columns that a report needs. Strings of each request take most of the memory."""
+    """Optional columns that a report needs. Strings that differ for each request take most of the memory."""
 
     namespace: bool = False
     agent: bool = False
     audit_id: bool = False
     list_options: bool = False
     """Whether the options of lists and watches are read from the URL."""
+    calls: bool = False
+    """Whether the hash and the parameter `timeout` of each URI are read."""
 
     @property
     def texts(self) -> tuple[bool, ...]:
-        """Flags of the optional texts of each request that are needed: namespace, user agent, audit ID."""
+        """Whether namespace, user agent and audit ID of each request are needed, in this order."""
         return self.namespace, self.agent, self.audit_id
 
 
@@ -41,7 +43,7 @@ class UnreadableLine(NamedTuple):
 
 @dataclass
 class Coverage:
-    """What a log contains, and what could not be read."""
+    """What an engine has read of a log, and what it could not read."""
 
     files: int = 0
     stages: Counter[str] = field(default_factory=Counter)
@@ -52,20 +54,20 @@ class Coverage:
     other_records: int = 0
     """Number of log records of hosted control planes that are not about audit events."""
     damaged: list[UnreadableLine] = field(default_factory=list)
-    """Damaged files, which were read up to the damage or not at all."""
+    """Damaged files. They were read up to the damage, or not at all."""
     interrupted: bool = False
-    """Whether the user interrupted reading, so that only a part was read."""
+    """Whether the user interrupted reading, so that the log is incomplete."""
     beginning_of: str = ""
     """Name of a file of which only the beginning was read after an interrupt."""
 
     def reject(self, file: str, line: int, reason: str) -> None:
-        """Count an unreadable line, and keep the first one."""
+        """Count an unreadable line. Keep the place of the first one."""
         self.unreadable += 1
         if self.first_unreadable is None:
             self.first_unreadable = UnreadableLine(file, line, reason)
 
     def take_first_unreadable(self) -> UnreadableLine | None:
-        """Return the first unreadable line, and remove it from the coverage."""
+        """Return the first unreadable line, and remove it from this coverage."""
         first, self.first_unreadable = self.first_unreadable, None
         return first
 
@@ -76,21 +78,21 @@ class Log:
 
     database: Database
     tuples: list[AttributeTuple]
-    """The distinct attribute tuples. Their indices are in the column `tuple` of the table `request`."""
+    """The distinct attribute tuples. The column `tuple` of the table `request` contains their indices."""
     servers: list[str]
-    """Names of API servers. Their indices are in the column `server`."""
+    """Names of API servers. The column `server` contains their indices."""
     coverage: Coverage
     engine: str
 
 
 class Extent(NamedTuple):
-    """The requests of a whole log, whether a filter selects them or not."""
+    """The times of all requests of a log, including requests that a filter excludes."""
 
     requests: int
     start: int
-    """When the first request was received, in microseconds since 1970. 0 without requests."""
+    """Time at which the first request was received, in microseconds since 1970. 0 without requests."""
     end: int
-    """When the last request was received."""
+    """Time at which the last request was received, in microseconds since 1970. 0 without requests."""
 
 
 class Replay(NamedTuple):
@@ -101,15 +103,15 @@ class Replay(NamedTuple):
     assignments: list[Assignment]
     """The assignment of each attribute tuple, in the order of `Log.tuples`."""
     levels: list[str]
-    """Names of priority levels. Their indices are in the column `level` of the table `apf`."""
+    """Names of priority levels. The column `level` of the table `apf` contains their indices."""
     copies: int
     """Number of events that are copies of earlier events."""
     unanswered: int
-    """Number of requests that have only the event `RequestReceived`, which no other number includes."""
+    """Number of requests that have only the event `RequestReceived`. All other numbers exclude such requests."""
     unreadable_waits: int
     """Number of requests whose queue wait is not a duration."""
     extent: Extent
     filter: Filter
     """The filter that selected the requests in `apf`. Its times are in microseconds since 1970."""
     has_counts: bool
-    """Whether object counts are known, at least of some resources."""
+    """Whether the number of objects is known for at least some resources."""

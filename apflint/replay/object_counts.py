@@ -1,4 +1,4 @@
-"""Numbers and sizes of stored objects, on which the seats of lists depend. Audit logs do not contain them."""
+"""Numbers and sizes of stored objects, which determine the seats of lists. Audit logs do not contain these numbers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,17 @@ _COUNTS = ("apiserver_resource_objects", "apiserver_storage_objects")
 _SIZES = "apiserver_resource_size_estimate_bytes"
 
 
+NOT_COUNTED = -1
+"""Number of objects of a resource that the server could not count. Its metrics have the same value."""
+
+
 class ObjectTotals(NamedTuple):
     """The objects of a resource in all namespaces."""
 
     number: int
+    """Number of objects, or `NOT_COUNTED`."""
     size: int | None = None
-    """Average size of an object in bytes, or None if unknown. 0 if the server could not measure the objects."""
+    """Average size of an object in bytes, None if unknown, or 0 if the server could not measure the objects."""
 
 
 ObjectCounts = dict[str, ObjectTotals]
@@ -36,7 +41,7 @@ ObjectCounts = dict[str, ObjectTotals]
 def parse_object_count(text: str) -> tuple[str, ObjectTotals]:
     """Parse `pods=5000` or `pods=5000:4000`, the number of objects and their average size.
 
-    Resources without a group may have any name that kubectl accepts. Raises UserError for other text.
+    Resources without a group may have any name that kubectl accepts. Raises UserError for another form.
     """
     match = _ARGUMENT.fullmatch(text)
     if match is None:
@@ -45,7 +50,7 @@ def parse_object_count(text: str) -> tuple[str, ObjectTotals]:
             " with an average size of 4,000 bytes"
         )
     resource, count, size = match.groups()
-    if "." not in resource:  # all resources of the core group are Kubernetes' own
+    if "." not in resource:  # a core resource: the core group contains only built-in resources
         known = find_resources(resource)
         if not known:
             raise UserError(
@@ -59,8 +64,9 @@ def parse_metrics(text: str) -> ObjectCounts:
     """Return the object counts in the metrics of kube-apiserver. Raises UserError if the text has none, or is damaged.
 
     The metrics are `apiserver_storage_objects`, or `apiserver_resource_objects` and `apiserver_resource_size_estimate_bytes`
-    from 1.34 on. The value -1 means that the server could not count or measure. Source: `UpdateStoreStats` in
-    staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics/metrics.go.
+    from 1.34 on. The value -1 means that the server could not count or measure. For a resource that is not counted, the server
+    assumes the maximum width of a list. Recorded on 1.36.2: lists of such resources take as many seats as their level allows.
+    Source: `UpdateStoreStats` in staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics/metrics.go.
     """
     samples, not_finite = parse_samples(text, (*_COUNTS, _SIZES))
     if not_finite:
@@ -74,14 +80,13 @@ def parse_metrics(text: str) -> ObjectCounts:
             " kubectl get --raw /metrics"
         )
     return {
-        resource: ObjectTotals(count, _average(sizes, resource, count))
+        resource: ObjectTotals(max(count, NOT_COUNTED), _average(sizes, resource, count))
         for resource, count in counts.items()
-        if count >= 0
     }
 
 
 def _find_greatest(samples: Mapping[str, list[Sample]], *names: str) -> dict[str, int]:
-    """Return the greatest value of each resource in the metrics of these names."""
+    """Return the greatest value of each resource over all samples of these metrics."""
     values: dict[str, int] = {}
     for name in names:
         for sample in samples.get(name, ()):
@@ -93,4 +98,4 @@ def _find_greatest(samples: Mapping[str, list[Sample]], *names: str) -> dict[str
 def _average(sizes: Mapping[str, int], resource: str, count: int) -> int | None:
     if resource not in sizes:
         return None
-    return max(sizes[resource], 0) // count if count else 0
+    return max(sizes[resource], 0) // count if count > 0 else 0

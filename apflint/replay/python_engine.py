@@ -1,4 +1,7 @@
-"""The engine without dependencies: reads events with `json`, and keeps requests in SQLite. The other engines must agree with it."""
+"""The engine without dependencies: it reads events with `json`, and stores requests in SQLite.
+
+The other engines must give the same results.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_AUDIT_VALUE_BYTES, MAX_AUDIT_VALUE_PARTS, MAX_LINES_WITHOUT_EVENTS
 from apflint.interrupts import defer_interrupt
+from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import (
     DECISION,
     LATER_STAGES,
@@ -26,7 +30,7 @@ from apflint.replay.events import (
 )
 from apflint.replay.fast_lines import CanonicalLines, scan
 from apflint.replay.loaded_log import Coverage, Log, UnreadableLine
-from apflint.replay.tables import close_on_error, create_log_tables
+from apflint.replay.request_timeouts import find_timeout
 from apflint.replay.uri_namespace import find_namespace
 from apflint.requests.cloud_log_records import find_server, is_other_log, strip_timestamp, unwrap_event, unwrap_list
 from apflint.requests.json_lines import NO_EVENTS, describe_json_error
@@ -37,14 +41,14 @@ from apflint.user_error import UserError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
+    from apflint.replay.database_tables import Row
     from apflint.replay.loaded_log import Wanted
-    from apflint.replay.tables import Row
     from apflint.sources.audit_logs import AuditLogFile
 
 _ROWS_PER_INSERT = 10_000
 _VALUES_PER_STATEMENT = 900
-"""Maximum number of values in an INSERT statement: SQLite before 3.32 allows 999. One statement for many rows takes
-half of the time of one statement per row."""
+"""Maximum number of values in an INSERT statement: SQLite before 3.32 allows 999. A statement for many rows takes half of the
+time of one statement per row."""
 _MAX_REMEMBERED_SECONDS = 1_000_000
 _JSON_SPACES = " \t\r\n"
 _CACHE_KIBIBYTES = 65_536
@@ -61,8 +65,8 @@ class SqliteDatabase:
         self.query(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
         self.query("PRAGMA synchronous = OFF")
         self.query("PRAGMA journal_mode = OFF")
-        self.query("PRAGMA case_sensitive_like = ON")  # LIKE respects case in DuckDB and Spark
-        self.query("BEGIN")  # never committed: a COMMIT takes time for each page in the cache
+        self.query("PRAGMA case_sensitive_like = ON")  # as in DuckDB and Spark
+        self.query("BEGIN")  # never committed, because a COMMIT writes each page
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement, and return its rows."""
@@ -71,8 +75,8 @@ class SqliteDatabase:
     def stream(self, sql: str) -> Iterator[tuple[object, ...]]:
         """Run a statement, and return an iterator over its rows.
 
-        The iterator is the cursor itself. A generator would close the cursor after an interrupt, which fails once the
-        database is closed.
+        The iterator is the cursor itself. After an interrupt, a generator would close the cursor when the database is
+        already closed, which fails.
         """
         return self._connection.execute(sql)
 
@@ -108,7 +112,7 @@ class EventReader:
         self.tuples: list[AttributeTuple] = []
         self.servers: list[str] = []
         self._wanted = wanted
-        self._wants_texts = any(wanted.texts)
+        self._wants_texts = any(wanted.texts) or wanted.calls
         self._counts = self.coverage.stages
         self.namespaces = namespaces
         self._hash_id = hash_id
@@ -122,13 +126,13 @@ class EventReader:
         self._server_numbers: dict[str, int] = {}
         self._seconds: dict[str, int] = {}
         self._versions: set[tuple[object, object]] = set()
-        """Values of `kind` and `apiVersion` that events may have."""
+        """Pairs of `kind` and `apiVersion` that were validated."""
         self._file, self._line = "", 0
 
     def read_file(
         self, file: AuditLogFile, report: Callable[[int], object] = lambda _: None, *, max_bytes: int | None = None
     ) -> None:
-        """Read the events of a file, or of its beginning with about `max_bytes`, without compression.
+        """Read the events of a file. With `max_bytes`, read only about this many bytes from the start of an uncompressed file.
 
         `report` is called with the number of bytes read since the previous call. The last rows are stored by `flush`,
         so that many small files share a statement.
@@ -152,7 +156,7 @@ class EventReader:
                 size += len(block.data)
             if self._count_records() > before:
                 useless = 0
-            else:  # an item of a list is unreadable on its own
+            else:  # a list with events and other items
                 useless += max(number - first, self.coverage.unreadable - unreadable)
             if useless > MAX_LINES_WITHOUT_EVENTS:
                 reason = NO_EVENTS
@@ -192,14 +196,14 @@ class EventReader:
                     rows.clear()
 
     def server_number(self, name: str) -> int:
-        """Return the index of an API server in `servers`. Append the server if it is new."""
+        """Return the index of an API server in `servers`. If the server is new, append it."""
         number = self._server_numbers.setdefault(name, len(self.servers))
         if number == len(self.servers):
             self.servers.append(name)
         return number
 
     def _join_value(self, blocks: Iterator[Block], server: int) -> Iterator[Block]:
-        """Read a file that is one JSON value over several lines, or yield the blocks of another file."""
+        """Read a file that is a single JSON value over several lines. Yield the blocks of any other file unread."""
         head: list[Block] = []
         size = 0
         for block in blocks:
@@ -222,10 +226,10 @@ class EventReader:
         yield from chain(head, blocks)
 
     def _read_lines(self, number: int, data: bytes, server: int) -> int:
-        """Read the events of complete lines, and return the number of lines. `number` is the number of the first line."""
+        """Read the events of complete lines. `number` is the number of the first line. Return the number of lines."""
         if not data.endswith(b"\n"):
             data += b"\n"
-        if self._wants_texts:  # these differ for each request, so caches do not help
+        if self._wants_texts:  # texts differ in each line, so caches would not help
             starts = find_lines(data)
             length = len(starts)
         else:
@@ -246,15 +250,14 @@ class EventReader:
         return length
 
     def _read_plain(self, line: bytes, server: int) -> bool:
-        """Read a line if it is an event in the most common form. Return whether it is."""
+        """Read a line if it is an event in the most common form. Return True if it was read."""
         text = line.decode()
         event: Any
         event, end = scan(text, 0)
         if (
             end != len(text)
             or (event.get("kind"), event.get("apiVersion")) not in self._versions
-            # Strings with a lone surrogate are not valid Unicode text. `_read_line` reads the rare lines with escaped
-            # surrogates.
+            # Lone surrogates are not valid Unicode text. `_read_line` reads the rare lines with escapes of surrogates.
             or ("\\u" in text and ("\\ud" in text or "\\uD" in text))
         ):
             return False
@@ -269,7 +272,7 @@ class EventReader:
         return True
 
     def _read_line(self, number: int, line: str | bytes, server: int) -> None:
-        """Read a line that may be anything: a blank line, an event in an envelope, a list, or not an event."""
+        """Read any line: a blank line, an event, an event in an envelope, a list, or text that is not an event."""
         self._line = number
         try:
             value = _parse_line(line)
@@ -295,7 +298,7 @@ class EventReader:
         except UserError as error:
             self._reject(str(error))
             return
-        if event is not value and isinstance(unwrap_list(event), list):  # a batch inside a log record
+        if event is not value and isinstance(unwrap_list(event), list):  # a log record with a batch of events
             self._read_value(event, self.server_number(name) if name else server)
             return
         problem = find_problem(event)
@@ -372,17 +375,21 @@ class EventReader:
         if audit_id and type(audit_id) is str:
             self._received.append((self._hash_id(audit_id),))
 
-    def _read_texts(self, event: dict[str, Any]) -> list[str | None]:
+    def _read_texts(self, event: dict[str, Any]) -> list[object]:
         reference = event.get("objectRef") if self._wanted.namespace else None
         namespace = find_namespace(event.get("requestURI"), reference.get("namespace")) if reference else None
         texts = namespace, event.get("userAgent"), event.get("auditID")
-        return [
+        values: list[object] = [
             text if is_wanted and isinstance(text, str) else None
             for text, is_wanted in zip(texts, self._wanted.texts, strict=True)
         ]
+        if self._wanted.calls:
+            uri = event.get("requestURI")
+            values += (self._hash_id(uri), find_timeout(uri)) if uri else (None, None)
+        return values
 
     def _number_tuple(self, event: dict[str, Any], key: Hashable) -> int:
-        """Return the index of a tuple that is seen for the first time. Raises UserError if the event is not valid."""
+        """Validate the first event with an attribute tuple, and return the index of the tuple. Raises UserError for invalid events."""
         problem = find_problem(event)
         if problem is not None:
             raise UserError(problem)
@@ -394,14 +401,14 @@ class EventReader:
         return self._number_tuple(event, key) if number is None else number
 
     def number_attributes(self, attributes: AttributeTuple) -> int:
-        """Return the index of an attribute tuple in `tuples`. Append the tuple if it is new."""
+        """Return the index of an attribute tuple in `tuples`. If the tuple is new, append it."""
         number = self._known_tuples.setdefault(attributes, len(self.tuples))
         if number == len(self.tuples):
             self.tuples.append(attributes)
         return number
 
     def _time(self, text: Any) -> int:
-        """Return the microseconds since 1970 of a time. Times in the form that kube-apiserver writes are parsed fast."""
+        """Return the microseconds since 1970 of a time. The form that kube-apiserver writes is parsed fast."""
         if len(text) == 27 and text[26] == "Z" and text[19] == "." and text[20:26].isdigit() and text.isascii():
             second = self._seconds.get(text[:19])
             if second is None:
@@ -419,7 +426,7 @@ class EventReader:
 
 
 def find_lines(data: bytes) -> list[int]:
-    """Return the start of each line. All lines must end with a newline."""
+    """Return the offset of each line. All lines must end with a newline."""
     starts, start = [], 0
     while start < len(data):
         starts.append(start)
@@ -445,7 +452,7 @@ def _parse_line(line: str | bytes) -> tuple[object] | None:
 
 
 def _check_size(data: str | bytes) -> None:
-    """Raise UserError if a JSON text has so many parts that its value would not fit into memory."""
+    """Raise UserError if a JSON text has so many parts that the parsed value would not fit into memory."""
     if len(data) <= MAX_AUDIT_VALUE_PARTS:
         return
     text = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
@@ -454,7 +461,7 @@ def _check_size(data: str | bytes) -> None:
 
 
 def _parse_json(text: str) -> object:
-    """Return a JSON value. Integers with more digits than Python parses become infinite."""
+    """Return a JSON value. Integers with more digits than Python permits become infinity."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -464,7 +471,7 @@ def _parse_json(text: str) -> object:
 
 
 def _find_first_unreadable(file: AuditLogFile, reasons: Mapping[str, str]) -> UnreadableLine | None:
-    """Return the first line of a file that is a key of `reasons`, a mapping from unreadable lines to the reasons."""
+    """Return the first line of a file that is in `reasons`, a mapping from unreadable lines to the reasons."""
     texts = {line.encode(): reason for line, reason in reasons.items()}
     first = 1
     for block in read_blocks(file) if texts else ():
@@ -497,7 +504,7 @@ def _is_row(items: list[Any]) -> bool:
 
 
 def _is_beginning(data: bytes) -> bool:
-    """Return whether the first line of a block is only the beginning of a JSON value."""
+    """Return whether the first line of a block is an incomplete JSON value."""
     line = next((line for line in data.split(b"\n", 100) if line.strip()), b"").decode("utf-8", "replace").strip()
     try:
         _check_size(line)
@@ -515,7 +522,7 @@ def read_log(
     namespaces: Collection[str],
     report: Callable[[int], object] = lambda _: None,
 ) -> Log:
-    """Read files into SQLite. If the user interrupts, the result has the events that were read before."""
+    """Read files into SQLite. After an interrupt, the result has the events that were read so far."""
     database = SqliteDatabase()
     with close_on_error(database):
         create_log_tables(database)

@@ -1,8 +1,8 @@
 """The SQL that reduces audit events to distinct attribute tuples and a row for each request. DuckDB and Spark execute the same text.
 
-An engine provides the relation `event`, with the columns of `_EVENT_COLUMNS`, from the files of the log. All other SQL
-is identical. Its functions and operators have the same names in both engines, except `regexp_like`, which DuckDB
-defines.
+An engine provides the relation `event`, with the columns `_EVENT_COLUMNS`, from the files of the log. The SQL for all further
+steps is identical. Its functions have the same names in both engines, except `regexp_like`, for which the DuckDB engine
+defines a macro.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from apflint.replay import uri_namespace
+from apflint.replay import request_timeouts, uri_namespace
 from apflint.replay.events import COMPLETE, PANIC, RECEIVED, STARTED, UNREADABLE_WAIT, make_attributes
 from apflint.requests.list_options import LIST_VERBS, make_sql
 
@@ -27,13 +27,13 @@ _EVENT_COLUMNS = """
 """
 """Columns of `event`: the text of the line if it may be needed, whether all fields have the types of an audit event, the index of
 the API server, a hash of the audit ID, and fields of the event. `requester`, `impersonated` and `reference` are structs. Groups are
-the text of a JSON list: databases store and compare it in less time."""
+the text of a JSON list, because databases store and compare one string faster."""
 _SEPARATOR = "\x01"
-REQUEST_NAMES = "id, started, received, ended, code, decided, wait, real_namespace, agent, audit_id"
+REQUEST_NAMES = "id, started, received, ended, code, decided, wait, real_namespace, agent, audit_id, uri_hash, timeout"
 STAGES = (COMPLETE, STARTED, PANIC, RECEIVED)
-"""Stages by class. The class of an event is the index of its stage, or `ODD`."""
+"""Stages by class, which is a small number. The class of an event is the index of its stage, or `ODD`."""
 ODD = len(STAGES)
-"""Class of lines that only Python can read: no event, an event in an envelope, or an event in an unusual form."""
+"""Class of lines that only Python can read: text that is not an event, an event in an envelope or in an unusual form."""
 IS_REQUEST = "class < 3"
 _WAIT_UNITS = (("h", 3600e6), ("m", 60e6), ("s", 1e6), ("ms", 1e3), ("[uµμ]s", 1.0), ("ns", 1e-3))
 """Units of Go durations in microseconds, in the order in which `parse_wait` adds them."""
@@ -44,8 +44,8 @@ _find_other_value = re.compile(_OTHER_VALUE).search
 _IS_PLAIN = """
     is_plain AND (kind IS NULL OR kind IN ('', 'Event')) AND (version IS NULL OR version = '' OR version LIKE 'audit.k8s.io/%')
 """
-# An empty object means the same as an absent one. But its columns look like those of an object with unknown fields, so
-# only Python can read the line.
+# An empty object has the same meaning as an absent one. But its columns look like those of an object with unknown
+# fields, so only Python can read the line.
 _IS_COMPLETE = """
     verb <> '' AND received >= TIMESTAMP '1970-01-01 00:00:00' AND ended >= TIMESTAMP '1970-01-01 00:00:00'
     AND coalesce(code BETWEEN 0 AND 9999, TRUE) AND (impersonated IS NULL OR impersonated.username <> '')
@@ -74,21 +74,21 @@ _WAIT = f"""
     CASE WHEN queue_wait IS NULL THEN NULL WHEN regexp_like(queue_wait, '{_DURATION}') THEN CAST(floor({_WAIT_PARTS}) AS BIGINT)
         ELSE {UNREADABLE_WAIT} END
 """
-"""SQL expression for the microseconds of a Go duration, as `parse_wait`."""
+"""SQL expression for the microseconds of a Go duration. Computes the same value as `parse_wait`."""
 
 
 def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: Collection[str]) -> str:
     """Return a query with a row for each event of the relation `event`. Rows of requests have a key.
 
-    A key is the text of an attribute tuple: databases compare one string in less time than several. `to_microseconds`
-    is the function that converts times. All namespaces other than `namespaces` become equal.
+    A key is the text of an attribute tuple, because databases compare one string faster than several. `to_microseconds` is the
+    function that converts times. All namespaces outside `namespaces` become equal.
     """
     has_path = "reference IS NULL"
     is_self = "impersonated IS NULL"
     named = ", ".join(map(quote, sorted(namespaces))) or "NULL"
     lists = ", ".join(map(quote, LIST_VERBS))
     options = make_sql("query" if wanted.list_options else None, "coalesce(reference.name, '') <> ''")
-    # The namespace is a separate column: otherwise, databases would compute the expression at each use.
+    # The subquery computes the namespace once. Without the subquery, databases would compute it at each use.
     query = f"""
         CASE WHEN stage <> '{RECEIVED}' AND verb IN ({lists}) AND reference IS NOT NULL AND instr(uri, '?') > 0
              THEN substr(uri, instr(uri, '?')) END AS query
@@ -119,8 +119,10 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
         "real_namespace": "namespace" if wanted.namespace else "CAST(NULL AS STRING)",
         "agent": "agent" if wanted.agent else "CAST(NULL AS STRING)",
         "audit_id": "audit_id" if wanted.audit_id else "CAST(NULL AS STRING)",
+        "uri_hash": "CAST(hash(uri) >> 1 AS BIGINT)" if wanted.calls else "CAST(NULL AS BIGINT)",
+        "timeout": request_timeouts.make_sql("uri") if wanted.calls else "CAST(NULL AS STRING)",
     }
-    identity = {"id", "audit_id"}  # kept for all events, to find requests with only `RequestReceived`
+    identity = {"id", "audit_id"}  # kept for all events, so that requests with only `RequestReceived` can be found
     values = ", ".join(
         f"CASE WHEN {f'class < {ODD}' if name in identity else IS_REQUEST} THEN {value} END AS {name}"
         for name, value in columns.items()
@@ -133,11 +135,11 @@ def reduce_events(event: str, to_microseconds: str, wanted: Wanted, namespaces: 
 
 
 def is_ambiguous(texts: Iterable[str]) -> str:
-    """Return an SQL condition that is true if one of the expressions may come from a JSON value other than a string.
+    """Return an SQL condition that is true if an expression may come from a JSON value that is not a string.
 
-    Engines convert other values to strings where strings are expected.
+    Where strings are expected, engines convert all other values to strings.
     """
-    # Most strings begin with a small letter. A comparison detects this in less time than a regular expression.
+    # Most strings begin with a lowercase letter. Comparing this letter is faster than a regular expression.
     conditions = (
         f"CASE WHEN {text} >= 'a' AND {text} < '{{' AND {text} NOT IN ('true', 'false') THEN FALSE"
         f" ELSE coalesce(regexp_like({text}, {quote(_OTHER_VALUE)}), FALSE) END"
@@ -147,8 +149,8 @@ def is_ambiguous(texts: Iterable[str]) -> str:
 
 
 def read_key(key: str) -> AttributeTuple:
-    """Return the attribute tuple of a value of the column `key`. Raises ValueError if a value may not be a string."""
-    # Without a user, the first separator is absent, too.
+    """Return the attribute tuple of a value of the column `key`. Raises ValueError if a part may come from another type."""
+    # The key of a request without a user also lacks the first separator.
     *user, groups, verb, api_group, resource, subresource, namespace, path, options = key.split(_SEPARATOR)
     if len(user) > 1 or any(map(_find_other_value, (*user, verb, api_group, resource, subresource))):
         raise ValueError(key)

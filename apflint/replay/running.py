@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from apflint.named_tuple import NamedTuple
 from apflint.replay.classification import TupleClassifier
 from apflint.replay.comparison import ReplayComparison, find_moves
-from apflint.replay.filters import Filter, build_condition, check_names
-from apflint.replay.loaded_log import Extent, Replay, Wanted
-from apflint.replay.statistics import compute_report
-from apflint.replay.tables import (
+from apflint.replay.database_tables import (
     clean,
     close_on_error,
     count_requests,
@@ -20,6 +17,9 @@ from apflint.replay.tables import (
     forget_unreadable_waits,
     store_assignments,
 )
+from apflint.replay.filters import Filter, build_condition, check_names
+from apflint.replay.loaded_log import Extent, Replay, Wanted
+from apflint.replay.statistics import compute_report
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Engine = Literal["auto", "duckdb", "python", "spark"]
 _SMALL_LOG_BYTES = 50_000_000
-"""Maximum size of a log in bytes for which `auto` chooses the Python engine, which needs less memory and starts faster."""
+"""Maximum size in bytes of a log for which `auto` chooses the Python engine, which starts faster and needs less memory."""
 
 
 class ReplayOptions(NamedTuple):
@@ -41,17 +41,19 @@ class ReplayOptions(NamedTuple):
 
     engine: Engine = "auto"
     memory: str = "224MB"
-    """Memory that DuckDB may use, such as `512MB`. The process needs up to 170 MB more."""
+    """Memory that DuckDB may use, such as `512MB`. The process needs up to 170 MB in addition."""
     by: tuple[str, ...] = ()
     filter: Filter = Filter()
     counts: ObjectCounts | None = None
     """Numbers and sizes of stored objects. Without object counts, all requests take 1 seat."""
+    calls: bool = False
+    """Whether the hash of the URI and the timeout of each request are read, for simulations."""
     each: bool = False
     """Whether single requests are printed, which needs their audit IDs."""
     namespaces: bool = False
     """Whether the namespaces of requests are needed."""
     spark_remote: str | None = None
-    """URL of a Spark Connect server, or None for a local Spark."""
+    """URL of a Spark Connect server, or None to start a local Spark."""
 
 
 def replay(
@@ -62,7 +64,7 @@ def replay(
 ) -> Replay:
     """Read the files, and classify their requests.
 
-    `report` is called with numbers of bytes that were read since the previous call.
+    `report` is called with the number of bytes read since the previous call.
 
     Raises UserError if the engine is not installed, and for a filter with a name that the configuration does not have.
     """
@@ -133,6 +135,7 @@ def _read_log(
         agent="userAgent" in dimensions,
         audit_id=has_examples,
         list_options=options.counts is not None,
+        calls=options.calls,
     )
     if options.engine == "spark":
         from apflint.replay import spark_engine
@@ -170,7 +173,7 @@ def _classify(log: Log, known: Effective, classifier: TupleClassifier, options: 
 
 
 def _reassign(former: Replay, known: Effective, assignments: list[Assignment]) -> Replay:
-    """Return the requests of a replay under another configuration. The former replay is no longer valid."""
+    """Return the requests of a replay under another configuration. `former` must not be used afterwards."""
     log = former.log
     drop_assignments(log.database, keep_selected=former.filter != Filter())
     levels = store_assignments(log.database, zip(log.tuples, assignments, strict=True), "")

@@ -1,6 +1,6 @@
-"""Evidence from kube-apiserver's own log: what the server decided about each request, compared with a configuration.
+"""Comparison of kube-apiserver's own log with a configuration: the FlowSchema and level that the server chose for each request.
 
-Such a log does not name users, so its requests cannot be assigned to the FlowSchemas of another configuration.
+Such a log does not name users. So its requests cannot be classified, only compared with the configuration.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ class LoggedTraffic(NamedTuple):
     """The requests that a server assigned to one FlowSchema and priority level."""
 
     flow_schema: str | None
-    """None for requests that API Priority and Fairness did not classify."""
+    """Name of the FlowSchema, or None for requests that API Priority and Fairness did not classify."""
     priority_level: str | None
     requests: int
     rejected: int
     waited: int
-    """Number of requests that waited long enough for the server to log the wait, including rejected requests."""
+    """Number of requests whose wait the server logged because it was long, including rejected requests."""
     p99_wait: float | None
-    """99th percentile of the wait of all requests in seconds. None if the wait is too short to be logged."""
+    """99th percentile of the wait of all requests in seconds, or None if the wait is too short to be logged."""
     max_wait: float | None
     max_seats: int | None
 
 
 class Disagreement(NamedTuple):
-    """A logged decision of a server that contradicts the configuration."""
+    """A decision of a server in the log that contradicts the configuration."""
 
     clause: str
     requests: int
     file: str
     line: int
-    """Line of the first request with the disagreement."""
+    """Line number of the first such request."""
 
 
 class ServerLogReport(NamedTuple):
@@ -64,19 +64,19 @@ class ServerLogReport(NamedTuple):
     """Time of the first line as in the log, without a year. Empty if unknown."""
     end: str
     traffic: tuple[LoggedTraffic, ...]
-    """FlowSchemas with the most rejections come first, then those with the most requests."""
+    """Traffic by FlowSchema, in descending order of rejections and then of requests."""
     disagreements: tuple[Disagreement, ...]
     disagreeing: int
-    """Number of requests with disagreements."""
+    """Number of requests with a disagreement."""
     damaged: tuple[UnreadableLine, ...]
-    """Files that were not read completely."""
+    """Files that could not be read completely."""
     known: Effective
     configuration: str
     """Name of the configuration."""
 
 
 def is_server_log(file: AuditLogFile) -> bool:
-    """Return whether a file is kube-apiserver's own log, which has a request among its first lines.
+    """Return whether a file is kube-apiserver's own log: one of its first lines is a request.
 
     Streams cannot be read twice, so only the beginning that `read_beginning` has kept is searched.
     """
@@ -126,7 +126,7 @@ def read_server_logs(
     configuration: str,
     report: Callable[[int], object] = lambda _: None,
 ) -> ServerLogReport:
-    """Read the logs of servers, and compare their requests with a configuration."""
+    """Read the logs of servers, and compare their decisions with a configuration."""
     comparer = LoggedComparer(known)
     traffic: dict[_Key, _Traffic] = {}
     clauses: Counter[str] = Counter()

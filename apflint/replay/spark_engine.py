@@ -1,4 +1,4 @@
-"""The engine for logs in object storage: Spark reduces the events, and SQLite keeps a row for each request.
+"""The engine for logs in object storage: Spark reduces the events to requests, and SQLite stores a row for each request.
 
 Executors execute only SQL, so they do not need apflint. Python reads the lines that are not plain events.
 """
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from urllib.request import proxy_bypass
 
+from apflint.replay.database_tables import close_on_error, create_log_tables
 from apflint.replay.events import DECISION, QUEUE_WAIT, RECEIVED, TOO_MANY_REQUESTS
 from apflint.replay.loaded_log import Log, Wanted
 from apflint.replay.python_engine import EventReader, SqliteDatabase, is_mostly_plain
 from apflint.replay.reduction_sql import IS_REQUEST, ODD, STAGES, is_ambiguous, read_key, reduce_events
-from apflint.replay.tables import close_on_error, create_log_tables
 from apflint.sources.audit_logs import AuditLogFile, find_compression, is_url
 from apflint.sources.file_reading import open_without_waiting
 from apflint.user_error import UserError
@@ -46,7 +46,7 @@ _SERVER = re.compile(r"sc://(?:\[([0-9A-Fa-f:.]+)\]|([^\s/:;?#@\[\]]+))(?::([0-9
 _DEFAULT_PORT = 15002
 _CONNECT_SECONDS = 10.0
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
-"""Environment variables of the proxies that gRPC uses."""
+"""Environment variables with proxies that gRPC uses."""
 
 
 def read_log(
@@ -76,7 +76,7 @@ def read_log(
         except Exception as error:  # noqa: BLE001  # Spark Connect, Py4J and SQL have different errors
             if any(is_url(file.path) for file in distributed):
                 raise UserError(f"Spark cannot read the log: {_describe(error)}") from None
-            distributed = []  # left to Python, which reports damaged files
+            distributed = []  # read by Spark; Python reads the others
         for file in files:
             if file not in distributed:
                 reader.read_file(file)
@@ -87,7 +87,7 @@ def read_log(
 
 @contextmanager
 def _open_session(remote: str | None) -> Iterator[Any]:
-    """Open a Spark session. Messages of Spark and of the Java process do not reach the terminal."""
+    """Open a Spark session. Suppress the messages of Spark and of its Java process on the terminal."""
     if remote:
         check_server(remote)
     try:
@@ -106,7 +106,7 @@ def _open_session(remote: str | None) -> Iterator[Any]:
         }
         builder = builder.master(os.environ.get("SPARK_MASTER", "local[*]")).config(map=settings)
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)  # the Java process inherits this standard error and keeps it open
+    os.dup2(null, 2)  # the Java process inherits and keeps this standard error
     try:
         spark = (builder.remote(remote) if remote else builder).getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -135,18 +135,18 @@ def check_server(remote: str, seconds: float = _CONNECT_SECONDS) -> None:
         return
     try:
         socket.create_connection((host, port), seconds).close()
-    except (OSError, UnicodeError) as error:  # UnicodeError: a label of the host is empty or too long
+    except (OSError, UnicodeError) as error:  # a label of the host name is empty or too long
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UserError(f"cannot use the Spark server {name}: {reason}") from None
 
 
 def _hide_parameters(remote: str) -> str:
-    """Return the URL of a server without its parameters, which may have a token."""
+    """Return the URL of a server without its parameters, which may contain a token."""
     return remote.partition(";")[0].removesuffix("/")
 
 
 def _describe(error: Exception) -> str:
-    """Return the first line of an error of Spark."""
+    """Return the first line of the message of a Spark error."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
 
@@ -237,7 +237,7 @@ def _url(file: AuditLogFile) -> str:
 
 
 def _normalize(url: str) -> str:
-    """Return a URL in one spelling, or the path of a local file. Spark reports `file:/path` for `file:///path`."""
+    """Return a normalized URL, or the path of a local file. Spark reports `file:/path` for `file:///path`."""
     return f"/{unquote(url[5:]).lstrip('/')}" if url.startswith("file:") else url
 
 
@@ -250,12 +250,12 @@ def _time(name: str) -> str:
 
 
 def _user(name: str) -> str:
-    """Return an SQL expression for a user, whose groups are the text of a JSON list."""
+    """Return an SQL expression for a user as a struct. Its groups are the text of a JSON list."""
     return f"CASE WHEN e.{name} IS NOT NULL THEN named_struct('username', e.{name}.username, 'groups', to_json(e.{name}.groups)) END"
 
 
 def _has_other_groups(name: str) -> str:
-    """Return an SQL condition that is true if a group may be something other than a string."""
+    """Return an SQL condition that is true if the groups may contain something other than strings."""
     return f"coalesce(exists(e.{name}.groups, name -> name IS NULL OR {_escape(is_ambiguous(['name']))}), FALSE)"
 
 
@@ -265,7 +265,7 @@ def _escape(sql: str) -> str:
 
 
 _AMBIGUOUS = _escape(is_ambiguous(f"e.{text}" for text in _TEXTS))
-# Spark ignores text after a JSON value, but not in a list.
+# Spark ignores text after a JSON value, unless the value is in a list.
 _EVENT = f"""
     SELECT value AS line, file AS server, CAST(0 AS BIGINT) AS id,
         e.corrupt IS NULL AND coalesce(size(items) = 1, FALSE) AND NOT {_AMBIGUOUS}

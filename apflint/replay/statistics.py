@@ -1,6 +1,6 @@
 """Statistics of replayed requests, computed with SQL that SQLite and DuckDB both execute.
 
-Percentiles are by nearest rank: p99 is the smallest logged value that at least 99% of the values do not exceed.
+Percentiles use the nearest rank: p99 is the smallest logged value that is at least as great as 99% of the values.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from apflint.named_tuple import NamedTuple
+from apflint.replay.database_tables import DIMENSIONS, DISTINGUISHER
 from apflint.replay.omissions import find_omissions
-from apflint.replay.tables import DIMENSIONS, DISTINGUISHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from apflint.evaluate.limits import LevelLimits, Limits
     from apflint.replay.classification import Assignment
+    from apflint.replay.database_tables import Database
     from apflint.replay.events import AttributeTuple
     from apflint.replay.filters import Filter
     from apflint.replay.loaded_log import Coverage, Extent, Log, Replay
     from apflint.replay.omissions import Omissions
-    from apflint.replay.tables import Database
 
 _SERIES_LENGTH = 240
 """Maximum number of intervals of a time series. It is a multiple of the number of cells of a sparkline."""
 
 
 class DurationPercentiles(NamedTuple):
-    """Percentiles of some durations in microseconds."""
+    """Percentiles of durations in microseconds."""
 
     number: int
     p50: int
@@ -39,12 +39,12 @@ class DurationPercentiles(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """The maximum number of seats that a priority level of one API server had in use at the same time."""
+    """The maximum number of seats of a priority level that were in use at the same time at one API server."""
 
     server: str
     seats: int
     time: int
-    """Microseconds since 1970."""
+    """Time of the peak in microseconds since 1970."""
 
 
 class UserTraffic(NamedTuple):
@@ -57,12 +57,12 @@ class UserTraffic(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Numbers over time, one for each interval of a replay."""
+    """Numbers over time: one value for each interval of a replay."""
 
     requests: tuple[int, ...]
     rejected: tuple[int, ...]
     seats: tuple[int, ...]
-    """The most seats in use at the same time. With several API servers, the maximum over the servers."""
+    """Maximum number of seats in use at the same time. With several API servers, the maximum over the servers."""
 
 
 class Intervals(NamedTuple):
@@ -86,20 +86,19 @@ class LevelTraffic(NamedTuple):
     name: str
     limits: LevelLimits
     flow_schemas: tuple[tuple[str, int], ...]
-    """FlowSchemas with requests and their numbers, the most first."""
+    """Names of FlowSchemas with their numbers of requests, in descending order of the number."""
     requests: int
     rejected: int
     """Requests that API Priority and Fairness answered with 429."""
     waits: DurationPercentiles | None
-    """Logged times in the queue. The log has them only for requests that took more than 500 ms. None if the level has
-    no queues."""
+    """Logged times in the queue, or None if the level has no queues. The log has only times of requests longer than 500 ms."""
     durations: DurationPercentiles | None
-    """Durations of executed requests, including their wait. Watches are left out, because a watch only waits for
-    events."""
+    """Durations of executed requests, including their wait. Watches are not counted: a watch lasts as long as the client
+    watches."""
     seat_microseconds: int
-    """Sum over executed requests, without watches: seats, multiplied by the duration after the wait."""
+    """Sum over executed requests, without watches, of seats x duration after the wait."""
     peaks: tuple[Peak, ...]
-    """For each API server, the highest number of seats in use. Empty without durations."""
+    """The peak of each API server. Empty without durations."""
     user_count: int
     users: tuple[UserTraffic, ...]
     """The users with the most requests."""
@@ -139,7 +138,7 @@ class ReplayReport(NamedTuple):
     unreadable_waits: int
     """Number of requests whose queue wait is not a duration. Filters have no influence."""
     servers: tuple[str, ...]
-    """The API servers with requests, or all if there is no request."""
+    """API servers with requests. If there is no request, all API servers."""
     extent: Extent
     filter: Filter
     start: int | None
@@ -147,31 +146,30 @@ class ReplayReport(NamedTuple):
     end: int | None
     """Latest time at which a request was received or ended, in microseconds since 1970. None without requests."""
     outcomes: Mapping[str, int]
-    """Number of requests by outcome: `classified`, or why API Priority and Fairness did not classify them."""
+    """Number of requests by outcome: `classified`, or the reason why requests are not classified."""
     uncertain: int
     """Number of classified requests whose FlowSchema depends on groups that the log does not contain."""
     without_groups: int
     """Number of classified requests whose groups the log does not contain."""
     backwards: int
-    """Number of requests that end before they are received, because the clock was changed."""
+    """Number of requests that end before they were received, because the clock of the server changed."""
     watches: int
     """Number of classified watches."""
     has_counts: bool
     """Whether seats are estimated from object counts. If not, each request takes 1 seat."""
     uncounted: int
-    """Number of requests whose seats depend on objects with unknown number or size, so that 1 seat is assumed."""
+    """Number of requests with an assumed 1 seat, because their seats depend on an unknown number or size of objects."""
     omissions: Omissions
-    """What the log does not contain."""
+    """Stages and requests that the log does not contain."""
     limits: Limits
     intervals: Intervals | None
     """The intervals of all time series, or None without classified requests."""
     levels: tuple[LevelTraffic, ...]
-    """Priority levels with requests. Those with the most rejections come first, then those with the most waits, then those
-    with the most requests."""
+    """Priority levels with requests, in descending order of rejections, then of waits, then of requests."""
     breakdown: Breakdown | None
     engine: str
     has_own_objects: bool
-    """Whether the configuration has objects besides those that Kubernetes creates."""
+    """Whether the configuration contains objects that Kubernetes does not create."""
     has_defaults: bool
     """Whether the built-in objects of the release were added to the configuration."""
     configuration: str = ""
@@ -185,7 +183,7 @@ _TOTALS = """
 
 
 def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3, top: int = 10) -> ReplayReport:
-    """Compute the report of a replay, with at most `top_users` users of each level, and `top` groups of `by`."""
+    """Compute the report of a replay, with at most `top_users` users per level, and at most `top` groups of `by`."""
     log, database = replay.log, replay.log.database
     groups = [
         _OutcomeTotal(*row)
@@ -236,9 +234,9 @@ def compute_report(replay: Replay, by: tuple[str, ...] = (), top_users: int = 3,
 
 
 def _list_servers(log: Log) -> tuple[str, ...]:
-    """Return the API servers with requests.
+    """Return the names of the API servers with requests.
 
-    A file without requests does not count as a server, unless no file has requests.
+    If no file has requests, return all API servers.
     """
     if len(log.servers) == 1:
         return tuple(log.servers)
@@ -272,7 +270,7 @@ def _query(database: Database, sql: str) -> list[Any]:
 
 
 def _find_intervals(database: Database) -> Intervals | None:
-    """Divide the time of all classified requests. Watches may end much later, so only their start counts."""
+    """Divide the time from the first to the last request. Watches may end much later, so only their start counts."""
     ((start, last, end),) = _query(
         database, "SELECT min(received), max(received), max(CASE WHEN busy IS NOT NULL THEN ended END) FROM apf"
     )
@@ -309,7 +307,9 @@ def _compute_levels(
                 _count_flow_schemas(parts),
                 sum(part.requests for part in parts),
                 sum(part.rejected for part in parts),
-                waits.get(number) if limits.response == "Queue" else None,  # otherwise, the time to reject
+                waits.get(number)
+                if limits.response == "Queue"
+                else None,  # the waits of other levels end in a rejection
                 durations.get(number),
                 sum(part.seat_microseconds for part in parts),
                 tuple(peak_seats for peak_seats, _ in peak.values()),
@@ -345,14 +345,14 @@ def _count_users(parts: list[_TupleTotal]) -> tuple[UserTraffic, ...]:
 
 
 def _rank(users: Iterable[UserTraffic], value: Callable[[UserTraffic], int]) -> tuple[UserTraffic, ...]:
-    """Return the users with a value above 0, the highest value first."""
+    """Return the users with a value above 0, in descending order of the value."""
     return tuple(sorted(filter(value, users), key=lambda user: (-value(user), user.name)))
 
 
 def _interval(time: str, intervals: Intervals) -> str:
     """Return an SQL expression for the number of the interval of a time.
 
-    The dividend is a multiple of the divisor, so the quotient is exact, whether `/` divides integers or not.
+    The dividend is a multiple of the divisor, so integer and floating-point division give the same quotient.
     """
     offset = f"({time} - {intervals.start})"
     return f"CAST(({offset} - {offset} % {intervals.size}) / {intervals.size} AS INTEGER)"
@@ -361,9 +361,9 @@ def _interval(time: str, intervals: Intervals) -> str:
 def _count_over_time(
     database: Database, intervals: Intervals
 ) -> tuple[dict[int, tuple[int, ...]], dict[int, tuple[int, ...]]]:
-    """Return the numbers of requests and of rejected requests in each interval, by the index of the level."""
+    """Return two mappings from level index to numbers in each interval: requests, and rejected requests."""
     series: dict[int, list[list[int]]] = {}
-    # Level and interval are one number, because SQLite groups by one column in half of the time.
+    # The key is one number for level and interval, because SQLite groups by one column in half of the time.
     key = f"level * {intervals.number} + {_interval('received', intervals)}"
     for number, *counts in _query(database, f"SELECT {key} AS place, count(*), sum(rejected) FROM apf GROUP BY place"):
         level, position = divmod(int(number), intervals.number)
@@ -378,10 +378,10 @@ _CHANGES = """
     SELECT level, server, ended - busy AS time, seats AS change FROM apf WHERE busy IS NOT NULL
     UNION ALL SELECT level, server, ended, -seats FROM apf WHERE busy IS NOT NULL
 """
-# For each interval in which the seats in use change: the most seats in use, the first time of this maximum, and the
-# change until the end of the interval. Requests that end at the time at which others start free their seats first. One
-# sum is enough for all levels, because it is 0 when all requests of a level have ended. DuckDB adds the rows in the
-# order of the subquery: https://duckdb.org/docs/stable/sql/dialect/order_preservation
+# A row for each interval in which the seats in use change: the maximum seats in use, the first time of this maximum, and
+# the total change in the interval. If a request ends and another starts at the same time, the end comes first. One
+# running sum is enough for all levels, because it is 0 after all requests of a level. DuckDB adds the rows in the order
+# of the subquery: https://duckdb.org/docs/stable/sql/dialect/order_preservation
 _PEAKS = f"""
     SELECT level, server, part, max(taken), arg_max(time, taken), sum(net) FROM (
         SELECT level, server, {{interval}} AS part, taken, min(time) AS time, sum(change) AS net FROM (
@@ -394,7 +394,7 @@ _STARTS = "SELECT level, server, ended - busy AS start, ended, seats FROM apf WH
 
 
 def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[Any]]:
-    """Return the rows of `_PEAKS`. Window functions of SQLite are slower than Python."""
+    """Return the rows of `_PEAKS`, computed in Python if the database is SQLite, whose window functions are slower."""
     if database.has_fast_windows:
         return _query(database, _PEAKS.format(interval=_interval("time", intervals)))
     sweeps: dict[tuple[int, int], _Sweep] = {}
@@ -408,23 +408,23 @@ def _find_peaks(database: Database, intervals: Intervals) -> Iterable[Sequence[A
 
 
 class _Sweep:
-    """Follows the seats in use at one priority level of one API server over time. Only running requests are in memory."""
+    """Computes the seats in use at a priority level of one API server over time. Only running requests are in memory."""
 
     def __init__(self, intervals: Intervals) -> None:
         self._intervals = intervals
         self._running: list[tuple[int, int]] = []
-        """A heap of the ends of running requests, and their seats."""
+        """Heap of running requests: pairs of end and seats."""
         self._in_use = 0
         self._part_end = intervals.start
         """End of the current interval."""
         self._before = 0
         """Seats in use at the start of the current interval."""
         self._peak: tuple[int, int] | None = None
-        """The most seats in use after a start in the current interval, and the first time of this maximum."""
+        """Maximum seats in use after a request started in the current interval, and the first time of this maximum."""
         self._rows: list[tuple[int, int, int, int]] = []
 
     def add(self, time: int, end: int, seats: int) -> None:
-        """Add a request. Requests must be added in the order of their starts."""
+        """Add a request. Requests must be added in order of their start."""
         running = self._running
         while running and running[0][0] <= time:
             self._end(*heappop(running))
@@ -436,7 +436,7 @@ class _Sweep:
             self._peak = in_use, time
 
     def finish(self) -> list[tuple[int, int, int, int]]:
-        """Return the intervals with changes: the most seats in use after a start, the time, and the change until their end."""
+        """Return a tuple for each interval with changes: index, maximum seats in use, time of the maximum, and total change."""
         while self._running:
             self._end(*heappop(self._running))
         self._leave()
@@ -448,7 +448,7 @@ class _Sweep:
         self._in_use -= seats
 
     def _enter(self, time: int) -> None:
-        """Begin the interval of a time."""
+        """Begin the interval that contains a time."""
         start, size, _ = self._intervals
         self._leave()
         self._part_end = time - (time - start) % size + size
@@ -462,7 +462,7 @@ class _Sweep:
 
 
 def _compute_peaks(replay: Replay, intervals: Intervals) -> dict[int, dict[int, tuple[Peak, tuple[int, ...]]]]:
-    """Return the peak, and the peak of each interval, by the indices of the level and the API server."""
+    """Return the peak and the maximum of each interval, by index of the level and then by index of the API server."""
     rows: dict[int, dict[int, dict[int, tuple[int, int, int]]]] = {}
     for level, server, position, *row in _find_peaks(replay.log.database, intervals):
         seats, time, net = map(int, row)
@@ -482,7 +482,7 @@ def _find_peak(server: str, changes: dict[int, tuple[int, int, int]]) -> Peak:
 
 
 def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int, ...]:
-    """Return the most seats in use in each interval, from the seats at its start. Seats stay in use until they change."""
+    """Return the maximum seats in use in each interval. Seats in use at the start of an interval count."""
     in_use, peaks = 0, []
     for position in range(number):
         seats, _, net = changes.get(position, (0, 0, 0))
@@ -492,9 +492,9 @@ def _follow(changes: dict[int, tuple[int, int, int]], number: int) -> tuple[int,
 
 
 def _distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
-    """Return the distribution of an SQL expression by the index of the level.
+    """Return the percentiles of an SQL expression by the index of the level.
 
-    Without fast window functions, this takes 8 bytes for each value, and 40 bytes for each value of one level.
+    Without fast window functions, the function needs 8 bytes for each value, and 40 bytes for each value of one level.
     """
     if database.has_fast_windows:
         return _query_distributions(database, value, condition)
@@ -511,7 +511,7 @@ def _describe(values: Iterable[int]) -> DurationPercentiles:
 
 
 def _query_distributions(database: Database, value: str, condition: str) -> dict[int, DurationPercentiles]:
-    """Return the distributions. Percentiles are read by row number, after sorting all values by level and value."""
+    """Return the percentiles. They are read by row number after sorting all values by level and value."""
     counts = _query(database, f"SELECT level, count(*) FROM apf WHERE {condition} GROUP BY level ORDER BY level")
     places: dict[int, tuple[int, ...]] = {}
     start = 0
@@ -519,7 +519,7 @@ def _query_distributions(database: Database, value: str, condition: str) -> dict
         places[level] = tuple(start + rank for rank in _rank_percentiles(number))
         start += number
     wanted = ", ".join(str(place) for ranks in places.values() for place in ranks) or "NULL"
-    # DuckDB numbers the rows in the order of the subquery, see `_PEAKS`.
+    # DuckDB numbers the rows in the order of the subquery (see `_PEAKS`).
     rows = _query(
         database,
         "SELECT place, value FROM (SELECT value, row_number() OVER () - 1 AS place FROM ("
@@ -569,10 +569,10 @@ class RequestAnswer(NamedTuple):
 
 
 def stream_requests(log: Log) -> Iterator[RequestAnswer]:
-    """Yield the requests of a log, in the order in which they ended."""
+    """Yield the requests of a log in the order of their ends."""
     sql = (
         f"SELECT audit_id, outcome, flow_schema, priority_level, {DISTINGUISHER}, seats, wait, rejected FROM logged"
-        # Databases sort NULL differently, and engines number the tuples differently.
+        # The order is explicit: databases sort NULL differently, and engines number the tuples differently.
         " ORDER BY coalesce(ended, received), received, coalesce(audit_id, ''), outcome, coalesce(flow_schema, ''),"
         f" {DISTINGUISHER}, seats, coalesce(wait, -1), rejected"
     )

@@ -1,4 +1,4 @@
-"""Contradictions between a log and the configuration of a replay: rejections that the configuration does not explain."""
+"""Finds contradictions between a log and a configuration: rejections that the configuration does not explain."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 
 class Contradiction(NamedTuple):
-    """A priority level whose requests were rejected although it had free seats in this configuration."""
+    """A priority level whose requests were rejected although it has free seats under this configuration."""
 
     level: str
     rejected: int
     seats: int
-    """The most seats that one API server had in use at the same time."""
+    """Maximum number of seats that were in use at the same time at one API server."""
     limit: int
-    """The seats that the level never lends. It rejects requests only while all of them are in use."""
+    """Seats that the level never lends. A server rejects requests only while all of these seats are in use."""
 
 
 def find_contradictions(report: ReplayReport) -> Iterator[Contradiction]:
     """Yield the levels of a report that contradict the log, in the order of the report.
 
-    A server rejects requests of a level only while the level uses its whole current limit, which is never below its min
-    limit. Source: kube-apiserver's util/flowcontrol/fairqueuing/queueset/queueset.go (`StartRequest`). If the numbers of
-    objects are unknown, each list may have used the maximum of seats.
+    A server rejects requests only while the level uses its whole current limit, which is never below its min limit. Source:
+    kube-apiserver's util/flowcontrol/fairqueuing/queueset/queueset.go (`StartRequest`). If the number of objects is
+    unknown, the level may have used more seats: each list may have taken the maximum.
     """
-    for level in () if report.coverage.interrupted else report.levels:  # unread requests may use the seats
+    for level in () if report.coverage.interrupted else report.levels:  # requests that were not read may use the seats
         if not level.rejected or level.limits.type == "Exempt":
             continue
         seats = max((peak.seats for peak in level.peaks), default=0)

@@ -1,11 +1,11 @@
-"""The namespace of a request, read from its URI by Python and by SQL.
+"""The namespace of a request, extracted from its URI by Python and by SQL.
 
 `objectRef` is not enough: if the URI has no namespace, the server completes `objectRef` from the body of the request
 (`LogRequestObject` in staging/src/k8s.io/apiserver/pkg/audit/request.go). A ClusterRole whose body has `metadata.namespace` is
 created outside of any namespace, and API Priority and Fairness does not read bodies.
 
-The patterns are evaluated by Python and by SQL, so they have neither backslashes nor look-around. URIs that they do not cover,
-such as those with escaped segments, are left to `parse_request_info`.
+Python and SQL evaluate the same patterns, so these have neither backslashes nor look-around. `parse_request_info` parses
+URIs that they do not cover, such as URIs with escaped segments.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from apflint.user_error import UserError
 _START = "^/+(api|apis/[^/?%]+)/[^/?%]+/(watch/|proxy/)?"
 _NAMESPACE = f"{_START}namespaces/([^/?%]+)([/?]|$)"
 _RESOURCE = f"{_START}([^/?%]+(/|[?]|$))"
-"""Pattern for the first segment after the version, with the character that follows it."""
+"""Pattern for the first segment after the version, and for the character after this segment."""
 _SPECIAL = "^(|namespaces/|(watch|proxy)[/?]?)$"
-"""Pattern for results of `_RESOURCE` that may be something other than a resource without a namespace."""
+"""Pattern for matches of `_RESOURCE` that may not be a resource without a namespace."""
 _MARK, _ESCAPE = "/namespaces/", "%"
 UNCERTAIN = _ESCAPE
 """Result of the SQL expression if only Python can determine the namespace. No namespace contains this character."""
@@ -56,7 +56,7 @@ def find_version(uri: str) -> str | None:
 
     The result is None if the URI does not begin with a version and a namespace.
 
-    All URIs that begin with this part and `/namespaces/` have a namespace there.
+    All URIs that begin with this part and `/namespaces/` have the namespace at this place.
     """
     match = _match_namespace(uri)
     if match is None or match[4] != "/" or uri.find(_MARK) != match.start(3) - len(_MARK):
@@ -65,14 +65,14 @@ def find_version(uri: str) -> str | None:
 
 
 def make_sql(uri: str, reference: str) -> str:
-    """Return `find_namespace` as an SQL expression.
+    """Return an SQL expression that computes `find_namespace`.
 
     Its value is `UNCERTAIN` if only Python can determine the namespace.
 
     `uri` and `reference` are SQL expressions.
     """
-    # Each regular expression occurs once, because databases evaluate every occurrence. IN with several values is
-    # avoided, because DuckDB would evaluate its operand for all rows.
+    # Each regular expression occurs only once, because databases evaluate every occurrence. IN is avoided for several
+    # values, because DuckDB would evaluate its operand for all rows.
     namespace, resource = (f"regexp_extract({uri}, '{pattern}', 3)" for pattern in (_NAMESPACE, _RESOURCE))
     return (
         f"CASE WHEN coalesce({uri}, '') = '' THEN coalesce({reference}, '')"

@@ -66,7 +66,7 @@ def unwrap_event(value: object) -> object:
 
     Raises UserError for log records without a readable audit event.
     """
-    if isinstance(value, list):  # possibly a row of CloudWatch Logs Insights, which is a list of fields
+    if isinstance(value, list):  # maybe a row of CloudWatch Logs Insights, a list of fields
         message = _find_field(value, "@message")
         return value if message is None else _parse_wrapped_event(message, "@message")
     if not isinstance(value, dict):
@@ -119,7 +119,7 @@ def _convert_google_record(record: dict[str, Any]) -> dict[str, object]:
     resource, name, subresource = (*parts, "", "", "")[:3]
     verb, methods = method.rpartition(".")[2], method.split(".")
     if not subresource and name and name == methods[-2] and resource == methods[-3]:
-        name, subresource = "", name  # a subresource without the name of an object
+        name, subresource = "", name  # a subresource without an object name
     code = _get_object(payload, "status").get("code") or 0
     status = _STATUS_OF_GRPC.get(code, 500) if isinstance(code, int) else 500
     reference = {"resource": resource, "subresource": subresource, "namespace": namespace, "name": name}
@@ -140,7 +140,7 @@ def _convert_google_record(record: dict[str, Any]) -> dict[str, object]:
     granted = [item.get("granted") is True for item in decisions if isinstance(item, dict)]
     if (
         subresource == "eviction" and status == 429
-    ):  # a PodDisruptionBudget, whether or not the record has authorizationInfo
+    ):  # a PodDisruptionBudget refuses the eviction, with or without authorizationInfo
         granted = granted or [True]
     elif status == 429:
         granted = []
@@ -158,7 +158,7 @@ def _get_object(fields: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _is_google_record(value: dict[str, Any]) -> bool:
-    """Return whether a log record is of Cloud Audit Logs. Exports to BigQuery and some sinks omit `@type`."""
+    """Return whether a log record is from Cloud Audit Logs. Exports to BigQuery and some sinks omit `@type`."""
     payload = value.get("protoPayload")
     return isinstance(payload, dict) and (
         str(payload.get("@type", "")).endswith(_GKE_TYPE)

@@ -1,4 +1,4 @@
-"""Parser of requests in JSON: one value, a list, or one value per line, also in log records of hosted control planes."""
+"""Parser of requests in JSON: one value, a list, or one value per line. Values may be log records of hosted control planes."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _MAX_EMPTY_BATCHES = 8
-"""Number of batches of empty lines before the first value of a text. A batch has up to 512 KiB."""
+"""Maximum number of batches of empty lines before the first value of a text. A batch has up to 512 KiB."""
 _JSON_TYPES = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
 
 NOT_JSON = "this is not JSON: "
-"""Beginning of the description of text that is not JSON."""
+"""Start of the error message for text that is not JSON."""
 NOT_EVENT = "this is not an audit event: "
-"""Beginning of the description of JSON without any field of an audit event."""
+"""Start of the error message for JSON without any field of an audit event."""
 NO_EVENTS = (
     f"more than {MAX_LINES_WITHOUT_EVENTS:,} consecutive lines are not audit events: the rest of the file is not read"
 )
-"""Description of a file that is probably not an audit log."""
+"""Error message for a file that is probably not an audit log."""
 
 
 class JsonValue(NamedTuple):
@@ -49,7 +49,7 @@ def read_json_values(text: str) -> Iterator[JsonValue]:
     """
     lines = ((at, line) for at, line in enumerate(text.lstrip("\ufeff").split("\n"), 1) if line.strip())
     first_lines = list(islice(lines, 2))
-    # If one value spans several lines, its first line is not a valid value.
+    # If a value spans several lines, its first line alone is not valid JSON.
     if len(first_lines) > 1 and _read_value(1, first_lines[0][1]).error is not None:
         value = _read_value(first_lines[0][0], text.lstrip("\ufeff \t\r\n"))
         if value.error is None:
@@ -73,7 +73,7 @@ def join_first_value(batches: Iterable[list[bytes]]) -> Iterator[list[bytes] | s
             for more in batches:
                 head.append(more)
                 size += sum(map(len, more))
-                if size > MAX_AUDIT_VALUE_BYTES:  # too large for one value: probably a log whose first line is cut
+                if size > MAX_AUDIT_VALUE_BYTES:  # too large for a value: probably a log whose first line is incomplete
                     break
             else:
                 text = b"\n".join(chain.from_iterable(head))
@@ -99,7 +99,7 @@ def describe_json_error(error: ValueError | RecursionError) -> str:
     """Describe an exception of `json.loads` in a clause."""
     if isinstance(error, RecursionError):
         return "this JSON is nested too deeply"
-    # The only plain ValueError is about numbers with too many digits, and gives advice for Python programs.
+    # json.loads raises a plain ValueError only for numbers with too many digits, with advice for Python programs.
     return f"{NOT_JSON}{'a number has thousands of digits' if type(error) is ValueError else error}"
 
 
@@ -154,7 +154,7 @@ def _reject_event(fields: dict[str, Any]) -> None:
     """Raise UserError if the object is an audit event, or a log record with an audit event."""
     user = fields.get("user")
     if isinstance(user, str) and "apiVersion" not in fields:
-        return  # a request: the common case
+        return  # common case: a request
     if isinstance(user, dict) or str(fields.get("apiVersion")).startswith("audit.k8s.io/"):
         raise UserError('this is an audit event: read it with --event. "user" of a request is a string')
     event = unwrap_event(fields)
@@ -175,7 +175,7 @@ def _split_list(value: JsonValue) -> Iterator[JsonValue]:
         yield value
         return
     for item in items:
-        if not is_other_log(item):  # Azure event hubs mix audit events with other log records, which are omitted
+        if not is_other_log(item):  # Azure event hubs mix audit events with other records
             yield JsonValue(value.line, item)
 
 

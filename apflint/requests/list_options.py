@@ -1,7 +1,7 @@
 """Reduces the URL of a list or watch request to the options that determine its seats, as a few different strings.
 
-The patterns are evaluated by Python and by SQL, so they have neither backslashes nor look-around. They see the URL as the
-client encoded it: an escaped name of a parameter, as in `%6Cimit=5`, or a parameter that occurs twice may be misread.
+Python and SQL evaluate the same patterns, so these have neither backslashes nor look-around. The patterns match the URL
+as the client encoded it: an escaped parameter name, as in `%6Cimit=5`, or a repeated parameter may be misread.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from apflint.evaluate.seats import ListOptions
 
 LIST_VERBS = ("list", "watch")
 MAX_LIMIT = 100_000
-"""Stands for all greater limits. A list of so many objects takes the maximum of seats in any release."""
+"""Greatest limit in a result. It represents all greater limits: such lists take the maximum of seats in any release."""
 _SINGLE_OBJECT = "name"
-"""Part for a list of a single object, by `fieldSelector=metadata.name=x`, which audit events show in `objectRef`."""
+"""Part of the result for a list of a single object (`fieldSelector=metadata.name=x`, visible in `objectRef`)."""
 
 _LIMIT, _INVALID = "limit=", "invalid"
 _BAD_NUMBER = "(=-?[0-9]*[^-0-9&]|=-?[0-9]+-|=--|=-?&|=-?$|&|$)"
@@ -54,11 +54,12 @@ _OPTIONS = (
         ),
     ),
 )
-"""For each word that must be in the URL, patterns with parts. The part of the first matching pattern is added to the
-result.
+"""Patterns by a word that must be in the URL, each with a part of the result.
 
-The part `limit=` is followed by the first group of the pattern. An empty part stands for the default. Parameters that are not
-numbers make the options undecodable. Source: `Convert_url_Values_To_v1_ListOptions` in
+Only the part of the first matching pattern is used.
+
+The part `limit=` is followed by the first group of the pattern. An empty part stands for the default. If a parameter is
+not a number, the server cannot decode the options. Source: `Convert_url_Values_To_v1_ListOptions` in
 staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/zz_generated.conversion.go, and conversion.go in apimachinery/pkg/runtime.
 """
 _COMPILED = tuple(

@@ -30,20 +30,20 @@ VERBS = tuple(METHOD_OF_VERB)
 
 
 class Request(NamedTuple):
-    """A request by a user, with the groups and attributes that the server uses to classify it."""
+    """A request by a user, with the groups and attributes that determine its classification."""
 
     user: UserInfo
     info: RequestInfo
     notes: tuple[str, ...] = ()
-    """Sentences for the user on values that were inferred, such as groups that authentication adds."""
+    """Sentences about inferred values, such as groups that authentication adds."""
     url: str = ""
-    """The path and query of the input, or an empty string if the input had verb and resource."""
+    """The path and query of the input, or an empty string if the input consists of verb and resource."""
     added_groups: tuple[str, ...] = ()
-    """The last groups of the user, which authentication adds. A note names them."""
+    """Groups that authentication adds, at the end of the groups of the user. A note names these groups."""
 
     @property
     def digest(self) -> RequestDigest:
-        """The attributes and the user of the request, with which FlowSchemas are compared."""
+        """The attributes and the user of the request, which FlowSchemas match."""
         return RequestDigest(self.info, self.user)
 
 

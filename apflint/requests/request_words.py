@@ -91,7 +91,7 @@ class RequestArguments(NamedTuple):
         if self.path is not None and not self.words:
             return parse_http(self.method or "GET", self.path, user=self.user, groups=self.groups)
         if self.words and (self.method is not None or self.path is not None):
-            raise UserError("the request is given twice: in words, and with --method and --path")
+            raise UserError("the request is given twice: as arguments, and with --method and --path")
         return parse_words(
             self.words,
             user=self.user,
@@ -116,7 +116,7 @@ def parse_command_line(text: str, user: str | None = None, groups: Sequence[str]
     `groups` are added to the groups of the text. `user` is the user of the request; if it is None, the text must name the
     user. Raises UserError if the text cannot be parsed, or if the user is missing or named twice.
     """
-    import shlex  # only policy tests parse command lines
+    import shlex  # imported for policy tests only
     from argparse import ArgumentError, ArgumentParser
 
     parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
@@ -128,7 +128,7 @@ def parse_command_line(text: str, user: str | None = None, groups: Sequence[str]
     try:
         words = shlex.split(text)
         if words[:2] == ["apflint", "explain"]:
-            words = words[2:]  # copied from a terminal
+            words = words[2:]  # `apflint explain`, copied from a terminal
         options, unknown = parser.parse_known_intermixed_args(words)
     except (ArgumentError, ValueError) as error:
         message = str(error)
@@ -250,7 +250,7 @@ def _infer_group(word: str) -> RequestedResource:
         )
     known, *others = named
     if word == known.name and not known.group and not others:
-        return RequestedResource("", known.version, known.name, known)  # nothing was inferred, so a note is not needed
+        return RequestedResource("", known.version, known.name, known)  # nothing was inferred, so no note
     reading = "is" if word == known.name else f'is read as "{known.name}"'
     note = f'"{word}" {reading} in {describe_group(known.group)}'
     if others:

@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from apflint.evaluate.requestinfo import RequestInfo
 
 LOGGED_WAIT_SECONDS = 0.1
-"""The server logs the time that a request spent in a filter if it is longer (`minFilterLatencyToLog` in filterlatency.go)."""
+"""Maximum time in a filter that the server does not log (`minFilterLatencyToLog` in filterlatency.go), in seconds."""
 _MARK = '"HTTP" '
 _PAIR = re.compile(r'([A-Za-z_][\w-]*)=("(?:[^"\\]|\\.)*"|[^\s"]\S*)', re.ASCII)
 _TIME = re.compile(r"[IWEF](\d\d)(\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) ", re.ASCII)
-"""Header of klog: month and day, without a year, and the time in the time zone of the server."""
+"""Pattern for a klog header: month and day without a year, and the time in the time zone of the server."""
 _KLOG = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ", re.ASCII)
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.ASCII)
 _CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _TEXT_KEYS = ("log", "message", "@message", "MESSAGE", "msg", "textPayload")
-"""Keys of the line in records of Docker, CloudWatch, journald and Google Cloud Logging."""
+"""Keys of the log line in records of Docker, CloudWatch, journald and Google Cloud Logging."""
 _FIRST_MILLISECONDS = 100_000_000_000
-"""Larger Unix times are in milliseconds: in seconds, this is the year 5138."""
+"""Unix times from this value on are milliseconds. In seconds, this value is the year 5138."""
 _METHOD_OF_VERB = {"LIST": "GET", "WATCH": "GET", "WATCHLIST": "GET", "APPLY": "PATCH", "CONNECT": "POST"}
-"""HTTP methods of the verbs of `NormalizedVerb` in endpoints/metrics/metrics.go. Other verbs are methods."""
+"""HTTP methods of verbs from `NormalizedVerb` in endpoints/metrics/metrics.go. All other verbs are HTTP methods."""
 
 
 class LoggedRequest(NamedTuple):
@@ -47,13 +47,13 @@ class LoggedRequest(NamedTuple):
     time: str
     """Time at which the request ended: `11-23 16:25:48.417260` from klog, or `2026-11-23T16:25:48.417260Z` from JSON. Empty if unknown."""
     verb: str
-    """As logged: an HTTP method, or LIST, WATCH, APPLY, CONNECT."""
+    """Verb as logged: an HTTP method, or LIST, WATCH, APPLY, CONNECT."""
     uri: str
     user_agent: str
     audit_id: str
-    """Empty if absent. Events of the audit log have the same ID, and name the user."""
+    """Audit ID, or an empty string. Events of the audit log with this ID name the user."""
     flow_schema: str | None
-    """None if API Priority and Fairness did not classify the request."""
+    """Name of the FlowSchema, or None if API Priority and Fairness did not classify the request."""
     priority_level: str | None
     seats: int | None
     """Seats while the request executes."""
@@ -61,19 +61,19 @@ class LoggedRequest(NamedTuple):
     """Seats after the execution, while watchers are notified."""
     latency: float | None
     queue_seconds: float | None
-    """Time in API Priority and Fairness before the execution. Only times over `LOGGED_WAIT_SECONDS` are logged."""
+    """Time in seconds in API Priority and Fairness before the execution. Only times over `LOGGED_WAIT_SECONDS` are logged."""
     execution: float | None
-    """None if the request was not executed."""
+    """Time of the execution in seconds, or None if the request was not executed."""
     status: int | None
 
     @property
     def is_rejected(self) -> bool:
-        """Return whether API Priority and Fairness rejected the request. Other 429s, such as of evictions, were executed."""
+        """Return whether API Priority and Fairness rejected the request. Other 429s, as for evictions, were executed."""
         return self.status == 429 and self.flow_schema is not None and self.execution is None
 
     @property
     def wait(self) -> float | None:
-        """The time in the queue, or None if it was at most `LOGGED_WAIT_SECONDS`, or if the request was not classified.
+        """The time in the queue in seconds, or None if it was not logged or the request was not classified.
 
         A request that was not executed spent its time in the queue.
         """
@@ -90,7 +90,7 @@ class LoggedRequest(NamedTuple):
 
 
 def parse_logged_request(line: str) -> LoggedRequest | None:
-    """Return the request of a line of kube-apiserver's log, also in JSON, or None for any other line."""
+    """Return the request in a line of kube-apiserver's log, perhaps inside JSON. Return None for any other line."""
     if line.lstrip(" \ufeff")[:1] == "{":
         return _parse_json(line)
     start = line.find(_MARK)
@@ -101,7 +101,7 @@ def parse_logged_request(line: str) -> LoggedRequest | None:
 
 
 def is_server_log_line(line: str) -> bool:
-    """Return whether a line has the header of klog, with which kube-apiserver and other components write their logs."""
+    """Return whether a line has a klog header. kube-apiserver and other components write such headers."""
     return _KLOG.search(line, 0, 200) is not None
 
 
@@ -155,7 +155,9 @@ def _find_time(header: str) -> str:
 
 
 def _format_epoch(time: object) -> str:
-    """Return a Unix time as in an audit event: `2026-11-23T16:25:48.417260Z`. Return a string unchanged, else "".
+    """Return a Unix time in the form of audit events: `2026-11-23T16:25:48.417260Z`. Return a string unchanged.
+
+    Return an empty string for other values.
 
     kube-apiserver writes milliseconds (`component-base/logs/json/json.go`). The Kubernetes documentation shows seconds.
     """
@@ -171,7 +173,7 @@ def _format_epoch(time: object) -> str:
 
 
 def _unquote(value: str) -> str:
-    """Return the text of a string in quotes, which Go's `strconv.Quote` escapes, or another value unchanged."""
+    """Return the content of a string that Go's `strconv.Quote` has quoted, or another value unchanged."""
     if value[:1] != '"':
         return value
     return _ESCAPE.sub(_unescape, value[1:-1]) if "\\" in value else value[1:-1]
@@ -187,9 +189,9 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def require_not_logged_request(line: str) -> None:
-    """Raise UserError with a better reason than "not JSON" if a line is of kube-apiserver's own log."""
+    """Raise UserError if a line is from kube-apiserver's own log. Its message is more helpful than "not JSON"."""
     if parse_logged_request(line) is not None:
         raise UserError(
-            "this is a line of kube-apiserver's own log, which does not name the user, and not an audit event. To see what"
-            " the server logged, use apflint replay with this log alone"
+            "this line is from kube-apiserver's own log, which does not name users, instead of an audit log. To show what"
+            " the server logged, run apflint replay with this file alone"
         )

@@ -1,6 +1,7 @@
 """Comparison of kube-apiserver's log with a configuration: FlowSchema, priority level and seats of logged requests.
 
-The log does not name users, so a FlowSchema is certainly wrong only if it matches the request of no user.
+The log does not name users. So the logged FlowSchema is certainly wrong only if it cannot match the request for any
+user.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ class LoggedComparison(NamedTuple):
     info: RequestInfo | None
     """The attributes of the request, or None if the server could not parse its URI."""
     possible: tuple[str, ...]
-    """Names of the FlowSchemas that the request may get, in matching order. Empty if the server does not classify it."""
+    """Names of the FlowSchemas that the request may get, in matching order. Empty if the server does not classify the request."""
     disagreements: tuple[str, ...]
-    """Clauses about logged facts that the configuration excludes. Empty if none can be found without the user."""
+    """Clauses about logged facts that contradict the configuration. Empty if no contradiction is certain without the user."""
 
     @property
     def flow_schema(self) -> str | None:
-        """The FlowSchema of the request if it does not depend on the user, else None."""
+        """The FlowSchema of the request if it is the same for all users, or None."""
         return self.possible[0] if len(self.possible) == 1 else None
 
 
@@ -76,7 +77,7 @@ class LoggedComparer:
             )
             return LoggedComparison(info, (), (wrong,) if request.flow_schema else ())
         possible = tuple(schema.name for schema in list_possible_flow_schemas(configuration, info))
-        if request.flow_schema is None:  # authentication failed, or the server has no API Priority and Fairness
+        if request.flow_schema is None:  # authentication failed, or the server does not use API Priority and Fairness
             return LoggedComparison(info, possible, ())
         found = [*self._compare_flow_schema(request, possible)]
         level = self._known.limits.level(request.priority_level or "")
@@ -122,7 +123,7 @@ class LoggedComparer:
 
 
 def _note(schema: str) -> str:
-    """Return a clause that explains a request at catch-all, or "".
+    """Return a clause that explains why a request is at catch-all, or an empty string for another FlowSchema.
 
     Recordings show that a server uses catch-all until it has read its configuration.
     """

@@ -35,7 +35,7 @@ MAX_NAMED_CLUSTERS = 20
 
 
 class ClusterSettings(NamedTuple):
-    """A cluster of a project. For a value that is None, the value of the project applies.
+    """A cluster of a project. If a value is None, the cluster uses the value of the project.
 
     The objects of a cluster come from its `paths`, from its `kustomize` or from its `render`. The other two are empty.
     """
@@ -56,7 +56,7 @@ class ClusterSettings(NamedTuple):
 
     @property
     def is_rendered(self) -> bool:
-        """Return whether a program prints the objects of the cluster. If not, they are the manifests in `paths`."""
+        """Return whether a program prints the objects of the cluster. If not, the objects are in `paths`."""
         return self.kustomize is not None or bool(self.render)
 
     def included_paths(self, exclude: Patterns) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def _parse_cluster(table: dict[str, Any], place: str, directory: str) -> Cluster
 
 
 def _parse_paths(value: object, place: str, directory: str) -> tuple[str, ...]:
-    """Return the paths of a cluster, relative to the current directory. A missing path is reported when it is read.
+    """Return the paths of a cluster, relative to the current directory. Missing paths are reported when they are read.
 
     Only paths in the project are allowed, because the settings may come from an untrusted repository.
     """
@@ -151,7 +151,7 @@ def _parse_paths(value: object, place: str, directory: str) -> tuple[str, ...]:
     projects = find_projects(directory)
     paths = []
     for written in written_paths:
-        path = os.path.relpath(resolve_path(written, directory))  # so that findings show the shortest names
+        path = os.path.relpath(resolve_path(written, directory))  # findings show the shortest names
         if "\0" in path or not is_below(os.path.realpath(path), projects):
             raise UserError(f"{place}: {quote(written)} is outside the project.")
         if path == "-" or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))):
@@ -168,7 +168,7 @@ def _parse_members(value: object, place: str, directory: str) -> tuple[str, ...]
 
 
 def _parse_kustomize(value: object, place: str, directory: str) -> str:
-    """Return the directory of a kustomization, as one of `paths`. A missing one is reported when it is built."""
+    """Return the directory of a kustomization, restricted like `paths`. The build reports a missing directory."""
     if not isinstance(value, str) or not value:
         raise UserError(f'{place}: expected a directory with a kustomization, such as "overlays/prod".')
     (path,) = _parse_paths([value], place, directory)
@@ -178,9 +178,9 @@ def _parse_kustomize(value: object, place: str, directory: str) -> str:
 
 
 def _parse_render(value: object, place: str, _directory: str) -> tuple[str, ...]:
-    """Return a command. It has no shell, so it is a list of words and not a line."""
+    """Return a command as a list of arguments, because no shell runs the command."""
     if isinstance(value, str):
-        import json  # a valid table does not need it, and it takes time to import
+        import json  # only errors need it
 
         raise UserError(
             f"{place}: expected a list of words, because no shell runs the command: {json.dumps(value.split())}."
@@ -190,7 +190,7 @@ def _parse_render(value: object, place: str, _directory: str) -> tuple[str, ...]
     if not value:
         raise UserError(f"{place}: the list is empty. Name a program and its arguments.")
     if len(value) > MAX_PATTERNS:
-        raise UserError(f"{place}: {len(value):,} words, but at most {MAX_PATTERNS:,} are allowed.")
+        raise UserError(f"{place}: {len(value):,} strings, but at most {MAX_PATTERNS:,} are allowed.")
     if not value[0]:
         raise UserError(f"{place}: the program is an empty string.")
     if any("\0" in word for word in value):
@@ -199,7 +199,7 @@ def _parse_render(value: object, place: str, _directory: str) -> tuple[str, ...]
 
 
 _OBJECTS = ("paths", "kustomize", "render")
-"""Keys that say where the objects of a cluster come from. Each cluster has one of them."""
+"""Keys that name the source of the objects of a cluster. Each cluster has exactly one of these keys."""
 _PARSERS: dict[str, Parser] = {
     "name": expect(
         "a name of 1 to 100 letters, digits and the characters . _ / -",

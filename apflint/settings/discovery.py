@@ -48,7 +48,7 @@ def _has_apflint_table(path: str) -> bool:
     try:
         data = read_at_most(path, MAX_PYPROJECT_BYTES)
     except (OSError, UserError):
-        return False  # the file of another tool, which this user may not read
+        return False  # an unreadable file of another tool
     if data is not None and not _TABLE.search(data):
         return False
     if data is None or len(data) > MAX_SETTINGS_BYTES:

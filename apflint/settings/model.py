@@ -35,9 +35,9 @@ class Settings(NamedTuple):
     extend_select: tuple[RuleSelector, ...] = ()
     ignore: tuple[RuleSelector, ...] = ()
     severity: Mapping[str, Severity | Literal["off"]] = _EMPTY
-    """Severity by rule id. `off` disables a rule."""
+    """Severity by rule ID. `off` disables a rule."""
     per_file_ignores: Mapping[str, tuple[str, ...]] = _EMPTY
-    """Ids of ignored rules by file pattern. Patterns are relative to the directory of the settings file."""
+    """IDs of ignored rules by file pattern. Patterns are relative to the directory of the settings file."""
     fail_on: FailOn = "error"
     kubernetes: Release = NEWEST
     exclude: Patterns = Patterns()
@@ -46,7 +46,7 @@ class Settings(NamedTuple):
     server_concurrency: int = SERVER_CONCURRENCY
     format: str = "text"
     cluster: tuple[ClusterSettings, ...] = ()
-    """The clusters of the project. If it is empty, all manifests belong to one cluster."""
+    """The clusters of the project. If there are none, all manifests belong to one cluster."""
     path: str | None = None
     """The settings file, relative to the current directory, or None if no settings file is used."""
     origins: Mapping[str, str] = _EMPTY
@@ -71,7 +71,7 @@ class Settings(NamedTuple):
         from apflint.effective_configuration import Assumptions
         from apflint.engine import Options
 
-        # Setting a severity also enables a rule that is off by default.
+        # A severity in the settings also enables a rule that is off by default.
         with_severity = (RuleSelector(rule, (rule,)) for rule, level in self.severity.items() if level != "off")
         rules = select_rules(
             self.select,

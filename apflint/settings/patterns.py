@@ -19,7 +19,7 @@ _WILDCARD = re.compile(r"[*?]|\[.*", re.DOTALL)
 
 
 class Patterns(NamedTuple):
-    """Patterns, and the directory that they are relative to."""
+    """Patterns, and the directory to which they are relative."""
 
     globs: tuple[str, ...] = ()
     directory: str | None = None
@@ -28,7 +28,7 @@ class Patterns(NamedTuple):
 
 class _Glob(NamedTuple):
     text: str
-    """Text that every path contains that the pattern matches."""
+    """Text that is part of every path that the pattern matches."""
     pattern: str
 
     @classmethod
@@ -52,7 +52,7 @@ class PathMatcher:
         for glob in patterns.globs:
             pattern = glob.removeprefix("./").rstrip("/").removesuffix("/**") or glob
             (paths if "/" in pattern else names).append(pattern)
-            if pattern.startswith("**/"):  # at any depth, or at the top
+            if pattern.startswith("**/"):  # `**/` also matches no directory
                 rest = pattern[3:]
                 (paths if "/" in rest else names).append(rest)
         self._paths = [_Glob.parse(pattern) for pattern in paths]
@@ -86,7 +86,7 @@ class PathMatcher:
 
     def _match(self, globs: Sequence[_Glob], name: str) -> bool:
         for text, pattern in globs:
-            if text in name:  # of a thousand patterns, this test leaves few
+            if text in name:  # this fast test excludes most patterns
                 self._work += len(pattern) + len(name)
                 if self._work > MAX_PATTERN_WORK:
                     count = count_noun(len(self._paths) + len(self._names), "path pattern")

@@ -11,7 +11,7 @@ from apflint.user_error import UserError
 
 _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-# Without this flag, opening a named pipe waits for a writer forever.
+# Without this flag, opening a named pipe would wait for a writer.
 _NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
 
 
@@ -33,7 +33,7 @@ def read_toml(path: str) -> dict[str, object]:
 
 def parse_toml(data: bytes) -> dict[str, object]:
     """Parse TOML. Raises UserError if the text is invalid or nested too deeply, or if a key has too many parts."""
-    import tomllib  # most runs have no settings file
+    import tomllib  # imported for settings files only
 
     try:
         text = data.decode("utf-8-sig")
@@ -41,7 +41,7 @@ def parse_toml(data: bytes) -> dict[str, object]:
         if any(line.count(".") > MAX_SETTINGS_KEY_PARTS for line in unquoted.splitlines()):
             raise UserError(f"a key has more than {MAX_SETTINGS_KEY_PARTS} parts")
         return tomllib.loads(text)
-    except ValueError as error:  # also for bytes that are not UTF-8, and for an integer of more than 4,300 digits
+    except ValueError as error:  # includes bytes that are not UTF-8, and integers with over 4,300 digits
         raise UserError(str(error)) from None
     except RecursionError:
         raise UserError("nested too deeply") from None
@@ -60,6 +60,6 @@ def read_at_most(path: str, maximum: int, *, is_stream: bool = False) -> bytes |
         raise UserError(f"{path}: a settings file must be a regular file.")
     with open(descriptor, "rb") as file:
         data = file.read(maximum + 1)
-    if data is None:  # /proc/kmsg is a regular file that waits
+    if data is None:  # reading would wait, as for /proc/kmsg
         raise UserError(f"{path}: a settings file must be a regular file.")
     return data if len(data) <= maximum else None

@@ -78,7 +78,7 @@ def parse_release(value: object, place: str, directory: str) -> releases.Release
 
 
 def parse_selectors(value: object, place: str, directory: str) -> tuple[RuleSelector, ...]:
-    """Parse a list of rules: ids, prefixes of ids, or names."""
+    """Parse a list of rules: IDs, prefixes of IDs, or names."""
     return tuple(_call(parse_selector, word, place) for word in parse_strings(value, place, directory))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Arrival(NamedTuple):
-    """A request that a client sends. Arrivals have the order of their fields."""
+    """A request that a client sends. Arrivals are compared by their fields, in this order."""
 
     time: int
     source: int
@@ -42,9 +42,11 @@ class ArrivalSource(NamedTuple):
     draw_service: Callable[[int], int]
     """Returns the service time of a request with a number."""
     differ: bool
-    """Whether the clients differ in their user or in their request."""
+    """Whether the instances of the client send different requests: another user or other arguments."""
     is_closed: bool
     """Whether a client sends its next request some time after each response."""
+    follow: Callable[[int, int], Arrival | None] | None = None
+    """Returns the request that follows a response, or None. The arguments are the instance, and the time of the response."""
 
 
 def list_sources(load: Load, seed: int) -> tuple[ArrivalSource, ...]:

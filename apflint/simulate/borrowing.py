@@ -41,12 +41,12 @@ class Borrower(NamedTuple):
 
     @property
     def target(self) -> float:
-        """Seats that a level that is not exempt would like to have."""
+        """Seats that the level asks for. Not used for exempt levels."""
         return max(float(self.floor), self.smoothed)
 
 
 class Adjustment(NamedTuple):
-    """New current limits, in the order of the levels."""
+    """New current limits in seats, in the order of the levels."""
 
     case: Literal["minimums", "shared", "allocated", "error"]
     """Rule by which seats are assigned: the minimum of each level, a fraction of each floor, or a fraction of each
@@ -59,9 +59,9 @@ class Adjustment(NamedTuple):
 
 
 def adjust_limits(levels: Sequence[Borrower], nominal_sum: int) -> Adjustment:
-    """`updateBorrowingLocked`: compute the current limits. `nominal_sum` is the sum of the nominal limits of all levels.
+    """`updateBorrowingLocked`: compute the current limits. `nominal_sum` is the sum of the nominal limits in seats.
 
-    The new limits need not have this sum, because each is rounded. The limit of an exempt level has no effect on the level.
+    The new limits need not add up to this sum, because each limit is rounded. The limit of an exempt level has no effect.
     """
     limited = [level for level in levels if not level.is_exempt]
     remaining = nominal_sum - sum(level.floor for level in levels if level.is_exempt)
@@ -77,8 +77,7 @@ def adjust_limits(levels: Sequence[Borrower], nominal_sum: int) -> Adjustment:
         part = (remaining - min_sum) / (floor_sum - min_sum)
         shared = [level.min + round_half_away((level.floor - level.min) * part) for level in limited]
         return Adjustment("shared", merge(shared), share_fraction=part)
-    # The server distributes the whole sum instead of `remaining`, so it lends the seats of exempt requests a second
-    # time.
+    # As in the server, the sum is `nominal_sum` instead of `remaining`. So the seats of exempt requests are lent twice.
     items = [AllocationItem(float(level.floor), float(level.max), level.target) for level in limited]
     allocation = allocate(nominal_sum, items)
     if allocation is None:

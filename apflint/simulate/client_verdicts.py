@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
-from apflint.simulate.level_summaries import describe_period, format_share, format_time, pluralize_verb
 from apflint.simulate.load import SECOND
+from apflint.simulate.verdict_sentences import describe_period, describe_requests, format_share, format_time
 from apflint.wording import count_noun, join_words
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ class ClientTotals(NamedTuple):
     levels: tuple[str, ...]
     verb: str
     """Verb of the requests, or `request` if they have several."""
+    user: str | None
+    """The user, or None if the clients with this name may have several users."""
+    resource: str | None
+    """The resource or path, or None if the requests may have several."""
     requests: int
     attempts: int
     rejected: dict[str, int]
@@ -40,6 +44,16 @@ class ClientTotals(NamedTuple):
     """Percentiles of the level with the longest waits: those of several levels cannot be added up."""
     first_rejection: int | None
     last_rejection: int | None
+
+    @property
+    def subject(self) -> str:
+        """The name in sentences."""
+        return self.user or self.name
+
+    @property
+    def requests_noun(self) -> str:
+        """The noun for the requests, such as `lists` or `lists of pods`."""
+        return describe_requests(self.verb, self.resource)
 
     @property
     def never_succeeded(self) -> int:
@@ -74,12 +88,17 @@ class ClientVerdicts(NamedTuple):
         return [*kept, *([self.others] if self.others else [])]
 
 
-def join_clients(result: SimulationResult) -> list[ClientTotals]:
-    """Return the clients that sent requests, each with the numbers of all its levels."""
+def join_clients(result: SimulationResult, *, by_user: bool = False) -> list[ClientTotals]:
+    """Return the clients that sent requests, each with the numbers of all its levels.
+
+    With `by_user`, return the users of an audit log instead, each with all verbs and resources.
+    """
     rows: dict[str, list[ClientResult]] = {}
     for level in result.levels:
         for client in level.clients:
-            rows.setdefault(client.name, []).append(client)
+            name = client.user if by_user else client.name
+            if name:
+                rows.setdefault(name, []).append(client)
     return [_join(name, own) for name, own in rows.items()]
 
 
@@ -88,11 +107,13 @@ def _join(name: str, rows: Sequence[ClientResult]) -> ClientTotals:
     for row in rows:
         for reason, number in row.rejected.items():
             rejected[reason] = rejected.get(reason, 0) + number
-    verbs = {row.verb for row in rows}
+    verbs, resources = {row.verb for row in rows}, {row.resource for row in rows}
     return ClientTotals(
         name,
-        tuple(row.level for row in rows),
+        tuple(dict.fromkeys(row.level for row in rows)),
         verbs.pop() if len(verbs) == 1 else "request",
+        rows[0].user,
+        resources.pop() if len(resources) == 1 else None,
         sum(row.requests for row in rows),
         sum(row.attempts for row in rows),
         dict(sorted(rejected.items())),
@@ -125,13 +146,13 @@ def _give_verdict(client: ClientTotals) -> str:
     if client.rejected:
         sentences.append(_describe_rejections(client))
     elif client.waits is not None and client.waits.max > NOTICEABLE_WAIT:
-        share, requests = format_share(client.waited, client.attempts), pluralize_verb(client.verb)
-        sentences.append(f"{client.name} waits {_describe_waits(client.waits)}: {share} of its {requests}.")
+        share, requests = format_share(client.waited, client.attempts), client.requests_noun
+        sentences.append(f"{client.subject} waits {_describe_waits(client.waits)}: {share} of its {requests}.")
     if client.expired:
-        owner = "" if sentences else f"{client.name}: "
+        owner = "" if sentences else f"{client.subject}: "
         sentences.append(f"{owner}{count_noun(client.expired, 'attempt')} reached the deadline during the execution.")
     if client.never_succeeded:
-        owner = "" if sentences else f"{client.name}: "
+        owner = "" if sentences else f"{client.subject}: "
         requests = count_noun(client.requests, "request")
         sentences.append(f"{owner}{client.never_succeeded:,} of {requests} never succeeded.")
     return " ".join(sentences)
@@ -143,7 +164,7 @@ def _describe_rejections(client: ClientTotals) -> str:
     share = format_share(sum(client.rejected.values()), client.attempts)
     period = describe_period(client.first_rejection, client.last_rejection)
     levels = f"{join_words(client.levels, 'and')}: {', '.join(client.rejected)}"
-    text = f"{client.name} is rejected: {share} of its {pluralize_verb(client.verb)} {period} ({levels})."
+    text = f"{client.subject} is rejected: {share} of its {client.requests_noun} {period} ({levels})."
     if client.waits is not None and client.waits.max > NOTICEABLE_WAIT:
         text += f" It waits {_describe_waits(client.waits)}."
     return text

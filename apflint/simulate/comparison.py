@@ -35,7 +35,7 @@ class FigureDifference(NamedTuple):
 
     @property
     def is_effective(self) -> bool:
-        """Return whether figures differ, or the client has other priority levels."""
+        """Return whether any figure differs, or the client has other priority levels."""
         return self.old != self.new or (self.levels is not None and self.levels[0] != self.levels[1])
 
 
@@ -46,7 +46,7 @@ class SimulationComparison(NamedTuple):
     new: SimulationResult
     differences: tuple[FigureDifference, ...]
     is_equal: bool
-    """Whether all results of all clients are equal, including numbers that `Figures` does not have."""
+    """Whether all results of all clients are equal, including results that `Figures` does not contain."""
 
 
 def compare(old: SimulationResult, new: SimulationResult) -> SimulationComparison:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 from apflint.evaluate.request_outcomes import parse_duration
 from apflint.named_tuple import NamedTuple
 from apflint.simulate.client_verdicts import join_clients
-from apflint.simulate.level_summaries import format_share, format_time
 from apflint.simulate.load import SECOND
 from apflint.simulate.scaling import check_name
+from apflint.simulate.verdict_sentences import format_share, format_time
 from apflint.user_error import UserError
 from apflint.wording import quote
 
@@ -70,7 +70,8 @@ def check_conditions(conditions: Sequence[Condition], clients: Collection[str], 
 
 def list_failures(conditions: Sequence[Condition], result: SimulationResult) -> Iterator[tuple[str, str]]:
     """Yield the text of each condition that is true, with a sentence that has the value and the limit."""
-    clients = {totals.name: totals for totals in join_clients(result)}
+    users = {totals.name: totals for totals in join_clients(result, by_user=True)}
+    clients = users | {totals.name: totals for totals in join_clients(result)}
     levels = {level.name: level for level in result.levels}
     for condition in conditions:
         row: ClientTotals | LevelResult | None = None

@@ -1,10 +1,10 @@
 """Picking: which queue dispatches next.
 
-The server examines all queues after the queue that dispatched last, and picks the first one of those whose oldest request
-has the least virtual finish time (`findDispatchQueueToBoundLocked` in `fairqueuing/queueset/queueset.go`). The picker
-returns the same queue without examining all. It lists queues by virtual finish time, and remembers for each queue where it
-is listed. Most changes increase the virtual finish time of a queue: they need no action, because the picker moves a queue
-that it finds listed too early. After a change that may decrease it, call `note`.
+The server examines all queues after the queue that dispatched last. It picks the first queue whose oldest request has
+the least virtual finish time (`findDispatchQueueToBoundLocked` in `fairqueuing/queueset/queueset.go`). `Picker` returns
+the same queue without examining all queues, from a list of queues by virtual finish time. If a virtual finish time
+increases, the list needs no update: `pick` moves a queue that is listed too early. If a change may decrease the virtual
+finish time of a queue, call `note`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Picker:
-    """Finder of the next queue. The time of a call grows with the logarithm of the number of queues."""
+    """Finds the next queue, in a time that grows with the logarithm of the number of queues."""
 
     def __init__(self, queues: Sequence[Queue]) -> None:
         self._queues = queues
@@ -33,7 +33,7 @@ class Picker:
         outdated."""
 
     def note(self, queue: Queue) -> None:
-        """List a queue with waiting requests, unless it is listed early enough."""
+        """List a queue with waiting requests, unless the queue is already listed under an equal or earlier time."""
         finish = queue.next_dispatch_r + queue.waiting[0].estimate.total_work
         if finish < queue.listed_finish:
             self._list(queue, finish)
@@ -52,9 +52,9 @@ class Picker:
             indices.insert(place, queue.index)
 
     def pick(self, robin: int) -> Queue | None:
-        """Return the queue with the least virtual finish time, or None if no queue has waiting requests.
+        """Return the queue with the least virtual finish time, or None if no request waits.
 
-        Of equal queues, return the first after index `robin`, cyclically.
+        If several queues have this time, return the first queue after index `robin`, cyclically.
         """
         finishes, listed = self._finishes, self._listed
         while finishes:
@@ -74,7 +74,7 @@ class Picker:
             elif actual == NOT_LISTED or actual in listed:
                 del listed[finish]
                 heappop(finishes)
-            else:  # the usual case: the queue moves alone
+            else:  # usual case: only one queue has this time
                 listed[actual] = listed.pop(finish)
                 heapreplace(finishes, actual)
                 continue

@@ -25,7 +25,7 @@ time."""
 
 # Kinds of events, in the order in which simultaneous events happen.
 CONFIGURATION = 0
-"""A change of the configuration or an adjustment of the limits. The number is that of the change."""
+"""A change of the configuration or an adjustment of the limits. Events of this kind have the number of the change."""
 SEAT_RELEASE = 1
 """A request releases its final seats."""
 FINISH = 2
@@ -36,7 +36,7 @@ _ARRIVAL = 4
 
 
 class EventLoop:
-    """Pending events, and the requests whose wait is limited."""
+    """Pending events, and the waiting requests that have a wait limit."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -49,11 +49,11 @@ class EventLoop:
         heappush(self.events, (time << KIND_BITS | kind, number, action, subject))
 
     def submit(self, request: SimulatedRequest) -> None:
-        """Schedule the arrival of a request, which must not be in the past."""
+        """Schedule the arrival of a request. The arrival must not be in the past."""
         self.schedule(request.arrival, _ARRIVAL, request.id, _start, request)
 
     def limit_wait(self, request: SimulatedRequest, wait_limit: int) -> None:
-        """Schedule the end of the wait of a request that has arrived now.
+        """Schedule the end of the wait of a request that arrives now.
 
         Requests with the same limit reach it in order of arrival, so one event for all of them is enough.
         """
@@ -62,7 +62,7 @@ class EventLoop:
             self._limited[wait_limit] = deque((request,))
             self.schedule(request.arrival + wait_limit, _TIME_OUT, request.id, self._time_out, request)
             return
-        while len(requests) > 1 and requests[1].start is not None:  # the first request stays, because it has an event
+        while len(requests) > 1 and requests[1].start is not None:  # the first request owns the pending event
             del requests[1]
         requests.append(request)
 
@@ -79,7 +79,7 @@ class EventLoop:
             request.queue_set.time_out(request, now)
 
     def run(self, arrivals: Iterable[SimulatedRequest] = ()) -> None:
-        """Run until no event is pending. `arrivals` are requests in the order of their arrival and number."""
+        """Run until no event is pending. `arrivals` are requests sorted by arrival and number."""
         events = self.events
         for request in arrivals:
             now = request.arrival

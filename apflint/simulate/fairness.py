@@ -25,7 +25,10 @@ def max_min_shares(total: float, demands: Sequence[float]) -> list[float]:
 
 
 def measure_fairness(service: Sequence[float], demands: Sequence[float]) -> float | None:
-    """Return Jain's index of the service of flows in relation to their fair shares. None for fewer than 2 flows with demand."""
+    """Return Jain's index of the service of flows in relation to their fair shares.
+
+    Return None for fewer than 2 flows with demand.
+    """
     shares = max_min_shares(sum(service), demands)
     ratios = [got / share for got, share in zip(service, shares, strict=True) if share > 0]
     squares = sum(ratio * ratio for ratio in ratios)

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from apflint.simulate.routes import Routes
 
 _LONG_SERVICE = 0.999
-"""Quantile of the service time that stands for a slow request."""
+"""Quantile of the service time that is used as the duration of a slow request."""
 
 
 def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
-    """Yield the problems that prevent a simulation: a place in the load, and a message."""
+    """Yield the problems that prevent a simulation, each as the path in the load and a message."""
     excess = list(find_excess(load))
     yield from excess
     if excess:  # classifying too many clients would take too long
@@ -43,7 +43,7 @@ def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
             except UserError as error:
                 yield (*client.path, "request"), str(error)
                 break
-            if route.deadline <= client.service.median:  # the parser compares the key `timeout`
+            if route.deadline <= client.service.median:  # The parser rejects an explicit `timeout` that is too short
                 message = "the parameter `timeout` of this request is not longer than the median service time"
                 yield (*client.path, "request"), f"{message}: most requests would never succeed"
                 break
@@ -66,7 +66,7 @@ def check_servers(servers: int, duration: int, limits: Limits) -> None:
 
 
 def find_excess(load: Load) -> Iterator[tuple[Path, str]]:
-    """Yield a problem if the load has too many requests in total or at once. The place is that of the largest client."""
+    """Yield a problem if the load has too many requests in total or at once. The path is that of the largest client."""
     requests = {client: count_requests(client, load.end) for client in load.clients}
     if sum(requests.values()) > MAX_SIMULATED_REQUESTS:
         worst = max(requests, key=requests.__getitem__)
@@ -100,7 +100,7 @@ def find_excess(load: Load) -> Iterator[tuple[Path, str]]:
 
 
 def count_requests(client: SimulatedClient, duration: int) -> float:
-    """Return about how many requests a client sends, without retries."""
+    """Return the approximate number of requests that a client sends, without retries."""
     requests = client.rate * client.instances * duration / SECOND + sum(burst.requests for burst in client.bursts)
     if client.think is not None:
         requests += client.instances * (1 + duration / (client.think + client.service.at(0.5)))
@@ -108,7 +108,7 @@ def count_requests(client: SimulatedClient, duration: int) -> float:
 
 
 def count_in_flight(client: SimulatedClient, duration: int) -> float:
-    """Return an upper bound of the requests of a client that wait, execute or await their next attempt at once."""
+    """Return an upper bound of the requests of a client that wait, execute or await their next attempt at one time."""
     seconds = get_wait_limit(client.timeout) + min(client.timeout, client.service.at(_LONG_SERVICE))
     if (retries := client.retries) is not None:
         seconds += retries.max * (MAX_RETRY_AFTER * SECOND if retries.delay is None else retries.delay)

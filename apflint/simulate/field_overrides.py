@@ -22,7 +22,7 @@ _PATHS = {
     **dict.fromkeys(("nominalConcurrencyShares", "lendablePercent", "borrowingLimitPercent"), ("limited",)),
     **dict.fromkeys(("queues", "handSize", "queueLengthLimit"), ("limited", "limitResponse", "queuing")),
 }
-"""Fields that can be changed, with the path of their mapping in `spec` of a limited level."""
+"""Fields that can be changed, each with the path of the mapping in `spec` of a limited level that contains the field."""
 _INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 
 
@@ -35,7 +35,7 @@ class LevelFieldChange(NamedTuple):
 
 
 def parse_change(text: str) -> LevelFieldChange:
-    """Parse `LEVEL.FIELD=VALUE`. Raises UserError for other text, and for unknown fields."""
+    """Parse `LEVEL.FIELD=VALUE`. Raises UserError for another form, and for unknown fields."""
     place, separator, value = text.partition("=")
     level, dot, field = place.rpartition(".")
     if not (separator and dot and level):
@@ -54,8 +54,8 @@ def parse_change(text: str) -> LevelFieldChange:
 def apply_changes(known: Effective, changes: Iterable[LevelFieldChange]) -> Effective:
     """Return the configuration with changed priority levels. Raises UserError for an unknown level.
 
-    Whether the API server accepts a changed level is not examined. All changes of a level are made at once, because the
-    level may be invalid between two of them.
+    The result is not validated. All changes of a level are made at once, because the level may be invalid between two
+    changes.
     """
     by_level: dict[str, list[LevelFieldChange]] = {}
     for change in changes:
@@ -83,9 +83,5 @@ def _apply(known: Effective, name: str, changes: Iterable[LevelFieldChange]) -> 
     changed: PriorityLevelConfiguration | None = None
     if not violations:
         changed = build_priority_level(value, document, known.release)
-    workspace = known.workspace.without({level.document})
-    workspace = workspace._replace(
-        manifests=(*workspace.manifests, Manifest(document, violations, changed)),
-        priority_levels=(*workspace.priority_levels, *([] if changed is None else [changed])),
-    )
-    return Effective(workspace, known.assumptions)
+    manifest = Manifest(document, violations, changed)
+    return Effective(known.workspace.with_manifest(manifest, level.document), known.assumptions)

@@ -8,7 +8,7 @@ from math import ceil
 from apflint.named_tuple import NamedTuple
 
 _PRECISION_BITS = 8
-"""Significant bits of a bucket: a percentile differs from the exact value by less than 1%."""
+"""Significant bits of a bucket, so that a percentile differs from the exact value by less than 1%."""
 
 
 class TimePercentiles(NamedTuple):
@@ -19,7 +19,7 @@ class TimePercentiles(NamedTuple):
     p90: int
     p99: int
     max: int
-    """The exact maximum. The percentiles are up to 1% higher than the exact values."""
+    """The exact maximum. The percentiles above are up to 1% higher than the exact values."""
 
 
 class Histogram:
@@ -36,6 +36,10 @@ class Histogram:
         shift = time.bit_length() - _PRECISION_BITS
         self._counts[time if shift <= 0 else (shift << _PRECISION_BITS + 1) + (time >> shift)] += 1
         self.max = max(self.max, time)
+
+    def add_zeros(self, number: int) -> None:
+        """Count a number of times of 0."""
+        self._counts[0] += number
 
     def merge(self, other: Histogram) -> None:
         """Add all times of another histogram."""
@@ -59,6 +63,6 @@ class Histogram:
 
 
 def _highest(bucket: int) -> int:
-    """Return the highest time in a bucket."""
+    """Return the longest time in a bucket, in nanoseconds."""
     shift, leading = bucket >> _PRECISION_BITS + 1, bucket & (1 << _PRECISION_BITS + 1) - 1
     return (leading + 1 << shift) - 1 if shift else bucket

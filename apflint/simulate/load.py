@@ -1,4 +1,4 @@
-"""The load of a simulation: clients, their requests, and what the server knows about the objects. Times in nanoseconds."""
+"""The load of a simulation: clients, their requests, and the stored objects. All times are in nanoseconds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ which are 10 seconds apart, and the smoothed demand of a few more, until the lim
 DEFAULT_OBJECT_BYTES = 1_000
 """Average size of an object in bytes if the load states only the number of objects."""
 NUMBER = "{n}"
-"""Placeholder in the strings of a client, replaced by the number of the client (from 1)."""
+"""Placeholder in the strings of a client. Each instance of the client replaces it with its own number (from 1)."""
 _NORMAL = NormalDist()
 _P99_DEVIATIONS = _NORMAL.inv_cdf(0.99)
 
@@ -57,16 +57,16 @@ class Burst(NamedTuple):
 
     at: int
     requests: int
-    """Number of requests of all clients together, which take turns."""
+    """Total number of requests. The clients send them in turn."""
     over: int = 0
 
 
 class Retries(NamedTuple):
-    """What a client does after a rejection with status 429."""
+    """What a client does after a response with status 429."""
 
     max: int
     delay: int | None = None
-    """Time until the next attempt. None stands for the time in the header Retry-After of the response."""
+    """Time until the next attempt, or None to wait for the time in the header Retry-After of the response."""
 
 
 class SimulatedClient(NamedTuple):
@@ -97,7 +97,7 @@ class SimulatedClient(NamedTuple):
 
     @property
     def differ(self) -> bool:
-        """Whether the clients differ in their user or in their request."""
+        """Whether the clients send different requests: another user or other arguments."""
         user, words, groups, namespace, _, _, path = self.arguments
         return any(NUMBER in text for text in (user, *words, *groups, namespace or "", path or ""))
 
@@ -115,7 +115,7 @@ class SimulatedClient(NamedTuple):
 
 
 class ObjectCount(NamedTuple):
-    """The stored objects of a resource."""
+    """Number and size of the stored objects of a resource."""
 
     stored: int
     bytes: int

@@ -1,4 +1,4 @@
-"""Parser of load files. Errors in a file do not raise exceptions: they are returned as `Mistake` values.
+"""Parser of load files. Errors in a file are returned as `Mistake` values, not raised.
 
 The format is documented in `docs/commands/simulate.md`. `schemas/apflint-load.json` is its JSON schema.
 """
@@ -54,7 +54,7 @@ class ParsedLoad(NamedTuple):
     source: Source
     load: Load | None
     fields: Fields | None
-    """The values of the file, to report further mistakes. None if the file is not a mapping."""
+    """The values of the file, with which callers report further mistakes. None if the file is not a mapping."""
     mistakes: tuple[Mistake, ...]
 
 

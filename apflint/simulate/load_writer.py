@@ -21,7 +21,7 @@ from apflint.evaluate.seats import UNKNOWN_OBJECT_BYTES
 from apflint.named_tuple import NamedTuple
 from apflint.requests.request import COLLECTION_VERBS, requires_name
 from apflint.requests.request_words import RequestArguments
-from apflint.simulate.level_summaries import format_time
+from apflint.simulate.verdict_sentences import format_time
 from apflint.user_error import UserError
 from apflint.wording import count_noun, format_duration, pluralize
 
@@ -246,7 +246,7 @@ def _format_time(microseconds: int) -> str:
 
 def _describe_objects(counts: ObjectCounts) -> Iterator[str]:
     """Yield the stored objects."""
-    known = {name: total for name, total in sorted(counts.items()) if total.number}
+    known = {name: total for name, total in sorted(counts.items()) if total.number > 0}
     if known:
         yield "objects:"
     for name, total in known.items():

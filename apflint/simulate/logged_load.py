@@ -1,178 +1,292 @@
-"""Loads from audit logs: the requests of a log arrive again, at the times at which the server received them."""
+"""Loads from audit logs: the requests of a log arrive again, at the times at which the server received them.
+
+Rejected requests are part of the load. If clients sent rejected requests again, the log has all attempts, and there are two
+ways to send them: each attempt at its logged time, or only the first one, whose client then follows the simulated server.
+Clients that send a request only after a response always follow the simulated server.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from apflint.evaluate.flows import BY_NAMESPACE
-from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
-from apflint.evaluate.match import rs_join
+from apflint.evaluate.limits import WAIT_FRACTION
+from apflint.evaluate.request_outcomes import read_deadline
 from apflint.evaluate.seats import Seats
 from apflint.evaluate.shuffle_sharding import flow_hash
 from apflint.named_tuple import NamedTuple
 from apflint.requests.list_options import LIST_VERBS
 from apflint.requests.request_words import RequestArguments
 from apflint.simulate.arrivals import Arrival, ArrivalSource
-from apflint.simulate.load import REQUEST_TIMEOUT, SECOND, Load, ServiceTime, SimulatedClient
+from apflint.simulate.load import SECOND, Load, Retries, ServiceTime, SimulatedClient
+from apflint.simulate.log_survey import find_kind, list_sent_requests, to_nanoseconds
+from apflint.simulate.logged_requests import stream_requests
+from apflint.simulate.logged_retries import MAX_LOGGED_RETRIES
 from apflint.simulate.random_draws import Draws
 from apflint.simulate.request import complete_work_estimate
 from apflint.simulate.routes import Route, SimulatedFlow
-from apflint.user_error import UserError
-from apflint.wording import format_duration, pluralize
+from apflint.simulate.scaling import NEUTRAL
+from apflint.wording import count_noun, join_some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Replay
+    from apflint.simulate.log_survey import LogSurvey, SentRequest
+    from apflint.simulate.logged_requests import LoggedArrival
     from apflint.simulate.scaling import Scaling
 
-_NANOSECONDS = 1000
-"""Number of nanoseconds in a microsecond, the unit of times in logs."""
 _MIN_DURATION = SECOND // 1000
-_ARRIVALS = """
-    SELECT tuple, coalesce(namespace, ''), server, received, busy FROM apf WHERE rejected = 0 AND busy IS NOT NULL
-    ORDER BY received, tuple, busy, namespace, server
-"""
-"""SQL query for the requests with a known service time, in the order of their arrival."""
-_COUNTS = "SELECT tuple, count(*) FROM apf WHERE rejected = 0 AND busy IS NOT NULL GROUP BY tuple"
-"""SQL query: number of these requests by attribute tuple."""
-_SUMMARY = """
-    SELECT count(CASE WHEN rejected = 0 THEN busy END), coalesce(min(CASE WHEN rejected = 0 AND busy IS NOT NULL THEN received END), 0),
-        coalesce(max(CASE WHEN rejected = 0 AND busy IS NOT NULL THEN received END), 0), coalesce(sum(rejected), 0),
-        count(CASE WHEN rejected = 0 AND busy IS NULL THEN 1 END)
-    FROM apf
-"""
-"""SQL query: number, first and last arrival of these requests, rejected requests, and other requests."""
+_MAX_NAMES = 5
+"""Maximum number of clients in a note."""
+_OPEN, _RETRYING, _CLOSED = range(3)
+"""Indices of the sources of a logged load."""
+_LEFT_EARLY = 0.95
+"""Part of the wait limit before which a client left the queue, if its request was rejected after a shorter wait."""
+_WAIT_STEP = 100_000_000
+"""Wait limits of clients that left a queue are rounded to this number of nanoseconds, so that requests can share routes."""
 
 
 class LoggedLoad(NamedTuple):
     """The load of a log under one configuration."""
 
     load: Load
-    """The load without clients: its requests come from the source."""
+    """The load without clients: its requests come from the sources."""
     routes: LoggedRoutes
-    source: ArrivalSource
+    sources: tuple[ArrivalSource, ...]
     notes: tuple[str, ...]
     """Sentences about what the log does not show."""
     assumptions: tuple[str, ...]
     """Sentences about assumptions that could reverse the result."""
-    requests: int
+
+
+class _Sender(NamedTuple):
+    """Requests with an equal route."""
+
+    attributes: int
+    namespace: str
+    """Empty if the flow does not depend on the namespace."""
+    server: int
+    """Index of the API server among the servers of the load."""
+    timeout: str | None
+    left_after: int | None
+    """Nanoseconds after which the client left the queue, or None if it did not."""
 
 
 class LoggedRoutes:
     """Routes of the requests of a log.
 
-    Requests with equal attributes, namespace and server belong to one simulated client.
+    Requests with equal attributes, namespace, server and wait limit belong to one simulated client.
     """
 
-    def __init__(self, replay: Replay) -> None:
+    def __init__(self, replay: Replay, survey: LogSurvey) -> None:
         self._tuples = replay.log.tuples
         self._assignments = replay.assignments
         self._queues = {level.name: level.queues or 0 for level in replay.known.limits.levels}
-        self._numbers: dict[tuple[int, str, int], int] = {}
-        self._keys: list[tuple[int, str, int]] = []
+        self._servers = {server: index for index, server in enumerate(survey.servers)}
+        self._wait_limit = survey.wait_limit
+        self._numbers: dict[_Sender, int] = {}
+        self._senders: list[_Sender] = []
 
-    def find_instance(self, attributes: int, namespace: str, server: int) -> int:
-        """Return the number of the client that sends requests with an attribute tuple."""
+    def find_instance(self, request: LoggedArrival) -> int:
+        """Return the number of the client that sends a request."""
+        attributes = request.attributes
         by_namespace = self._assignments[attributes].distinguished_by == BY_NAMESPACE
-        key = attributes, namespace if by_namespace else "", server
-        number = self._numbers.get(key)
+        namespace = request.namespace if by_namespace else ""
+        left_after = self._find_departure(request) if request.rejected else None
+        server = self._servers[request.server]
+        sender = _Sender(attributes, namespace, server, request.timeout, left_after)
+        number = self._numbers.get(sender)
         if number is None:
-            number = self._numbers[key] = len(self._keys)
-            self._keys.append(key)
+            number = self._numbers[sender] = len(self._senders)
+            self._senders.append(sender)
         return number
+
+    def _find_departure(self, request: LoggedArrival) -> int | None:
+        """Return the time after which the client of a rejected request left the queue, or None if it did not."""
+        wait = to_nanoseconds(request.shown_wait)
+        if not 0 < wait < _LEFT_EARLY * self._limit_wait(request.timeout):
+            return None
+        return max(1, round(wait / _WAIT_STEP)) * _WAIT_STEP
+
+    def _limit_wait(self, timeout: str | None) -> int:
+        """Return the maximum wait of requests with a parameter `timeout`."""
+        if timeout is None:
+            return self._wait_limit
+        return min(self._wait_limit, round(read_deadline(f"timeout={timeout}").wait_seconds * SECOND))
+
+    def find_user(self, instance: int) -> tuple[str, int]:
+        """Return the user of requests, and the index of their API server."""
+        sender = self._senders[instance]
+        return self._tuples[sender.attributes].user or "", sender.server
 
     def find_server(self, _client: SimulatedClient, instance: int) -> int:
         """Return the index of the API server that received the requests."""
-        return self._keys[instance][2]
+        return self._senders[instance].server
 
     def __call__(self, _client: SimulatedClient, instance: int) -> Route:
-        """Return the route of requests, with the default timeout."""
-        number, namespace, _ = self._keys[instance]
-        attributes, assignment = self._tuples[number], self._assignments[number]
+        """Return the route of requests."""
+        sender = self._senders[instance]
+        attributes, assignment = self._tuples[sender.attributes], self._assignments[sender.attributes]
         level, schema = assignment.priority_level, assignment.flow_schema
         assert level is not None
         assert schema is not None
-        user = attributes.user or ""
+        user, verb, resource = find_kind(attributes)
         distinguisher = ""
         if assignment.distinguished_by is not None:
-            distinguisher = namespace if assignment.distinguished_by == BY_NAMESPACE else user
+            distinguisher = sender.namespace if assignment.distinguished_by == BY_NAMESPACE else user
+        wait_limit = self._limit_wait(sender.timeout)
         return Route(
             level,
             SimulatedFlow(schema, distinguisher),
             flow_hash(schema, distinguisher) if self._queues[level] > 1 else 0,
-            user,
-            attributes.verb,
+            f"{user} {verb} {resource}",
+            verb,
             complete_work_estimate(Seats(assignment.seats)),
-            round(DEFAULT_WAIT_SECONDS * SECOND),
-            REQUEST_TIMEOUT,
+            wait_limit if sender.left_after is None else min(wait_limit, sender.left_after),
+            WAIT_FRACTION * wait_limit,
+            user,
+            resource,
         )
 
 
-def build_logged_load(replay: Replay, scaling: Scaling, seed: int, warmup: int = 0) -> LoggedLoad:
-    """Return the load of a log. The factors of `scaling` are the average number of times that a request is sent.
+class _ClosedLoops:
+    """Requests of closed loops: the first request of each worker, and the requests that follow responses."""
 
-    The first `warmup` nanoseconds of the log do not count. Raises UserError if it is not longer.
+    def __init__(self, survey: LogSurvey, routes: LoggedRoutes, duration: int, scaling: Scaling) -> None:
+        servers = {server: index for index, server in enumerate(survey.servers)}
+        self._workers = {
+            (loop.user, servers[loop.server]): max(1, round(loop.workers * scaling.find_factor(loop.user)))
+            for loop in survey.loops
+        }
+        self._routes = routes
+        self._duration = duration
+        self._ends: dict[tuple[str, int], list[int]] = {key: [] for key in self._workers}
+        self._following: dict[tuple[str, int], deque[tuple[int, Arrival]]] = {key: deque() for key in self._workers}
+        """For each client, its later requests: time after a response, and the request."""
+
+    def add(self, request: LoggedArrival, arrival: Arrival) -> bool:
+        """Add a request in the order of arrival. Return whether it follows a response of its client."""
+        key = self._routes.find_user(arrival.instance)
+        ends = self._ends[key]
+        follows = len(ends) == self._workers[key]
+        gap = request.received - heappop(ends) if follows else 0
+        heappush(ends, request.received if request.ended is None else request.ended)
+        if follows:
+            self._following[key].append((max(0, to_nanoseconds(gap)), arrival))
+        return follows
+
+    def has(self, instance: int) -> bool:
+        """Return whether requests are those of a closed loop."""
+        return bool(self._workers) and self._routes.find_user(instance) in self._workers
+
+    def follow(self, instance: int, now: int) -> Arrival | None:
+        """Return the request that a client sends after a response, or None after its last request."""
+        following = self._following[self._routes.find_user(instance)]
+        if not following:
+            return None
+        gap, arrival = following.popleft()
+        return arrival._replace(time=now + gap) if now + gap < self._duration else None
+
+
+def build_logged_load(
+    replay: Replay, survey: LogSurvey, scaling: Scaling = NEUTRAL, *, merges: bool = False, warmup: int = 0
+) -> LoggedLoad:
+    """Return the load of a log under the configuration of `replay`.
+
+    `survey` is of the same log, under the configuration that was in force. The factors of `scaling` are the
+    average number of times that a request is sent. With `merges`, clients that send rejected requests again follow the simulated server: only the first
+    attempts are sent at their logged times. The first `warmup` nanoseconds of the log do not count.
     """
-    rows: Any = replay.log.database.query(_SUMMARY)
-    ((_, start, _, rejected, open_),) = rows
-    duration = measure_duration(replay)
-    if warmup >= duration:
-        raise UserError(f"--warmup is not shorter than the audit log, which has {format_duration(duration / 1000)}")
-    routes = LoggedRoutes(replay)
-    servers = [number for (number,) in replay.log.database.query("SELECT DISTINCT server FROM apf ORDER BY server")]
-    factors = [scaling.find_factor(*list_names(attributes)) for attributes in replay.log.tuples]
-    arrivals = _list_arrivals(replay, routes, servers, start, factors, Draws(seed, "copies"))
-    client = SimulatedClient("log", (), RequestArguments(""), ServiceTime(0))
-    source = ArrivalSource(client, arrivals, lambda _: 0, differ=True, is_closed=False)
-    load = Load(duration - warmup, (), max(1, len(servers)), warmup=warmup)
-    notes = tuple(_list_notes(rejected, open_))
-    requests = sum(number * factors[place] for place, number in _count_requests(replay))
-    return LoggedLoad(load, routes, source, notes, tuple(_list_assumptions(replay)), round(requests))
+    duration = max(to_nanoseconds(survey.end - survey.start + 1), _MIN_DURATION)
+    routes = LoggedRoutes(replay, survey)
+    loops = _ClosedLoops(survey, routes, duration, scaling)
+    sending = _Sending(survey, routes, loops, scaling, survey.retrying_users if merges else frozenset())
+    arrivals = sending.list_arrivals(list_sent_requests(survey, stream_requests(replay)))
+    if survey.loops:  # a simulation may need a later request of a closed loop before its logged time
+        arrivals = iter(list(arrivals))
+    clients = [
+        SimulatedClient(name, (), RequestArguments(""), ServiceTime(0)) for name in ("log", "retrying", "closed")
+    ]
+    clients[_RETRYING] = clients[_RETRYING]._replace(retries=Retries(MAX_LOGGED_RETRIES))
+    sources = tuple(
+        ArrivalSource(
+            client,
+            arrivals if index == _OPEN else iter(()),  # in their order, whatever their source
+            lambda _: 0,
+            differ=True,
+            is_closed=False,
+            follow=loops.follow if index == _CLOSED else None,
+        )
+        for index, client in enumerate(clients)
+    )
+    load = Load(duration - warmup, (), max(1, len(survey.servers)), warmup=warmup)
+    notes = tuple(_list_notes(survey))
+    return LoggedLoad(load, routes, sources, notes, tuple(_list_assumptions(replay)))
 
 
-def measure_duration(replay: Replay) -> int:
-    """Return the time from the first to the last request of a log that can be simulated, in nanoseconds."""
-    rows: Any = replay.log.database.query(_SUMMARY)
-    ((_, start, end, _, _),) = rows
-    duration: int = max((end - start + 1) * _NANOSECONDS, _MIN_DURATION)
-    return duration
+class _Sending:
+    """Turns requests of a log into arrivals."""
+
+    def __init__(
+        self, survey: LogSurvey, routes: LoggedRoutes, loops: _ClosedLoops, scaling: Scaling, retrying: frozenset[str]
+    ) -> None:
+        self._survey = survey
+        self._routes = routes
+        self._loops = loops
+        self._factors = [scaling.find_factor(*list_names(attributes)) for attributes in survey.tuples]
+        self._retrying = retrying
+
+    def list_arrivals(self, requests: Iterator[SentRequest]) -> Iterator[Arrival]:
+        """Yield the requests that do not follow a response."""
+        copies, number, start = Draws(self._survey.seed, "copies"), 0, self._survey.start
+        for place, (request, service, is_retry) in enumerate(requests):
+            instance = self._routes.find_instance(request)
+            source = self._find_source(request, instance)
+            if source == _RETRYING and is_retry:
+                continue
+            for _ in range(int(self._factors[request.attributes] + copies(place))):
+                time = to_nanoseconds(request.received - start)
+                arrival = Arrival(time, source, number, instance, to_nanoseconds(service))
+                number += 1
+                if source != _CLOSED or not self._loops.add(request, arrival):
+                    yield arrival
+
+    def _find_source(self, request: LoggedArrival, instance: int) -> int:
+        if self._loops.has(instance):
+            return _CLOSED
+        return _RETRYING if self._survey.tuples[request.attributes].user in self._retrying else _OPEN
 
 
-def list_names(attributes: AttributeTuple) -> tuple[str, str, str]:
-    """Return the names of the client that sends requests: user, verb and resource, user and verb, and only the user."""
-    user, verb = attributes.user or "", attributes.verb
-    resource = rs_join(attributes.resource, attributes.subresource) or attributes.path
-    return f"{user} {verb} {resource}", f"{user} {verb}", user
-
-
-def count_by_client(replay: Replay) -> Counter[str]:
-    """Return the number of requests of each client of a log that can be simulated, by each of its names."""
-    counts: Counter[str] = Counter()
-    for place, number in _count_requests(replay):
-        for name in list_names(replay.log.tuples[place]):
-            counts[name] += number
-    return counts
-
-
-def _count_requests(replay: Replay) -> list[tuple[int, int]]:
-    rows: Any = replay.log.database.query(_COUNTS)
-    return list(rows)
-
-
-def _list_arrivals(
-    replay: Replay, routes: LoggedRoutes, servers: list[object], start: int, factors: list[float], copies: Draws
-) -> Iterator[Arrival]:
-    indices = {server: index for index, server in enumerate(servers)}
-    number = 0
-    rows: Any = replay.log.database.stream(_ARRIVALS)
-    for place, (attributes, namespace, server, received, busy) in enumerate(rows):
-        instance = routes.find_instance(attributes, namespace, indices[server])
-        for _ in range(int(factors[attributes] + copies(place))):
-            yield Arrival((received - start) * _NANOSECONDS, 0, number, instance, busy * _NANOSECONDS)
-            number += 1
+def _list_notes(survey: LogSurvey) -> Iterator[str]:
+    """Yield sentences about what the log does not show, and what the load has instead."""
+    if survey.imputed:
+        yield (
+            f"{count_noun(survey.imputed, 'rejected request')} have the service times of similar requests that the server"
+            " executed at the same time."
+        )
+    if survey.corrected:
+        yield (
+            f"{count_noun(survey.corrected, 'request')} of at most 500 ms may contain a wait, which the log does not show:"
+            " their service times are at most those of similar requests that did not wait."
+        )
+    if survey.loops:
+        names = [f"{loop.user} ({loop.workers} in flight)" for loop in survey.loops]
+        yield (
+            f"Clients that send the next request only after a response follow the simulated server:"
+            f" {join_some(names, _MAX_NAMES)}."
+        )
+    if survey.unknown:
+        yield (
+            f"Left out: {count_noun(survey.unknown, 'request')} whose service time the log does not show, such as watches."
+        )
+    yield (
+        "The log does not show how other clients would react: if responses are slower, many clients send fewer requests."
+        " Service times stay those of the log, also if a webhook, etcd or the server becomes faster or slower."
+    )
 
 
 def _list_assumptions(replay: Replay) -> Iterator[str]:
@@ -184,17 +298,7 @@ def _list_assumptions(replay: Replay) -> Iterator[str]:
         )
 
 
-def _list_notes(rejected: int, open_: int) -> Iterator[str]:
-    """Yield sentences about requests that the load does not have, and about what the log does not show."""
-    if rejected:
-        yield (
-            f"Left out: {pluralize(rejected, 'request')} that the server rejected. Their service time is unknown, and the log"
-            " has the later attempts of their clients."
-        )
-    if open_:
-        yield f"Left out: {pluralize(open_, 'request')} whose service time the log does not show, such as watches."
-    yield (
-        "The log does not show how clients would react: if responses are slower, many clients send fewer requests, and"
-        " others try again."
-    )
-    yield "The log shows waits in queues only of requests over 500 ms. Other service times may contain a wait."
+def list_names(attributes: AttributeTuple) -> tuple[str, str, str]:
+    """Return the names of the client that sends requests: user, verb and resource, user and verb, and only the user."""
+    user, verb, resource = find_kind(attributes)
+    return f"{user} {verb} {resource}", f"{user} {verb}", user

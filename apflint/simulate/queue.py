@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from apflint.simulate.request import SimulatedRequest
 
 NOT_LISTED = 1 << 64
-"""`Queue.listed_finish` of a queue that the picker does not list: more than every reading of the progress meter."""
+"""`Queue.listed_finish` of a queue that the picker does not list: greater than every reading of the progress meter."""
 
 
 class Queue:
-    """Waiting requests in order of arrival, and totals of the requests that wait or execute."""
+    """Waiting requests in order of arrival, and totals of the waiting and executing requests."""
 
     __slots__ = (
         "executing",
@@ -35,11 +35,11 @@ class Queue:
         self.next_dispatch_r = 0
         """Reading of the progress meter at which the next request starts in virtual time."""
         self.executing = 0
-        """Number of executing requests, without those that only hold their final seats."""
+        """Number of executing requests. Requests that only hold their final seats are not counted."""
         self.seats_in_use = 0
         self.work_waiting = 0
         self.listed_finish = NOT_LISTED
-        """Virtual finish time under which `picking.Picker` lists the queue: at most the actual one."""
+        """Virtual finish time under which `dispatch_selection.Picker` lists the queue: at most the actual one."""
         self.is_removed = False
 
     @property

@@ -25,7 +25,7 @@ class Dealer:
     """Chooses the queue of a request, and remembers the hands of flows."""
 
     def __init__(self, queues: Sequence[Queue], count: int, hand_size: int) -> None:
-        """Use the first `count` of `queues`. The list may have more queues while a level loses queues."""
+        """Use the first `count` of `queues`. While a level loses queues, the list has more."""
         self._queues = queues
         self._count = count
         self._hand_size = hand_size

@@ -36,7 +36,7 @@ class Queuing(NamedTuple):
     """How a level queues requests (`QueuingConfig`)."""
 
     queues: int
-    """Number of queues (`DesiredNumQueues`). If 0, requests never wait. If negative, requests execute whatever the
+    """Number of queues (`DesiredNumQueues`). If 0, requests never wait. If negative, requests execute even above the
     limit."""
     queue_length_limit: int = 0
     hand_size: int = 0
@@ -65,7 +65,7 @@ class QueueSet:
         self.robin_index = 0
         """Index of the queue that dispatched last."""
         self.enqueues = 0
-        """Number of requests that chose a queue, including those that the queue rejected."""
+        """Number of requests for which a queue was chosen, including requests that the queue rejected."""
         self.waiting = 0
         self.executing = 0
         self.seats_in_use = 0
@@ -150,8 +150,8 @@ class QueueSet:
     def time_out(self, request: SimulatedRequest, now: int) -> None:
         """Case `decisionCancel` of `wait`: reject a request that has waited too long.
 
-        The server does not dispatch now. So if the rejected request was wide and blocked others, the blocked requests
-        wait until the next arrival, end of an execution or adjustment.
+        The server does not dispatch now. Requests that the rejected request blocked, because it needs many seats, wait until
+        the next arrival, end of an execution or adjustment.
         """
         self._sync_time(now)
         queue = request.queue
@@ -231,10 +231,10 @@ class QueueSet:
     def _dispatch(self, now: int) -> bool:
         """`dispatch`: dispatch the oldest request of the next queue. Return whether the request fits in the free seats.
 
-        If it does not fit, no other request is dispatched instead. Final seats above the limit are reduced to the
-        limit, for a longer time. This shows a defect of the server: `seats_waiting` increased by the original seats,
-        but decreases by the reduced seats. The difference stays in the seat demand of the level until the server
-        restarts.
+        If the request does not fit, no other request is dispatched instead. If final seats exceed the limit, they are
+        reduced to the limit and held for longer. Here the function reproduces a defect of the server: `seats_waiting` was
+        increased by the original seats, but is decreased by the reduced seats. The difference stays in the seat demand of the
+        level until the server restarts.
         """
         queue = self._picker.pick(self.robin_index)
         if queue is None:
@@ -298,7 +298,7 @@ class QueueSet:
             # The dispatch charged the queue for the estimated time. Charge it for the actual time.
             excess = request.service - ESTIMATED_SERVICE_NANOSECONDS
             queue.next_dispatch_r += seats_times_duration(estimate.initial_seats, excess)
-            if excess < 0 or not queue.waiting:  # otherwise, the bound still holds
+            if excess < 0 or not queue.waiting:  # otherwise the bound of the next dispatch has not changed
                 self._bound_next_dispatch(queue)
         request.outcome = "executed"
         request.end = now
@@ -330,10 +330,10 @@ class QueueSet:
     def _bound_next_dispatch(self, queue: Queue) -> None:
         """`boundNextDispatch`: no request starts before its arrival in virtual time.
 
-        Also report changes of the queue to the picker.
-
         Without this bound, a queue that uses less than its share would save up the rest (anti-windup). The server also
-        calls this function after it rejects a request, where it has no effect.
+        calls this function after it rejects a request, which has no effect.
+
+        Also report changes of the queue to the picker.
         """
         if queue.waiting:
             arrival_r = queue.waiting[0].arrival_r
@@ -345,11 +345,11 @@ class QueueSet:
             self._active_queues -= 1
 
     def _remove_queue_if_empty(self, queue: Queue) -> None:
-        """`removeQueueIfEmpty`: remove a superfluous queue without waiting or executing requests.
+        """`removeQueueIfEmpty`: remove a superfluous queue if it has no waiting and no executing requests.
 
-        This shows a defect of the server: if several requests of the queue still hold final seats, each release removes
-        the queue with that index. From the second release on, the index belongs to another queue, whose waiting
-        requests are lost.
+        This function reproduces a defect of the server: if several requests of the queue still hold final seats, each
+        release removes the queue with that index. From the second release on, the index belongs to another queue, whose
+        waiting requests are lost.
         """
         if queue.waiting or queue.executing:
             return

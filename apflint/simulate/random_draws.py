@@ -1,7 +1,7 @@
 """Random numbers of a simulation.
 
-A number depends only on the seed, the client and the number of its request. So a request has the same arrival and service
-time in every configuration, whatever happened before: differences between two runs are effects of the configurations.
+Each number depends only on the seed, the client and the number of the request. So a request has the same arrival and
+service time in every configuration: differences between two runs are effects of the configurations.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from apflint.named_tuple import NamedTuple
 from apflint.simulate.client_verdicts import join_clients
-from apflint.simulate.level_summaries import format_share, format_time
 from apflint.simulate.load import SECOND
+from apflint.simulate.verdict_sentences import format_share, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,7 +23,7 @@ Outcome = Literal["executed", "queue-full", "concurrency-limit", "time-out"]
 
 
 class WorkEstimate(NamedTuple):
-    """The seats of a request and its estimated work in units of `seat_seconds`. Requests with equal seats can share it."""
+    """The seats of a request, and its estimated work in units of `seat_seconds`. Requests with equal seats can share a value."""
 
     initial_seats: int
     final_seats: int
@@ -43,7 +43,7 @@ def complete_work_estimate(seats: Seats) -> WorkEstimate:
 
 
 class SimulatedRequest:
-    """A request. The first seven attributes are the input. All times are integer nanoseconds."""
+    """A request. The first seven attributes are the input, and the others the result. All times are integer nanoseconds."""
 
     __slots__ = (
         "arrival",
@@ -72,7 +72,7 @@ class SimulatedRequest:
     dispatch_queue: int
     """Index of the queue at dispatch, or -1. Differs from `queue_index` only after the level lost queues."""
     dispatch_number: int
-    """Position in the order of dispatches of the level, from 0."""
+    """Position in the order in which the level dispatches its requests, from 0."""
     end: int
     """End of the execution, or time of the rejection."""
 
@@ -95,11 +95,11 @@ class SimulatedRequest:
         self.wait_limit = wait_limit
         self.queue: Queue | None = None
         self.queue_index = -1
-        """Index of the chosen queue at arrival, also of a rejected request. -1 if the level has no queues."""
+        """Index of the queue chosen at arrival, even if the queue rejected the request. -1 if the level has no queues."""
         self.start: int | None = None
         """Time of the dispatch, or None if the request was not dispatched."""
         self.outcome: Outcome | None = None
-        """None while the request waits or executes."""
+        """Result of the request, or None while the request waits or executes."""
 
     @property
     def is_waiting(self) -> bool:

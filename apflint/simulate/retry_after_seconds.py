@@ -12,13 +12,13 @@ MAX_RETRY_AFTER = 32
 
 
 class RejectionTracker:
-    """The rejections of one level during the latest seconds (`droppedRequestsStats`)."""
+    """The rejections of one level in the current and in earlier seconds (`droppedRequestsStats`)."""
 
     __slots__ = ("_count", "_doubled", "_history", "_second", "retry_after")
 
     def __init__(self) -> None:
         self._history: deque[tuple[int, int]] = deque()
-        """Earlier seconds with rejections, each with the number of rejections."""
+        """Earlier seconds with rejections: pairs of the second and the number of its rejections."""
         self._second = self._doubled = -MAX_RETRY_AFTER
         self._count = 0
         self.retry_after = 1

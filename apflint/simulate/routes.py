@@ -36,7 +36,7 @@ class SimulatedFlow(NamedTuple):
 
 
 class Route(NamedTuple):
-    """How a server treats the requests of a client."""
+    """How a server treats the requests of a client: FlowSchema, level, flow and seats."""
 
     level: str
     flow: SimulatedFlow
@@ -48,6 +48,10 @@ class Route(NamedTuple):
     wait_limit: int
     deadline: int
     """Time after which client and server give up an attempt."""
+    user: str = ""
+    """The user, if the client has only the requests of one user with one verb and resource."""
+    resource: str = ""
+    """The resource or path of such a client."""
 
 
 class Routes:
@@ -59,16 +63,16 @@ class Routes:
         self._estimates: dict[Seats, WorkEstimate] = {}
         self._routes: dict[tuple[str, int], Route] = {}
         self._first_instances: dict[str, int] = {}
-        """Number of clients in the load before those with a name, so that clients are connected to servers in turn."""
+        """Number of clients in the load that precede a name. Clients are connected to servers in turn by this number."""
         total = 0
         for client in load.clients:
             self._first_instances[client.name] = total
             total += client.instances
 
     def __call__(self, client: SimulatedClient, instance: int) -> Route:
-        """Return the route of a client, whose number is `instance` from 0.
+        """Return the route of the client with the number `instance`, from 0.
 
-        Raises UserError if API Priority and Fairness does not classify its requests.
+        Raises UserError if API Priority and Fairness does not classify the requests of the client.
         """
         key = (client.name, instance if client.differ else 0)
         route = self._routes.get(key)
@@ -102,7 +106,7 @@ class Routes:
 
 
 def _find_seats(request: Request, level: LevelLimits, load: Load, release: Release) -> Seats:
-    """Return the seats of a request at a level, from the objects and watchers of the load."""
+    """Return the seats of a request at a level, computed from the objects and watchers of the load."""
     info, bound = request.info, level.max_seats or 0
     resource = info.api_group, info.resource
     if is_mutating(info.verb, info.resource, info.subresource):
@@ -117,7 +121,7 @@ def _find_seats(request: Request, level: LevelLimits, load: Load, release: Relea
 
 
 def find_uncounted_lists(load: Load) -> Iterator[ResourceKey]:
-    """Yield the resources that clients list or watch, but whose number of objects the load does not state."""
+    """Yield each resource that clients list or watch if the load does not state the number of its objects."""
     seen: set[ResourceKey] = set()
     for client in load.clients:
         if client.is_silent:

@@ -25,6 +25,11 @@ class Scaling(NamedTuple):
     own: tuple[tuple[str, float], ...] = ()
     """Names of clients and their factors. A client with the factor 0 is left out."""
 
+    @property
+    def has_effect(self) -> bool:
+        """Whether a factor differs from 1."""
+        return self != NEUTRAL
+
     def find_factor(self, *names: str) -> float:
         """Return the factor of a client. `names` are all names of the client, the most specific one first."""
         factors = dict(self.own)
@@ -38,6 +43,10 @@ class Scaling(NamedTuple):
         """Raise UserError if a client is unknown."""
         for name, factor in self.own:
             check_name("--scale" if factor else "--without", name, known)
+
+
+NEUTRAL = Scaling()
+"""The scaling that changes no client."""
 
 
 def check_name(option: str, name: str, known: Collection[str], what: str = "client") -> None:

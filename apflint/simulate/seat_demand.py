@@ -17,7 +17,7 @@ half of its weight after 5 minutes."""
 
 
 class IntegratorResults(NamedTuple):
-    """Moments of a variable during a period."""
+    """Average and deviation of a variable during a period."""
 
     duration: float
     """Length of the period in seconds."""
@@ -35,7 +35,7 @@ def observe_nothing(seconds: float) -> IntegratorResults:
 
 
 class Integrator:
-    """Integral of a variable over time, in periods (`integrator`)."""
+    """Integral of a variable over time (`integrator`). `reset` starts a new period."""
 
     __slots__ = ("_integral_x", "_integral_xx", "_last_time", "_max", "_min", "_seconds", "_x")
 
@@ -83,7 +83,7 @@ class SeatDemandStats(NamedTuple):
     """Smoothed demand in seats: increases immediately, and decreases slowly."""
 
     def update(self, observed: IntegratorResults) -> SeatDemandStats:
-        """`update`: return the demand after another period. A period without length changes only the high watermark."""
+        """`update`: return the demand after another period. A period of 0 seconds changes only the high watermark."""
         high_watermark = round_half_away(observed.max)
         if observed.duration <= 0:
             return self._replace(high_watermark=high_watermark)

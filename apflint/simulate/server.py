@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_QUEUE_WAIT = 60_000_000_000
 """Maximum time in nanoseconds that a request may wait in a queue (`maxQueueWait` of the filter)."""
 _LAST_BEFORE_ALL = -1
-"""Event number of the first server's adjustment: before configuration changes at the same instant, which count from 0."""
+"""Event number of the first server's adjustment. Configuration changes at the same time count from 0, so they come later."""
 
 
 def get_wait_limit(timeout: int) -> int:
@@ -58,7 +58,7 @@ class Level:
 class SimulatedServer:
     """One API server. `on_end` gets each request when it finishes its execution or is rejected.
 
-    Several servers can share a loop. Each has its own `number` from 0, which is their order for simultaneous adjustments.
+    Several servers can share an event loop. Simultaneous adjustments happen in the order of `number`, which starts at 0.
 
     A server rests while it has no request and its adjustments would change no limit. Then it has no events, so an idle
     day costs nothing. The next request wakes the server, which first catches up on its adjustments. The results are
@@ -87,14 +87,14 @@ class SimulatedServer:
     def run(self, arrivals: Iterable[SimulatedRequest], until: int) -> None:
         """Run until no event is pending. Adjust the limits every 10 seconds up to the time `until`.
 
-        `arrivals` are requests in the order of their arrival and number.
+        `arrivals` are requests sorted by arrival and number.
         """
         self.schedule_adjustments(until)
         self.loop.run(arrivals)
 
-    def schedule_adjustments(self, until: int) -> None:
-        """Schedule an adjustment every 10 seconds from the start up to the time `until`."""
-        self._schedule_adjustment(0, until)
+    def schedule_adjustments(self, until: int, first: int = 0) -> None:
+        """Schedule an adjustment every 10 seconds from the time `first` up to the time `until`."""
+        self._schedule_adjustment(first, until)
 
     def _schedule_adjustment(self, time: int, until: int) -> None:
         if time <= until:

@@ -35,7 +35,7 @@ MAX_RETRIES = (1 << _ATTEMPT_BITS) - 1
 
 
 class FindRoute(Protocol):
-    """Function that finds the routes of clients. Clients are numbered from 0."""
+    """Function that returns the route of a client. Clients are numbered from 0."""
 
     def __call__(self, client: SimulatedClient, instance: int, /) -> Route:
         """Return the route of a client."""
@@ -56,7 +56,7 @@ class RoutedClient(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A logical request of a client, which takes one or several attempts."""
+    """A request of a client from the first attempt to the last. Retries are further attempts of the same call."""
 
     source: ArrivalSource
     number: int
@@ -65,12 +65,12 @@ class Call(NamedTuple):
     arrival: int
     """Time of the first attempt in nanoseconds."""
     service: int
-    """Time of the execution without a deadline."""
+    """Execution time in nanoseconds if no deadline ends the request."""
     target: RoutedClient
 
 
 class Attempt(SimulatedRequest):
-    """An attempt of a call. The attempt ends at its deadline at the latest."""
+    """One attempt of a call. An attempt ends no later than its deadline."""
 
     __slots__ = ("call",)
 
@@ -78,7 +78,7 @@ class Attempt(SimulatedRequest):
 
     @property
     def service(self) -> int:
-        """Time of the execution."""
+        """Execution time in nanoseconds, limited by the deadline."""
         service = self.call.service
         if self.start is None:
             return service
@@ -86,7 +86,7 @@ class Attempt(SimulatedRequest):
 
     @service.setter
     def service(self, _: int) -> None:
-        """Ignore the time, because the service time is that of the call."""
+        """Ignore the value: the service time of an attempt is computed from its call."""
 
 
 class SimulationResult(NamedTuple):
@@ -98,9 +98,9 @@ class SimulationResult(NamedTuple):
     levels: tuple[LevelResult, ...]
     """Sorted by name."""
     notes: tuple[str, ...] = ()
-    """Sentences about the load."""
+    """Sentences about the load that belong to the report."""
     configuration: str = ""
-    """Description of the configuration."""
+    """Description of the configuration, for the report."""
     assumptions: tuple[str, ...] = ()
     """Sentences about assumptions that could reverse the result."""
     load_name: str = ""
@@ -111,9 +111,16 @@ class Simulation:
     """The state of a simulation."""
 
     def __init__(
-        self, load: Load, limits: Limits, routes: FindRoute, sources: Sequence[ArrivalSource], seed: int
+        self,
+        load: Load,
+        limits: Limits,
+        routes: FindRoute,
+        sources: Sequence[ArrivalSource],
+        seed: int,
+        first_adjustment: int = 0,
     ) -> None:
         self._load = load
+        self._first_adjustment = first_adjustment
         self._limits = limits
         self._routes = routes
         self._seed = seed
@@ -133,7 +140,8 @@ class Simulation:
     def run(self, show: Callable[[int], None]) -> SimulationResult:
         """Run until all requests have their responses."""
         for server in self._servers:
-            server.schedule_adjustments(self._load.end + REQUEST_TIMEOUT + MAX_QUEUE_WAIT)
+            until = self._load.end + REQUEST_TIMEOUT + MAX_QUEUE_WAIT
+            server.schedule_adjustments(until, self._first_adjustment)
 
         def sample(statistics: Statistics, now: int) -> None:
             statistics.sample()
@@ -154,7 +162,7 @@ class Simulation:
                 level.queue_set.peak_seats = level.queue_set.seats_in_use
 
     def _send_first(self) -> Iterator[Attempt]:
-        """Yield the requests that do not depend on responses, in the order of their arrival."""
+        """Yield the requests that do not depend on responses, sorted by arrival."""
         sources = self._sources
         for arrival in merge(*(source.arrivals for source in sources)):
             yield self._create(arrival)
@@ -210,6 +218,8 @@ class Simulation:
             if self._retry(request, call):
                 return
             call.target.client.failed += counts
+        if source.follow is not None and (following := source.follow(instance, request.end)) is not None:
+            self._submit(self._create(following))
         if source.is_closed and (now := request.end + (source.client.think or 0)) < self._load.end:
             index = request.id >> _NUMBER_BITS + _ATTEMPT_BITS
             number += source.client.instances
@@ -260,7 +270,7 @@ class Simulation:
         return True
 
     def _submit(self, request: Attempt) -> None:
-        """Schedule a request that depends on a response. Raises UserError after too many."""
+        """Schedule a request that depends on a response. Raises UserError if the simulation has too many such requests."""
         self._further += 1
         if self._further > MAX_FURTHER_REQUESTS:
             raise UserError(
@@ -277,10 +287,13 @@ def simulate(
     sources: Sequence[ArrivalSource],
     seed: int,
     show: Callable[[int], None] = lambda _: None,
+    first_adjustment: int = 0,
 ) -> SimulationResult:
     """Run a simulation and return its result. `routes` and `limits` must be from the same configuration.
+
+    The servers adjust their limits every 10 seconds, for the first time at `first_adjustment` in nanoseconds.
 
     Calls `show` with the time of the simulation at intervals, to show the progress. Raises UserError if clients send
     too many requests because of responses.
     """
-    return Simulation(load, limits, routes, sources, seed).run(show)
+    return Simulation(load, limits, routes, sources, seed, first_adjustment).run(show)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from apflint.simulate.server import SimulatedServer
 
 SLOTS = 120
-"""Number of parts into which the duration is divided, for values over time."""
+"""Number of slots: equal parts of the duration, for values over time."""
 _ELEPHANT_FACTOR = 2
-"""A flow is an elephant if it demands more than this many equal parts of the seats that the flows of its level demand."""
+"""A flow is an elephant if its demand exceeds this many equal shares of the seats that all flows of its level demand."""
 
 
 class ClientResult(NamedTuple):
-    """The requests of a client at one level. Clients whose requests differ can be at several levels."""
+    """The requests of a client at one priority level. A client with different requests can have results at several levels."""
 
     name: str
     level: str
@@ -44,13 +44,17 @@ class ClientResult(NamedTuple):
     unfinished: int
     """Failed requests whose next attempt would be after the end of the simulation."""
     waited: int
-    """Attempts that were neither dispatched nor rejected on arrival."""
+    """Attempts that waited in a queue: not dispatched or rejected on arrival."""
     waits: TimePercentiles | None
-    """Time in the queue of attempts that were not rejected on arrival."""
+    """Time in the queue of attempts. Attempts that were rejected on arrival are not counted."""
     latencies: TimePercentiles | None
-    """Time from the first attempt to the response, of requests that succeeded."""
+    """Time from the first attempt to the response of successful requests."""
     first_rejection: int | None
     last_rejection: int | None
+    user: str | None = None
+    """The user, or None if the clients of the load with this name may have several users."""
+    resource: str | None = None
+    """The resource or path, or None as for the user."""
 
 
 class FlowResult(NamedTuple):
@@ -59,7 +63,7 @@ class FlowResult(NamedTuple):
     flow_schema: str
     distinguisher: str
     client: str
-    """The client whose request was the first one of the flow."""
+    """The client that sent the first request of the flow."""
     attempts: int
     rejected: int
     demand: float
@@ -70,19 +74,19 @@ class FlowResult(NamedTuple):
 
 
 class LevelSample(NamedTuple):
-    """A level at the end of a part of the duration, and its seats during this part. Numbers are sums of all API servers."""
+    """A level at the end of a slot, and its seats during the slot. All numbers are sums over all API servers."""
 
     seats: float
-    """Average seats in use during the part."""
+    """Average seats in use during the slot."""
     limit: int
     """Current limit in seats."""
     lent: int
-    """Seats by which current limits are below the nominal limit."""
+    """Seats lent: the sum of nominal limit minus current limit over all servers that lend."""
     waiting: int
     rejected: int
-    """Rejections during the part."""
+    """Rejections during the slot."""
     queues: dict[int, tuple[int, int]]
-    """Queues with waiting requests: the number of waiting requests, and the index of the flow with the most of them.
+    """Queues with waiting requests, each with the number of waiting requests and the index of the flow with most of them.
 
     Queues are numbered consecutively over all API servers.
     """
@@ -107,11 +111,11 @@ class LevelResult(NamedTuple):
     seats: float
     """Average of the seats in use, added up over all API servers."""
     peak: int
-    """Maximum of the seats in use of one API server."""
+    """Maximum of the seats in use at any API server."""
     borrowed: float
-    """Seats in use above the nominal limit, on average. API servers that lend are not subtracted."""
+    """Average number of seats in use above the nominal limit. API servers that lend are not subtracted."""
     lent: float
-    """Seats by which current limits were below the nominal limit, on average."""
+    """Average number of seats by which current limits were below the nominal limit."""
     fairness: float | None
     """Index of Jain: see `fairness`. None for fewer than 2 flows."""
     samples: tuple[LevelSample, ...]
@@ -130,7 +134,9 @@ class ClientTally:
             "client",
             "level",
             "flow_schemas",
+            "user",
             "verb",
+            "resource",
             "requests",
             "attempts",
             "executed",
@@ -141,11 +147,11 @@ class ClientTally:
         *("unfinished", "waited", "waits", "latencies", "first_rejection", "last_rejection"),
     )
 
-    def __init__(self, client: str, level: str, verb: str) -> None:
+    def __init__(self, client: str, level: str, route: Route) -> None:
         self.client = client
         self.level = level
         self.flow_schemas: dict[str, None] = {}
-        self.verb = verb
+        self.user, self.verb, self.resource = route.user or None, route.verb, route.resource or None
         self.requests = self.attempts = self.executed = self.expired = self.failed = self.unfinished = self.waited = 0
         self.rejected: Counter[str] = Counter()
         self.waits = Histogram()
@@ -172,6 +178,8 @@ class ClientTally:
             self.latencies.summarize(),
             self.first_rejection,
             self.last_rejection,
+            self.user,
+            self.resource,
         )
 
 
@@ -195,7 +203,7 @@ class LevelTally:
         self.clients: dict[str, ClientTally] = {}
         self.flows: dict[SimulatedFlow, FlowTally] = {}
         self.seats: dict[int, list[int]] = {}
-        """Seat-nanoseconds in each part of the duration, by index of the API server."""
+        """Seat-nanoseconds in each slot, by index of the API server."""
         self.rejected = [0] * SLOTS
         self.samples: list[LevelSample] = []
 
@@ -203,7 +211,7 @@ class LevelTally:
         """Return the tally of a client at this level."""
         tally = self.clients.get(name)
         if tally is None:
-            tally = self.clients[name] = ClientTally(name, self.limits.name, route.verb)
+            tally = self.clients[name] = ClientTally(name, self.limits.name, route)
         tally.flow_schemas[route.flow.flow_schema] = None
         return tally
 
@@ -222,7 +230,7 @@ class Statistics:
         self.servers = tuple(servers)
         self._begin = load.warmup
         self.slot = -(-load.duration // SLOTS)
-        """Length of a part of the duration in nanoseconds."""
+        """Length of a slot in nanoseconds."""
         self.levels = {level.name: LevelTally(level) for level in limits.levels}
 
     def find_slot(self, time: int) -> int:
@@ -241,7 +249,7 @@ class Statistics:
             start = until
 
     def sample(self) -> None:
-        """Record the state of all levels at the end of a part of the duration."""
+        """Record the state of all levels at the end of a slot."""
         for name, tally in self.levels.items():
             queue_sets = [server.levels[name].queue_set for server in self.servers]
             queues: dict[int, tuple[int, int]] = {}
@@ -254,7 +262,7 @@ class Statistics:
                 first += queue_set.queuing.queues
             tally.samples.append(
                 LevelSample(
-                    0.0,  # seats and rejections are set in the end, because requests are counted when they finish
+                    0.0,  # placeholder: `summarize` sets seats and rejections, because requests are counted when they finish
                     sum(queue_set.concurrency_limit for queue_set in queue_sets),
                     sum(max(0, tally.limits.nominal - queue_set.concurrency_limit) for queue_set in queue_sets),
                     sum(queue_set.waiting for queue_set in queue_sets),

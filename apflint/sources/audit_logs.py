@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 _LOG_NAME = re.compile(r"\.(log|json|jsonl|ndjson|txt)([.-][0-9T:.-]+)?(\.gz|\.zst)?$|\.(gz|zst)$")
-"""Names of the files to read in directories. Named files may have any name."""
+"""Names of files to read in directories. A file that the user names may have any name."""
 _ROTATION = re.compile(
     r"(-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3})?\.(log|json|jsonl|ndjson|txt)([.-][0-9T:.-]+)?(\.gz|\.zst)?$"
 )
-"""End of a file name after the name of the server. kube-apiserver rotates `audit.log` to `audit-2026-11-22T05-49-20.098.log`.
+"""End of a file name that log rotation adds. kube-apiserver rotates `audit.log` to `audit-2026-11-22T05-49-20.098.log`.
 
-Source: `backupName` in gopkg.in/natefinch/lumberjack.v2; logrotate appends numbers or dates.
+Source: `backupName` in gopkg.in/natefinch/lumberjack.v2. logrotate appends numbers or dates.
 """
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _COMPRESSED_PIECE_BYTES = 1024
-"""Number of compressed bytes that are decompressed at once. Zstandard may expand them to 128 KiB for every 4 bytes."""
+"""Number of compressed bytes that are decompressed at once. Zstandard may expand 4 of them to 128 KiB."""
 _BEGINNING_BYTES = 64 * 1024
 _TEXT_PIECE_BYTES = 512 * 1024
-"""Number of decompressed bytes that are passed on at once. The memory of an engine grows with the number of lines in a piece."""
+"""Size of the blocks of decompressed text in bytes. An engine needs memory for all lines of a block."""
 
 
 class AuditLogFile(NamedTuple):
@@ -56,11 +56,11 @@ class AuditLogFile(NamedTuple):
     beginning: bytes = b""
     """The first bytes of a stream, if `read_beginning` has read them."""
     rest: Iterator[bytes] | None = None
-    """The bytes of the stream after its beginning. None if the beginning was not read."""
+    """The bytes of the stream after `beginning`. None if `beginning` was not read."""
 
     @property
     def server(self) -> str:
-        """The path without the parts that change when a log is rotated. It stands for one API server."""
+        """Name of the API server that wrote the file: the path without the parts that change when a log is rotated."""
         return _ROTATION.sub("", self.name)
 
 
@@ -70,9 +70,9 @@ class Block(NamedTuple):
     data: bytes
     """The lines. The last line may have no newline."""
     problem: str = ""
-    """If not empty, a clause that says why one line is skipped, or why the file ends here."""
+    """Empty, or a clause that says why a line is skipped, or why the file ends here."""
     is_file_problem: bool = False
-    """Whether the rest of the file is lost, not only a line."""
+    """Whether the rest of the file is lost, not only one line."""
 
 
 def find_audit_logs(paths: Iterable[str], *, allow_urls: bool = False) -> list[AuditLogFile]:
@@ -128,7 +128,7 @@ def _list_files(path: str) -> Iterator[AuditLogFile]:
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: {describe_failure(path, error)}") from None
     if not found:
-        os.getcwd()  # raises OSError in a directory that was deleted, where all relative paths are empty
+        os.getcwd()  # raises OSError in a deleted directory, where `abspath` fails
         raise UserError(f"{path}: no file of an audit log, such as audit.log or audit.log.gz, in this directory")
 
 
@@ -146,12 +146,12 @@ def read_beginning(file: AuditLogFile) -> AuditLogFile:
         while len(beginning) < _BEGINNING_BYTES and (piece := next(pieces, b"")):
             beginning += piece
     except (OSError, UserError):
-        return file  # reading the events reports the problem
+        return file  # the reader of the events reports the problem
     return file._replace(beginning=beginning, rest=pieces)
 
 
 def read_log_pieces(path: str) -> Iterator[bytes]:
-    """Yield the bytes of a file or of standard input, decompressed. Raises UserError, with the name of the file."""
+    """Yield the decompressed bytes of a file or of standard input. Raises UserError, with the name of the file."""
     try:
         yield from _decompress(read_pieces(path))
     except OSError as error:
@@ -161,12 +161,12 @@ def read_log_pieces(path: str) -> Iterator[bytes]:
 
 
 def _read_raw(file: AuditLogFile) -> Iterator[bytes]:
-    """Return the bytes of a file, still compressed."""
+    """Yield the bytes of a file without decompressing them."""
     return read_pieces(locate(file)) if file.rest is None else _chain(file.beginning, file.rest)
 
 
 def locate(file: AuditLogFile) -> str:
-    """Return the present path of a file. If the file was rotated, return its new path in the same directory.
+    """Return the current path of a file. If the file was rotated, return its new path in the same directory.
 
     Raises UserError if the file no longer exists.
     """
@@ -175,7 +175,7 @@ def locate(file: AuditLogFile) -> str:
     if _find_inode(file.path) == file.inode:
         return file.path
     directory = os.path.dirname(file.path) or "."
-    try:  # on demand, because listing the directory for each of its files would take quadratic time
+    try:  # on demand, because a list of the directory for each file would take quadratic time
         candidates = sorted(entry.path for entry in os.scandir(directory))
     except OSError as error:
         raise UserError(describe_failure(directory, error)) from None
@@ -195,7 +195,7 @@ def _find_inode(path: str) -> tuple[int, int] | None:
 
 
 def read_blocks(file: AuditLogFile) -> Iterator[Block]:
-    """Yield the lines of a file in blocks, decompressed. Problems are yielded, too, so that they can be counted.
+    """Yield the decompressed lines of a file in blocks. Problems are blocks, too, so that they can be counted.
 
     A line of more than `MAX_FILE_BYTES` is skipped.
     """
@@ -231,7 +231,7 @@ def read_blocks(file: AuditLogFile) -> Iterator[Block]:
 
 
 def read_text(file: AuditLogFile, max_bytes: int) -> bytes | None:
-    """Return the content of a file, decompressed, or None if it is larger than `max_bytes`.
+    """Return the decompressed content of a file, or None if it is larger than `max_bytes`.
 
     Raises UserError and OSError if the file cannot be read.
     """
@@ -245,9 +245,9 @@ def read_text(file: AuditLogFile, max_bytes: int) -> bytes | None:
 
 
 def _decompress(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield decompressed pieces. The format is recognized by its first bytes, so names do not matter.
+    """Yield decompressed pieces. The first bytes determine the compression, not the file name.
 
-    Raises UserError if the compressed data is damaged or ends too early, after the pieces before that place.
+    Raises UserError if the compressed data is damaged or incomplete, after yielding the pieces before the damage.
     """
     first = next(pieces, b"")
     while 0 < len(first) < 4 and (more := next(pieces, b"")):
@@ -279,7 +279,7 @@ def _chain(first: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _decompress_stream(pieces: Iterator[bytes], new: Any, failure: type[Exception], name: str) -> Iterator[bytes]:
-    """Decompress concatenated streams. `new` creates an object like `zlib.decompressobj`."""
+    """Decompress concatenated streams. `new` creates an object with the interface of `zlib.decompressobj`."""
     decompressor = new()
     used = total_in = total_out = 0
     for piece in pieces:
@@ -308,7 +308,7 @@ def _decompress_stream(pieces: Iterator[bytes], new: Any, failure: type[Exceptio
 
 
 def find_compression(stream: BinaryIO) -> str:
-    """Return the compression of an open file in DuckDB's words: `gzip`, `zstd` or `none`.
+    """Return the compression of an open file as DuckDB names it: `gzip`, `zstd` or `none`.
 
     Raises OSError if reading would wait.
     """
@@ -319,7 +319,7 @@ def find_compression(stream: BinaryIO) -> str:
 
 
 def is_complete_zstandard(stream: BinaryIO) -> bool:
-    """Return whether all frames of an open Zstandard file are complete. Walks the block headers without decompressing.
+    """Return whether all frames of an open Zstandard file are complete. Reads only the block headers, without decompressing.
 
     Source: RFC 8878, section 3.
     """
@@ -328,7 +328,7 @@ def is_complete_zstandard(stream: BinaryIO) -> bool:
     while at < size:
         stream.seek(at)
         head = stream.read(18)
-        if head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50:  # a skippable frame
+        if head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50:  # skippable frame
             at += 8 + int.from_bytes(head[4:8], "little")
             continue
         if not head.startswith(_ZSTANDARD) or len(head) < 6:

@@ -92,22 +92,22 @@ def write_baseline(
     )
     try:
         write_atomically(path, baseline.render_baseline(report, kept).encode("ascii"))
-    except OSError as error:  # `error.filename` is the temporary file
+    except OSError as error:  # the OSError names the temporary file
         raise UserError(f'Cannot write the baseline "{path}": {error.strerror or error}.') from None
     return len(kept)
 
 
 def _read_objects(report: Report, path: str, paths: tuple[str, ...]) -> set[str] | None:
-    """Return the files and objects that a run on `paths` has read, as in `BaselineEntry.object`.
+    """Return the files and objects that a run on `paths` has read, in the notation of `BaselineEntry.object`.
 
-    Return None, which means all, if a directory in `paths` contains the baseline. If no directory contains it, as in
-    a pre-commit hook, the run reads only some files of the project.
+    Return None, which means all files and objects, if a directory in `paths` contains the baseline. Otherwise, as in a
+    pre-commit hook, the run reads only some files of the project.
     """
     home = os.path.realpath(os.path.dirname(path) or ".")
     for directory in filter(os.path.isdir, paths):
         if f"{home}/".startswith(f"{os.path.realpath(directory).rstrip('/')}/"):
             return None
-    from apflint.load import load_text  # few runs have stale entries
+    from apflint.load import load_text  # imported only if entries are stale
 
     documents = (document for source in report.sources.values() for document in load_text(source).documents)
     return {*report.sources, *(f"{document.kind}/{clipped(document.name)}" for document in documents)}

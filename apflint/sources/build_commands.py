@@ -1,7 +1,8 @@
-"""Builds kustomizations with kustomize or kubectl, runs the commands of clusters, and finds the files from which built objects come.
+"""Builds kustomizations, runs the commands of clusters, and finds the source files of built objects.
 
-kustomize names the file in an annotation if the kustomization has `buildMetadata: [originAnnotations]`. Otherwise, the file is
-searched for by kind and name. Sources: kustomize's api/resource/origin.go (`Origin`), and the reference of `buildMetadata`.
+kustomize writes the source file to an annotation if the kustomization has `buildMetadata: [originAnnotations]`.
+Otherwise, the source file is searched for by kind and name. Sources: kustomize's api/resource/origin.go (`Origin`), and
+the reference of `buildMetadata`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from apflint.sources.file_reading import UnreadableInput, may_hold_apf, read_fil
 from apflint.sources.files import SourceFiles
 from apflint.sources.kustomizations import find_outside_reference, list_objects_files, read_kustomization
 from apflint.sources.programs import run_program
-from apflint.sources.source_words import KUSTOMIZE_PREFIX
+from apflint.sources.source_arguments import KUSTOMIZE_PREFIX
 from apflint.user_error import UserError
 from apflint.wording import quote
 
@@ -39,16 +40,16 @@ _ORIGIN = "config.kubernetes.io/origin"
 _SEPARATOR = re.compile(rb"^(?:---|\.\.\.)(?=\s|$)", re.MULTILINE)
 _CONTENT = re.compile(rb"^(?![ \t\r]*(?:#|$)).+", re.MULTILINE)
 _KIND = re.compile(rb"""^[ \t]*(?:\{.*)?["']?kind["']?\s*:""", re.MULTILINE)
-"""The key that each built object has. kustomize rejects objects without a kind."""
+"""Pattern for the key `kind`, which each built object has. kustomize rejects objects without a kind."""
 _HOW_TO_ALLOW = "to allow it, add --render, or set APFLINT_RENDER=1"
 _COMMANDS = (("kustomize", "build"), ("kubectl", "kustomize"))
 
 
 class Origin(NamedTuple):
-    """The file from which a built object comes."""
+    """The source file of a built object."""
 
     path: str
-    """The path relative to the kustomization, or relative to the root of `repo`."""
+    """Path of the file, relative to the kustomization or, for a remote file, to the root of `repo`."""
     repo: str = ""
     """URL of a remote repository, or empty if the file is local."""
     ref: str = ""
@@ -56,23 +57,23 @@ class Origin(NamedTuple):
 
 
 def name_rendered(directory: str) -> str:
-    """Return the name that findings show for the objects that a kustomization builds."""
+    """Return the name of the objects of a kustomization in findings, in place of a file name."""
     return f"{directory}{RENDERED_SUFFIX}"
 
 
 def read_source(request: InputRequest, word: str) -> SourceFiles:
-    """Return the objects of `kustomize:DIR`. Raises UserError as `build_kustomization` does."""
+    """Return the objects of the source argument `kustomize:DIR` (`word`). Raises UserError as `build_kustomization` does."""
     directory = word.removeprefix(KUSTOMIZE_PREFIX)
     name, data = build_kustomization(directory, may_render=request.may_render, is_trusted=request.is_trusted)
-    return SourceFiles((InputFile(name, name, data, may_hold_apf(data)),))
+    return SourceFiles((InputFile.from_bytes(name, name, data, may_hold_apf=may_hold_apf(data)),))
 
 
 def build_kustomization(directory: str, *, may_render: bool = False, is_trusted: bool = True) -> tuple[str, bytes]:
-    """Return the name and the YAML of the objects that a kustomization builds.
+    """Return the objects that a kustomization builds: their name in findings, and YAML.
 
-    `is_trusted` is whether the user named the directory on the command line. If a settings file names it, which may come
-    from an untrusted repository, the kustomization is built only if it refers to nothing but files of its project.
-    `may_render` is whether the user allows to build it anyway.
+    `is_trusted` is true if the user named the directory on the command line. A settings file may come from an untrusted
+    repository. If such a file names the directory, the kustomization is built only if it refers to files of its project
+    only, or if the user allows more (`may_render`).
 
     Raises UserError if the kustomization may not be built, if neither kustomize nor kubectl is installed, and if the program
     fails, takes longer than `MAX_KUSTOMIZE_SECONDS` or prints something other than objects.
@@ -98,11 +99,11 @@ def build_kustomization(directory: str, *, may_render: bool = False, is_trusted:
 def render_command(
     cluster_name: str, words: tuple[str, ...], *, may_render: bool, directory: str = "."
 ) -> tuple[str, bytes]:
-    """Return the name and the YAML of the objects that the command of a cluster prints. No shell interprets the words.
+    """Return the objects that the command of a cluster prints: their name in findings, and YAML. No shell runs the command.
 
-    `directory` is the directory of the settings file, in which the command runs.
+    `directory` is the directory of the settings file. The command runs there.
 
-    Raises UserError if the user has not allowed to run it, and if the program is missing, fails, takes longer than
+    Raises UserError if the user has not allowed the command, and if the program is missing, fails, takes longer than
     `MAX_RENDER_SECONDS` or prints something other than objects.
     """
     shown = f"cluster {quote(cluster_name)}: {shlex.join(words)}"
@@ -124,11 +125,11 @@ def _run(command: Sequence[str], shown: str, seconds: int, directory: str | None
 
 
 def name_origins(report: Report, directories: tuple[str, ...]) -> Report:
-    """Return the report with findings about built objects at the places in the files from which these objects come.
+    """Return the report with findings about built objects moved to the source files of these objects.
 
-    A finding moves to the file only if the object in the file has the same value at the field of the finding. Otherwise, a
-    patch or a transformer has set the value: the finding stays in the rendered text, and a note names the file. There
-    are no fixes, because they would be made for the rendered text.
+    A finding moves only if the source file has the same value at the field of the finding. Otherwise, a patch or a
+    transformer has set the value: the finding stays in the built text, and a note names the source file. These findings
+    have no fixes, because a fix would edit the built text.
     """
     by_name = {name_rendered(directory): directory for directory in directories}
     sources = dict(report.sources)
@@ -158,7 +159,7 @@ def name_origins(report: Report, directories: tuple[str, ...]) -> Report:
 
 
 def _merge_clusters(findings: Iterable[Finding]) -> list[Finding]:
-    """Merge findings of several clusters that are equal at their origin, where the clusters share a file."""
+    """Merge equal findings of several clusters, which share the source file."""
     merged: dict[tuple[object, ...], Finding] = {}
     for finding in findings:
         key = (finding.rule, finding.file, finding.span, finding.message, finding.severity, finding.notes)
@@ -169,7 +170,7 @@ def _merge_clusters(findings: Iterable[Finding]) -> list[Finding]:
 
 
 class _OriginFinder:
-    """Finds the manifests from which built objects come. Each kustomization and each file is read at most once."""
+    """Finds the source files of built objects. Each kustomization and each file is read at most once."""
 
     def __init__(self) -> None:
         self._read = cache(_read_documents)
@@ -177,10 +178,10 @@ class _OriginFinder:
         self._list_files = cache(lambda directory: [*list_objects_files(directory, self._read_kustomization)])
 
     def find(self, document: Document, directory: str, origin: Origin | None) -> tuple[str, Document | None] | None:
-        """Return the file of a built object, and its manifest in the file, or None for the manifest if it is not known.
+        """Return the path of the source file of a built object, and the object in the file, or None if it is unknown.
 
-        Return None if the file is not known either. Files outside of the project are not read: a remote base may name them
-        in an annotation, and a link may lead there.
+        Return None if the source file is unknown, too. Files outside of the project are not read, because an untrusted annotation
+        or link may name them.
         """
         projects = find_projects(directory)
         if origin is not None:
@@ -201,7 +202,7 @@ class _OriginFinder:
 
 
 def _find_origin(document: Document) -> Origin | None:
-    """Return the file from which a built object comes, or None if the object does not name it, as for generated objects."""
+    """Return the source file in the annotation of a built object, or None. Generated objects have no such annotation."""
     import yaml
 
     text = document.at("metadata", "annotations", _ORIGIN)
@@ -222,7 +223,7 @@ def _read_documents(path: str) -> tuple[Document, ...]:
 
 
 def _move(finding: Finding, source: Document) -> Finding | None:
-    """Return the finding at its place in the manifest, or None if the manifest has another value there."""
+    """Return the finding at its place in the source file, or None if the source file has another value there."""
     document = finding.document
     assert document is not None, "the caller has checked it"
     path = _parse_field(document.value).get(finding.field)
@@ -233,7 +234,7 @@ def _move(finding: Finding, source: Document) -> Finding | None:
 
 
 def _parse_field(value: Mapping[str, object]) -> dict[str, Path]:
-    """Return the paths of all values in an object, by their notation in findings."""
+    """Return the paths of all values in an object, by the notation of fields in findings (`spec.rules[0]`)."""
     return {field_path(path): path for path in _walk(value, ())}
 
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def read_rendered_cluster(
     request: InputRequest, settings: Settings, cluster: ClusterSettings, directory: str = ""
 ) -> SourceFiles:
-    """Return the output of the kustomization or the command of a cluster, or no files if the cluster has paths instead.
+    """Return the output of the kustomization or of the command of a cluster, or no files if the cluster has paths instead.
 
-    `directory` is a copy of the project, if that is not the current directory. Raises UserError, with the name of the
-    cluster, if rendering needs permission (`InputRequest.may_render`) or a program that is not installed, and if a program fails.
+    `directory` is a copy of the project in another directory, or empty for the current directory. Raises UserError, with the
+    name of the cluster, if the user has not allowed rendering (`InputRequest.may_render`), or a program is missing or fails.
     """
     if not cluster.is_rendered:
         return SourceFiles()
@@ -38,13 +38,13 @@ def read_rendered_cluster(
     else:
         home = os.path.join(directory, os.path.relpath(os.path.dirname(settings.path or "") or "."))
         name, data = render_command(cluster.name, cluster.render, may_render=request.may_render, directory=home)
-    return SourceFiles((InputFile(name, name, data, may_hold_apf(data)),))
+    return SourceFiles((InputFile.from_bytes(name, name, data, may_hold_apf=may_hold_apf(data)),))
 
 
 def read_cluster_of_revision(
     request: InputRequest, settings: Settings, cluster: ClusterSettings, revision: str, paths: tuple[str, ...]
 ) -> SourceFiles:
-    """Return the files of a cluster in a git revision: those in `paths`, and rendered objects of the revision."""
+    """Return the files of a cluster in a git revision: the files in `paths`, or the objects rendered from the revision."""
     read = read_revision(revision, paths, settings.exclude) if paths else SourceFiles()
     if cluster.is_rendered:
         with tempfile.TemporaryDirectory(prefix="apflint-") as directory:
@@ -59,7 +59,7 @@ def read_cluster_of_revision(
 
 
 def _note_other_settings(settings: Settings, revision: str) -> tuple[str, ...]:
-    """Note if a revision has another version of the settings file, or no settings file.
+    """Return a note if the settings file of a revision is different or absent.
 
     A settings file outside of the repository is ignored.
     """
@@ -76,7 +76,7 @@ def _note_other_settings(settings: Settings, revision: str) -> tuple[str, ...]:
 
 
 def list_rendered_files(cluster: ClusterSettings) -> frozenset[str]:
-    """Return the real paths of the manifests that the kustomization of a cluster lists. Other clusters have none."""
+    """Return the real paths of the manifests that the kustomization of a cluster lists, or an empty set."""
     if cluster.kustomize is None:
         return frozenset()
     return frozenset(os.path.realpath(file.path) for file in list_objects_files(cluster.kustomize))

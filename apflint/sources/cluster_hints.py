@@ -1,4 +1,4 @@
-"""Reads what indicates the clusters of a repository: the names of its APF objects, and its kustomizations."""
+"""Reads hints about the clusters of a repository: the names of its APF objects, and its kustomizations."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _CHANGES = (
     "replacements",
     "transformers",
 )
-"""Fields that add APF objects, or change their names or specs. Labels and annotations do not matter."""
+"""Fields of a kustomization that add APF objects, or change their names or specs. Labels and annotations do not matter."""
 
 
 def read_layout(root: str, exclude: Patterns) -> tuple[RepositoryLayout, tuple[ReadError, ...]]:
-    """Return the layout of the repository in the directory `root`, with paths relative to `root`, and unreadable files."""
+    """Return the layout of the repository in the directory `root`, with paths relative to `root`, and its unreadable files."""
     found = list(discover_files((os.path.relpath(root),), exclude))
     objects: dict[str, frozenset[ObjectKey]] = {}
     read = read_files(found)
     for file in read.files:
-        documents = load(*file.content).documents if file.may_hold_apf else ()
+        documents = load(*file.input).documents if file.may_hold_apf else ()
         if keys := frozenset((document.kind, document.name) for document in documents if document.name):
             objects[_relate(file.path, root)] = keys
     kustomizations: dict[str, KustomizedDirectory] = {}
@@ -53,9 +53,9 @@ def _relate(path: str, root: str) -> str:
 
 
 def _summarize(kustomization: Kustomization, root: str) -> KustomizedDirectory:
-    """Return what a kustomization shows.
+    """Return the summary of a kustomization.
 
-    References to other hosts, or to paths outside of the repository, are left out.
+    The summary omits references to other hosts, and to paths outside of the repository.
     """
     listed = kustomization.list_entries("resources", "bases", "components")
     paths = {

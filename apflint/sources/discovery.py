@@ -1,10 +1,11 @@
 """Finds the input files: files that the user names, and manifests in directories that the user names."""
-# Uses os instead of pathlib, which takes 10 ms to import, and several times as long as os for each file.
+# This module uses os instead of pathlib, which takes 10 ms to import and is several times slower for each file.
 
 from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 SUFFIXES = (".yaml", ".yml", ".json")
-"""Suffixes of the files to read in directories. Named files may have any name."""
+"""Suffixes of files to read in directories. A file that the user names may have any name."""
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # of UTF-8; those of UTF-16 are not valid UTF-8
 INSTALLED_DIRECTORY = "node_modules"
 """Name of directories that are not searched."""
 HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"
@@ -39,23 +41,41 @@ class FoundFile(NamedTuple):
 
 
 class InputFile(NamedTuple):
-    """An input file and its bytes."""
+    """An input file and its content."""
 
     name: str
     """The name in findings."""
     path: str
     """The path of the file, or `-` for standard input."""
-    data: bytes
+    content: str | bytes
+    """The text of a file in UTF-8, or the bytes of a file in another encoding.
+
+    The loaded file keeps the same text, so that a large file is in memory only once.
+    """
     may_hold_apf: bool
     """Whether the file may contain APF objects. A file without APF objects is not parsed."""
 
+    @classmethod
+    def from_bytes(cls, name: str, path: str, data: bytes, *, may_hold_apf: bool) -> InputFile:
+        """Return the file with this name, path and bytes."""
+        content: str | bytes = data
+        if not data.startswith(_BYTE_ORDER_MARK):  # `load` removes the mark
+            with suppress(UnicodeDecodeError):  # `load` reports the error
+                content = data.decode()
+        return cls(name, path, content, may_hold_apf)
+
     @property
-    def content(self) -> tuple[str, bytes]:
-        """Return the name and the bytes to parse, which are empty if the file cannot contain APF objects."""
-        return self.name, self.data if self.may_hold_apf else b""
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return self.content if isinstance(self.content, bytes) else self.content.encode()
+
+    @property
+    def input(self) -> tuple[str, str | bytes]:
+        """The name and the content to load. The content is empty if the file cannot contain APF objects."""
+        return self.name, self.content if self.may_hold_apf else ""
 
     def to_found_file(self) -> FoundFile:
-        """Return the file before it was read."""
+        """Return the same file without its bytes."""
         return FoundFile(self.name, self.path)
 
 
@@ -80,7 +100,7 @@ def discover_files(
     exclude: Patterns = Patterns(),  # noqa: B008  # a frozen value
     force_exclude: bool = False,
 ) -> Iterator[FoundFile]:
-    """Yield the input files that `discover_entries` finds, without what it skips."""
+    """Yield the input files of `discover_entries`, without its `SkippedDocuments`."""
     return (entry for entry in discover_entries(paths, exclude, force_exclude) if isinstance(entry, FoundFile))
 
 
@@ -102,7 +122,7 @@ def discover_entries(
     skipped because of their names are yielded as `SkippedDocuments`.
     """
     excluded = PathMatcher(exclude) if exclude.globs else None
-    real_directory = cache(os.path.realpath)  # pre-commit names thousands of files
+    real_directory = cache(os.path.realpath)  # cached, because pre-commit names thousands of files
     seen: set[str] = set()
     for path in paths:
         if path == "-" or is_stream(path):
@@ -144,7 +164,7 @@ def _without_dots(path: str) -> str:
 
 
 def _walk(start: _Directory, excluded: PathMatcher | None, seen: set[str]) -> Iterator[FoundFile | SkippedDocuments]:
-    """Yield the files below a directory. Does not recurse, because directories may be nested deeper than Python's stack."""
+    """Yield the files below a directory. Uses a loop, because directories may be nested deeper than Python's stack."""
     stack: list[_Entry] = [start]
     while stack:
         entry = stack.pop()
@@ -165,7 +185,7 @@ def _walk(start: _Directory, excluded: PathMatcher | None, seen: set[str]) -> It
 
 
 def _list_entries(directory: _Directory, excluded: PathMatcher | None) -> tuple[list[_Entry], list[SkippedDocuments]]:
-    """Return the manifests and directories in a directory, sorted by name, and what is skipped there."""
+    """Return two lists: the manifests and directories in a directory, sorted by name, and the skipped entries."""
     entries: list[_Entry] = []
     skipped: list[SkippedDocuments] = []
     with os.scandir(directory.path) as listing:
@@ -186,7 +206,7 @@ def _list_entries(directory: _Directory, excluded: PathMatcher | None) -> tuple[
             reason = _UPPER_CASE
         elif not entry.is_symlink():
             entries.append((directory.real + name, FoundFile(path, path)))
-        elif not (os.path.isdir(path) or name.startswith(".#")):  # Emacs locks a file with a dangling link `.#FILE`
+        elif not (os.path.isdir(path) or name.startswith(".#")):  # Emacs creates a dangling link `.#FILE` to lock FILE
             entries.append((os.path.realpath(path), FoundFile(path, path)))
         if reason and name != ".git":
             skipped.append(SkippedDocuments(path, reason))

@@ -10,7 +10,7 @@ from apflint.effective_configuration import Effective
 from apflint.engine import Options, load_inputs, report
 from apflint.sources.files import describe_files_without_objects
 from apflint.sources.inputs import read_inputs
-from apflint.sources.source_words import BUILT_IN_PREFIX, CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
+from apflint.sources.source_arguments import BUILT_IN_PREFIX, CLUSTER_PREFIX, KUSTOMIZE_PREFIX, LIVE
 from apflint.user_error import UserError
 from apflint.wording import join_some, join_words, pluralize, quote
 from apflint.workspace import build_workspace
@@ -27,34 +27,34 @@ if TYPE_CHECKING:
     from apflint.workspace import Workspace
 
 _DUPLICATE = "APF402"
-"""Rule that reports objects that are defined twice."""
+"""Code of the rule that reports objects that are defined twice."""
 _MAX_FAILURES = 3
 _MAX_SHOWN_NAMES = 3
 
 
 class EffectiveConfiguration(NamedTuple):
-    """The objects that the API servers of a cluster have, and the sources of the objects."""
+    """The objects that the API servers of a cluster use, and the sources of the objects."""
 
     effective: Effective
     description: str
-    """The sources with their number of objects, for people."""
+    """Description of the sources, with their number of objects."""
     name: str
-    """The words that name the configuration."""
+    """The source arguments that name the configuration."""
     cluster: str = ""
-    """Name of the cluster of the settings, or ""."""
+    """Name of the cluster in the settings, or an empty string."""
     notes: tuple[str, ...] = ()
-    """Sentences about manifests that are not used, and about rejected manifests that are used."""
+    """Sentences about manifests that are not used, and about rejected manifests that are used nevertheless."""
     objects: int = 0
     """Number of objects in manifests, without those of a running cluster."""
 
 
 def read_configuration(request: InputRequest) -> EffectiveConfiguration:
-    """Return the configuration that the words of a request name.
+    """Return the configuration that the source arguments of `request` name.
 
-    Files are added to each of the other sources, and applied to a running cluster as `kubectl apply` does. Without words,
-    the configuration is the only cluster of the settings, or the current directory if the settings define no clusters.
+    Manifests are added to each of the other sources. On a running cluster, they are applied as `kubectl apply` does. Without
+    source arguments, the configuration is the only cluster in the settings, or the current directory if there is no cluster.
 
-    Raises UserError if the words name several clusters, for sources that cannot be read, and for named sources without
+    Raises UserError if the arguments name several clusters, for sources that cannot be read, and for named sources without
     APF objects.
     """
     return build_configuration(read_inputs(request))
@@ -73,7 +73,7 @@ def build_configurations(inputs: Inputs) -> tuple[EffectiveConfiguration, ...]:
 
 
 class _ConfigurationBuilder:
-    """Builds one configuration. Files that other configurations have loaded are taken from `cache`, by name."""
+    """Builds one configuration. `cache` contains the files that other configurations have loaded, by name."""
 
     def __init__(self, inputs: Inputs, configuration: InputConfiguration, cache: dict[str, list[Loaded]]) -> None:
         self._inputs = inputs
@@ -115,24 +115,24 @@ class _ConfigurationBuilder:
             file = self._inputs.files[name]
             if file.may_hold_apf:
                 if name not in self._cache:
-                    self._cache[name] = load_inputs([file.content])
+                    self._cache[name] = load_inputs([file.input])
                 loaded += self._cache[name]
         return loaded
 
     @property
     def _is_default(self) -> bool:
-        """Return whether the configuration is the current directory because nothing was named."""
+        """Return whether the configuration is the current directory because there were no source arguments."""
         return not (self._configuration.name or self._request.words) and self._request.uses_project
 
     def _require_objects(self, loaded: Sequence[Loaded]) -> None:
-        """Raise UserError if manifests were named and none of them has an APF object. Note each named file without objects."""
+        """Raise UserError if manifests were named and no manifest has an APF object. Note each named file without objects."""
         words = self._configuration.words
         nonempty = {part.source.name for part in loaded if part.documents or part.problems}
         nonempty |= {skipped.file for skipped in self._configuration.skipped}
         files = (self._inputs.files[name] for name in (*self._configuration.context, *self._configuration.members))
         empty = [file.name for file in files if file.path in words.paths and file.name not in nonempty]
         has_objects = any(part.documents for part in loaded)
-        # With --no-defaults, an empty list says that all objects of a cluster were deleted.
+        # With --no-defaults, an empty list means that all objects of a cluster were deleted.
         if has_objects or words.is_live or not (words.has_manifests and self._request.defaults):
             self._notes += describe_files_without_objects(empty)
             return
@@ -144,7 +144,7 @@ class _ConfigurationBuilder:
         )
 
     def _explain_unused_files(self, loaded: Sequence[Loaded]) -> str:
-        """Return a sentence such as ` The manifests are templates: render them first.`, or "" if no file is about APF."""
+        """Return a sentence such as ` The manifests are templates: render them first.`, or "" if no APF file is unused."""
         kinds = {problem.kind for part in loaded for problem in part.problems}
         if self._configuration.skipped:
             return " The manifests are patches of a kustomization."
@@ -153,7 +153,7 @@ class _ConfigurationBuilder:
         return " For errors in the manifests, see `apflint check`." if kinds else ""
 
     def _apply(self, loaded: list[Loaded], live: LiveConfiguration) -> tuple[list[Loaded], Workspace]:
-        """Return the objects of the running cluster after the manifests are applied."""
+        """Return the objects of the running cluster after the manifests were applied, and a workspace with these objects."""
         from apflint.diff.kubectl_apply import apply_manifests
 
         running = load_inputs(live.files)
@@ -165,7 +165,7 @@ class _ConfigurationBuilder:
         return applied.loaded, workspace._replace(kept=applied.kept, rejected=rejected)
 
     def _list_names(self) -> list[str]:
-        """Return the words of the configuration, in the form in which outputs name it."""
+        """Return the source arguments of the configuration, as outputs show them."""
         words = self._configuration.words
         paths = ["<stdin>" if path == "-" else path for path in words.paths]
         names = [
@@ -179,7 +179,7 @@ class _ConfigurationBuilder:
         return names or ["."]
 
     def _describe(self, effective: Effective, objects: int) -> str:
-        """Describe the sources of the configuration, with their number of objects."""
+        """Return a description of the sources of the configuration, with their number of objects."""
         words, release = self._configuration.words, effective.release.name
         names = [name for name in self._list_names() if name != LIVE and not name.startswith(BUILT_IN_PREFIX)]
         shown = "the current directory" if names == ["."] else join_some(names, _MAX_SHOWN_NAMES)
@@ -195,7 +195,7 @@ class _ConfigurationBuilder:
 
 
 def _suggest_kustomization(paths: Iterable[str]) -> str:
-    """Return a hint if a directory has a kustomization, whose objects are in other directories, or ""."""
+    """Return a hint if a directory has a kustomization with objects in other directories, or an empty string."""
     from apflint.sources.kustomize_patches import KUSTOMIZATIONS
 
     for path in paths:
@@ -205,9 +205,9 @@ def _suggest_kustomization(paths: Iterable[str]) -> str:
 
 
 def _remove_replaced(context: Sequence[Loaded], members: Sequence[Loaded], release: Release) -> list[Loaded]:
-    """Return the context without the objects that other files define, too. As in `check`, these files win.
+    """Return the context without the objects that `members` define, too. As in `check`, the members win.
 
-    Objects that the API server cannot decode replace nothing.
+    An object that the API server cannot decode does not replace another.
     """
     if not context:
         return []
@@ -222,7 +222,7 @@ def _remove_replaced(context: Sequence[Loaded], members: Sequence[Loaded], relea
 
 
 def _describe_rejections(loaded: list[Loaded], known: Effective) -> Iterator[str]:
-    """Yield sentences about templates, rejected objects and duplicates, which say whether apflint uses these objects."""
+    """Yield sentences about templates, rejected objects and duplicates. Each says whether apflint uses the objects."""
     if not known.workspace.manifests and not known.workspace.problems:
         return
     findings = report(loaded, known, Options(rules=(*rules_of("validation"), _DUPLICATE), suppressions=False)).findings
@@ -264,9 +264,9 @@ def _describe_failures(rejected: Sequence[RejectedManifest]) -> Iterator[str]:
 
 
 def _describe_findings(findings: list[Finding]) -> str:
-    """Describe findings: object, file and line of the first finding, and the number of the remaining findings.
+    """Return a description of findings: object, file and line of the first finding, and the number of the others.
 
-    For a duplicate, also name the places of the other definitions.
+    For duplicates, also name the places of the other definitions.
     """
     first, *others = findings
     what = f'{first.object.kind} "{first.object.name}"' if first.object else "a document"

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
     from apflint.sources.discovery import FoundFile
 
-_CHUNK_BYTES = 512 * 1024  # larger chunks do not fit into caches of processors
-_OVERLAP_BYTES = 64  # more than the longest sign, to find a sign across two chunks
+_CHUNK_BYTES = 512 * 1024  # fits into the cache of a processor
+_OVERLAP_BYTES = 64  # more than the longest sign, so that a sign on the border of two chunks is found
 
 _SIGNS = (b"flowcontrol", b"FlowSchema", b"PriorityLevelConfiguration")
-"""A file with an APF object contains at least one of these strings, unless letters in it are escaped."""
+"""Signs: a file with an APF object contains at least one of these strings, unless it escapes letters."""
 _SIGNS_BY_BOM = {
     b"\xff\xfe": tuple(sign.decode().encode("utf-16-le") for sign in _SIGNS),
     b"\xfe\xff": tuple(sign.decode().encode("utf-16-be") for sign in _SIGNS),
 }
-# Finds letters that are escaped in a quoted string. Other escapes are common, as Go's JSON encoder escapes < > and &.
+# Finds escaped letters in a quoted string. Escapes of other characters are common: Go's JSON encoder escapes < > and &.
 _ESCAPED_LETTER = re.compile(rb"\\(?:u00|x|U000000)[4-7]")
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
-# Without O_NONBLOCK, opening a pipe that has replaced the file would wait for a writer forever.
+# Without O_NONBLOCK, opening a pipe that has replaced the file would wait for a writer.
 _NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
 
 _FILE_TYPES = (
@@ -52,17 +52,17 @@ _FAILURES = {
 
 
 class UnreadableInput(NamedTuple):
-    """The result for an unreadable input. The run continues with the other inputs, and ends with exit code 2."""
+    """An input that cannot be read. The run continues with the other inputs, and ends with exit code 2."""
 
     reason: str
-    """One or more sentences, which do not contain the name of the file."""
+    """One or more sentences without the name of the file."""
 
 
 def read_file(file: FoundFile) -> bytes | UnreadableInput:
     """Return the bytes of a file, or the reason why the file cannot be read.
 
     Pipes, sockets and devices are rejected, except streams that the shell has opened: standard input (`-`,
-    `/dev/stdin`), and other streams such as `/dev/fd/63` from `<(helm template .)`.
+    `/dev/stdin`), and streams such as `/dev/fd/63` from `<(helm template .)`.
 
     A file larger than `MAX_FILE_BYTES` is only searched for signs of APF objects (`may_hold_apf`). The result is empty
     bytes if there are no signs, and `UnreadableInput` otherwise.
@@ -84,9 +84,9 @@ def read_file(file: FoundFile) -> bytes | UnreadableInput:
 
 
 def open_without_waiting(path: str, flags: int) -> int:
-    """Open a file, as an opener for `open`.
+    """Open a file without waiting. Can be passed to `open` as `opener`.
 
-    Reading does not wait for data either, because even a regular file such as /proc/kmsg may wait.
+    Reading does not wait for data, either: even a regular file such as /proc/kmsg may wait.
     """
     return os.open(path, flags | _NON_BLOCKING)
 
@@ -94,15 +94,15 @@ def open_without_waiting(path: str, flags: int) -> int:
 def read_pieces(path: str) -> Iterator[bytes]:
     """Yield the bytes of a file, or of standard input for `-`, as they arrive.
 
-    Raises OSError if the bytes cannot be read. Raises UserError if standard input is closed, and for pipes and devices
-    that the shell has not opened: they may never send or end.
+    Raises OSError if the bytes cannot be read. Raises UserError if standard input is closed. Raises UserError for pipes and
+    devices that the shell has not opened, because their writer may never send data.
     """
     if path == "-":
-        # Do not open descriptor 0: if standard input was closed, the number may now belong to another file.
+        # Descriptor 0 is not opened again: if standard input was closed, another file may now have this number.
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
             raise UserError("Standard input is closed. Connect it to a pipe or a file.")
-        while piece := stream.read1(_CHUNK_BYTES):  # available bytes only, so that Ctrl-C works between two pieces
+        while piece := stream.read1(_CHUNK_BYTES):  # returns available bytes at once, so that Ctrl-C works
             yield piece
         return
     descriptor = os.open(path, _OPEN_FLAGS) if is_stream(path) else _open_regular(path)
@@ -115,7 +115,7 @@ def read_pieces(path: str) -> Iterator[bytes]:
 
 def _open_regular(path: str) -> int:
     """Open a regular file without waiting, and return its descriptor. Raises OSError, and UserError for other files."""
-    mode = os.stat(path).st_mode  # before opening, because opening some devices has effects
+    mode = os.stat(path).st_mode  # `stat` comes first, because opening some devices has effects
     if stat.S_ISREG(mode):
         descriptor = os.open(path, _OPEN_FLAGS | _NON_BLOCKING)
         mode = os.fstat(descriptor).st_mode
@@ -130,7 +130,7 @@ def split_lines(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
 
     Raises UserError for UTF-16, and for a line that is longer than `MAX_FILE_BYTES`.
     """
-    parts: list[bytes] = []  # of the current line
+    parts: list[bytes] = []  # parts of the current line
     size = 0
     for number, piece in enumerate(pieces):
         if number == 0 and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -153,11 +153,11 @@ def is_stream(path: str) -> bool:
 
 
 def may_hold_apf(data: bytes, signs: tuple[bytes, ...] = ()) -> bool:
-    """Return whether the bytes of a file may contain an APF object. Files without APF objects need not be parsed.
+    """Return whether the bytes of a file may contain an APF object. All other files need not be parsed.
 
     Searches for signs: the API group and the kinds, in UTF-8, or in UTF-16 after a byte order mark. Kubernetes' YAML
-    parser reads the same encodings. A letter that is written as an escape is a sign, too. By default, `signs` are the
-    signs in the encoding of `data`.
+    parser supports the same encodings. An escaped letter is a sign, too. By default, `signs` are the signs in the
+    encoding of `data`.
     """
     first, second, third = signs or _signs(data)
     return (
@@ -185,7 +185,7 @@ def _read_regular(descriptor: int) -> bytes | UnreadableInput:
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data
-    # The file has grown, a network file system returns fewer bytes, or the file is in /proc and reports the size 0.
+    # Read the rest: the file has grown, a network file system returned fewer bytes, or the file is in /proc and has size 0.
     chunks = [data]
     length = len(data)
     while data and length <= MAX_FILE_BYTES:
@@ -196,7 +196,7 @@ def _read_regular(descriptor: int) -> bytes | UnreadableInput:
 
 
 def _search(descriptor: int, size: int) -> bytes | UnreadableInput:
-    """Search a large file in chunks. Return empty bytes if it has no sign of an APF object, otherwise `UnreadableInput`."""
+    """Search a large file in chunks. Return empty bytes if the file has no sign of an APF object, or else `UnreadableInput`."""
     if size > MAX_SEARCHED_BYTES:
         return _refuse_size(size)
     data = os.read(descriptor, _CHUNK_BYTES)

@@ -1,4 +1,4 @@
-"""Reads the files in paths, without Kustomize patches."""
+"""Reads the files below paths. Skips Kustomize patches."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _MAX_NAMES = 10
-"""Maximum number of notes on files that the user named and that contain no APF objects."""
+"""Maximum number of notes about files that the user named and that contain no APF objects."""
 CONTEXT_REASON = "context"
-"""Reason for skipping a file of the context. Its objects are known to the checks, but have no findings."""
+"""Reason for skipping a file of the context. Checks know its objects, but do not report findings about them."""
 PATCH_REASON = "patch or other input of a kustomization"
-"""Reason for skipping a file that a kustomization lists as such an input."""
+"""Reason for skipping a file that a kustomization lists as a patch or another input."""
 
 
 class ReadError(NamedTuple):
-    """Why a source, or a file of a source, cannot be read."""
+    """The reason why a source, or a file of a source, cannot be read."""
 
     message: str
     """The complete message, with the name of the source."""
@@ -32,23 +32,23 @@ class ReadError(NamedTuple):
 
 
 class SourceFiles(NamedTuple):
-    """The content of a source: files with names and bytes, and the files that could not be read or were skipped."""
+    """The content of a source: files that were read, files that could not be read, and skipped files."""
 
     files: tuple[InputFile, ...] = ()
     skipped: tuple[SkippedDocuments, ...] = ()
     errors: tuple[ReadError, ...] = ()
     notes: tuple[str, ...] = ()
-    """Clauses about other entries that are not read."""
+    """Clauses about other entries that were not read, such as submodules."""
 
 
 def join_sources(sources: Iterable[SourceFiles]) -> SourceFiles:
-    """Return the files of several sources, in the same order."""
+    """Return the files of several sources in the order of the sources."""
     parts = list(sources)
     return SourceFiles(*(tuple(item for part in parts for item in part[index]) for index in range(len(parts[0]))))  # type: ignore[arg-type]  # fields of the same type
 
 
 def read_files(found: Iterable[FoundFile]) -> SourceFiles:
-    """Read files. Kustomize patches are skipped: they are in `files` as files without APF objects, and in `skipped`."""
+    """Read files. A Kustomize patch is in `files` without APF objects, and also in `skipped`."""
     files: list[InputFile] = []
     skipped: list[SkippedDocuments] = []
     errors: list[ReadError] = []
@@ -61,24 +61,25 @@ def read_files(found: Iterable[FoundFile]) -> SourceFiles:
         is_manifest = may_hold_apf(data)
         if is_manifest and file.name != STDIN:
             from apflint.sources.kustomize_patches import (
-                Patches,  # most files of a repository do not contain APF objects
+                Patches,  # imported on demand: most files contain no APF objects
             )
 
             patches = patches or Patches()
             if file.path in patches:
                 skipped.append(SkippedDocuments(file.name, PATCH_REASON))
                 is_manifest = False
-        files.append(InputFile(file.name, file.path, data if is_manifest or _is_needed(file) else b"", is_manifest))
+        data = data if is_manifest or _is_needed(file) else b""
+        files.append(InputFile.from_bytes(file.name, file.path, data, may_hold_apf=is_manifest))
     return SourceFiles(tuple(files), tuple(skipped), tuple(errors))
 
 
 def _is_needed(file: FoundFile) -> bool:
-    """Return whether the bytes of a file without APF objects are needed: to print a stream, or to find renamings."""
+    """Return whether the bytes of a file are needed even without APF objects: to print a stream, or to find renamings."""
     return file.path == "-" or is_stream(file.path) or "ustomization" in file.name
 
 
 def is_same_file(path: str, other: str) -> bool:
-    """Return whether two paths are the same file. Paths with different base names are not resolved, to save time."""
+    """Return whether two paths are the same file. Paths with different base names count as different, to save time."""
     return os.path.basename(path) == os.path.basename(other) and os.path.realpath(path) == os.path.realpath(other)
 
 

@@ -1,4 +1,4 @@
-"""Assigns the files of a run to the clusters in the settings. Each file is found and read once, however many clusters contain it."""
+"""Assigns the files of a run to the clusters in the settings. A file in several clusters is found and read only once."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 _RENDERED_REASON = "input of a rendered cluster"
 """Reason for skipping a manifest that a kustomization of the settings builds. The built objects are checked instead."""
 _OUTSIDE_REASON = "outside the selected clusters"
-"""Reason for skipping a file that none of the clusters of `--cluster` contains."""
+"""Reason for skipping a file that belongs to none of the clusters that `--cluster` selects."""
 _MAX_PATHS = 5
-"""Maximum number of paths of a cluster that an error message names."""
+"""Maximum number of paths of a cluster in an error message."""
 
 
 class _Found(NamedTuple):
@@ -40,17 +40,17 @@ class _Found(NamedTuple):
     members: dict[str, FoundFile]
     context: dict[str, FoundFile]
     problem: str
-    """A sentence with the name of the cluster about a path that cannot be read or has no manifests, or ""."""
+    """Empty, or a sentence about a path of the cluster that cannot be read or has no manifests. Names the cluster."""
     rendered_files: frozenset[str] = frozenset()
     """Real paths of the manifests from which the objects of the cluster are rendered."""
 
 
 def read_clusters(request: InputRequest, read: SourceFiles) -> Inputs:
-    """Return the clusters that contain the files that were read, with the other files of these clusters.
+    """Return the clusters that contain the files in `read`, together with the other files of these clusters.
 
-    Without a named cluster, the files that belong to no cluster are a configuration, too. Editors and `fix` render nothing: the
-    files of a rendered cluster are manifests that belong to no cluster. Raises UserError, with the name of the cluster,
-    for a cluster with a missing path or without manifests. In an editor, this is an error in the result.
+    Unless the user named a cluster, the files that belong to no cluster are a configuration, too. Editors and `fix` do not
+    render, so they treat the files of a rendered cluster as files that belong to no cluster. If a path of a cluster is missing
+    or has no manifests, raises UserError, with the name of the cluster, or in an editor returns an error in the result.
     """
     names, settings = request.parsed.clusters, request.settings
     finder = _Finder(request)
@@ -116,7 +116,7 @@ def read_clusters(request: InputRequest, read: SourceFiles) -> Inputs:
 
 
 def _add_streams(selected: list[_Found], files: Mapping[str, InputFile]) -> list[_Found]:
-    """Return the named clusters with the streams among the files that belong to no cluster, such as standard input."""
+    """Return the named clusters. Streams that belong to no cluster, such as standard input, are added to each of them."""
     streams = {key: file.to_found_file() for key, file in files.items() if file.path == "-" or is_stream(file.path)}
     if streams and len(selected) > 1:
         raise UserError("standard input belongs to one cluster: give --cluster once, or not at all")
@@ -158,7 +158,7 @@ def _to_configuration(found: _Found, files: Mapping[str, InputFile], settings: S
 
 
 def _find_problems(clusters: Iterable[_Found], files: Container[str], paths: Iterable[str]) -> Iterator[str]:
-    """Yield a sentence for each cluster with a problem that the run concerns.
+    """Yield a sentence for each cluster that has a problem, if the run concerns the cluster.
 
     The run concerns a cluster that contains one of the selected `files`, or has a path below one of the selected
     `paths`. Without `paths`, the run concerns all clusters.
@@ -180,10 +180,10 @@ class _Finder:
         self._request = request
         self._real_directory = cache(os.path.realpath)
         self._found: dict[str, dict[str, FoundFile]] = {}
-        """The files in each path by real path."""
+        """The files below each path of a cluster, by real path."""
 
     def key(self, path: str) -> str:
-        """Return the real path of a file. Standard input has the path of the file that --stdin-filename names."""
+        """Return the real path of a file. The path of standard input is the one that --stdin-filename names."""
         if path == "-":
             name = self._request.stdin_filename
             return os.path.realpath(name) if name else "-"
@@ -193,7 +193,7 @@ class _Finder:
         return os.path.join(self._real_directory(directory), name)
 
     def find_cluster(self, cluster: ClusterSettings, settings: Settings) -> _Found:
-        """Find the manifests and the context of a cluster."""
+        """Return the files of a cluster: its manifests and its context, or a problem."""
         try:
             members, problem = self.find(cluster.included_paths(self._request.settings.exclude))
         except UserError as error:
@@ -204,7 +204,7 @@ class _Finder:
         elif not members and not cluster.is_rendered:
             paths = join_some(cluster.paths, _MAX_PATHS)
             problem = f"cluster {quote(cluster.name)}: there is no file named *.yaml, *.yml or *.json in {paths}."
-        # A file that is both a manifest and context is context, as in a project without clusters.
+        # A file that is both a manifest and context counts as context, as in a project without clusters.
         rendered_files = frozenset[str]()
         if cluster.is_rendered:
             from apflint.sources.built_clusters import list_rendered_files
@@ -219,7 +219,7 @@ class _Finder:
         )
 
     def find(self, paths: Iterable[str]) -> tuple[dict[str, FoundFile], str]:
-        """Return the files in these paths by real path, and a sentence about the first path that cannot be read, or ""."""
+        """Return the files below these paths, by real path, and a sentence about the first path that cannot be read, or ""."""
         files: dict[str, FoundFile] = {}
         for path in paths:
             if path not in self._found:

@@ -1,7 +1,7 @@
 """Reads manifests from a git revision with the git executable, without touching the work tree or the index.
 
-The repository may be hostile, so git must not run programs that the repository configures. The commands used here read
-objects only: they start no hook, filter, diff driver, file system monitor or pager. Missing objects are never fetched.
+The repository may be hostile, so git must not run programs that the repository configures. The git commands used here only
+read objects: they start no hook, filter, diff driver, file system monitor or pager. They never fetch missing objects.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from apflint.settings.patterns import Patterns
 
 _COMMAND = ("git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false")
-# GIT_ALLOW_PROTOCOL overrides the settings of a repository; the empty list allows no protocol, so that old releases of
-# git, which do not know GIT_NO_LAZY_FETCH, cannot fetch missing objects either.
+# GIT_ALLOW_PROTOCOL overrides the settings of a repository, and the empty list allows no protocol. So even old releases of
+# git that do not support GIT_NO_LAZY_FETCH cannot fetch missing objects.
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 _MAX_MESSAGE_CHARACTERS = 300
-_REPLY_BYTES = 128  # at least the length of a header in the output of `git cat-file --batch`
+_REPLY_BYTES = 128  # more than a header in the output of `git cat-file --batch`
 _LINK, _SUBMODULE = "120000", "160000"
-"""File modes of git. The content of a symbolic link is its target."""
+"""File modes of symbolic links and submodules in git. The content of a symbolic link is its target."""
 _LINK_PROBLEMS = (b"dangling", b"loop", b"notdir", b"symlink")
-"""Problems that `git cat-file --follow-symlinks` prints with a size. The next line is a path of this size."""
-_MAX_TARGET_BYTES = 4096  # PATH_MAX of Linux
-_MAX_LINKS = 40  # in one path, as in path_resolution(7)
+"""Problems with symbolic links that `git cat-file --follow-symlinks` prints with a size: a path of this size follows."""
+_MAX_TARGET_BYTES = 4096  # PATH_MAX on Linux
+_MAX_LINKS = 40  # maximum of Linux for one path, see path_resolution(7)
 
 
 class _Header(NamedTuple):
-    """The metadata of an object in git. `type` is `tree` or `blob`."""
+    """The metadata of a git object. `type` is `tree` or `blob`."""
 
     object_id: str
     type: str
@@ -51,22 +51,22 @@ class _Header(NamedTuple):
 
 class _GitEntry(NamedTuple):
     path: str
-    """Path relative to the current directory."""
+    """Path of the file, relative to the current directory."""
     object_id: str
     size: int
     is_link: bool = False
 
 
 def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> SourceFiles:
-    """Return the manifests of `git:REVISION` or `git:REVISION:PATH`, as `discover_files` selects them in directories.
+    """Return the manifests of `git:REVISION` or `git:REVISION:PATH`. In directories, select files as `discover_files` does.
 
-    The names are such as `git:main:manifests/apf.yaml`, with a path relative to the current directory. Kustomize patches
-    are skipped.
+    Names of files have the form `git:main:manifests/apf.yaml`, with a path relative to the current directory. Kustomize
+    patches are skipped.
 
-    PATH is relative to the current directory, which is also its default. Instead of PATH, `paths` may have several
-    files and directories, which need not exist. Symbolic links lead only to files of the revision. Submodules are not
-    read. Raises UserError if git is missing, fails or takes too long. Raises UserError, too, if the revision or PATH
-    does not exist, or the clone does not have all files.
+    PATH is relative to the current directory, and by default the current directory. Instead of PATH, `paths` may have several
+    files and directories, which need not exist. Symbolic links are followed only within the revision. Submodules are not
+    read. Raises UserError if git is missing, fails or takes too long, if the revision or PATH does not exist, and if files
+    are missing in a partial clone.
     """
     revision, _, path = name.removeprefix(GIT_PREFIX).partition(":")
     _check_name(name, revision, path, paths)
@@ -77,7 +77,7 @@ def read_revision(name: str, paths: Sequence[str], exclude: Patterns) -> SourceF
 
 
 def read_revision_file(name: str, path: str) -> bytes | None:
-    """Return the bytes of a file in `git:REVISION`, or None if the revision has no such file of at most `MAX_FILE_BYTES`.
+    """Return the bytes of a file in `git:REVISION`, or None if the file is missing or larger than `MAX_FILE_BYTES`.
 
     `path` is relative to the current directory. Raises UserError as `read_revision` does.
     """
@@ -95,7 +95,7 @@ def read_revision_file(name: str, path: str) -> bytes | None:
 
 
 def is_revision(name: str) -> bool:
-    """Return whether the repository of the current directory has a revision of this name. Without git, return False."""
+    """Return whether the git repository of the current directory has this revision. Return False without git."""
     command = (*_COMMAND, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     try:
         return run_program(command, MAX_GIT_SECONDS, environment={**os.environ, **_ENVIRONMENT}).status == 0
@@ -104,7 +104,7 @@ def is_revision(name: str) -> bool:
 
 
 def write_revision(name: str, directory: str) -> str:
-    """Write the files of `git:REVISION` below `directory`. Return the path there that stands for the current directory.
+    """Write the files of `git:REVISION` below `directory`. Return the path that corresponds to the current directory.
 
     Symbolic links and submodules are left out, so that no file is outside of `directory`. Raises UserError as
     `read_revision` does, and for a revision with more than `MAX_REVISION_FILES` files or `MAX_FILE_BYTES` bytes.
@@ -126,7 +126,7 @@ def write_revision(name: str, directory: str) -> str:
             f"{name}: the revision has {len(entries):,} files and {sum(entry.size for entry in entries) / 1e6:,.0f} MB, and"
             f" apflint renders clusters of at most {MAX_REVISION_FILES:,} files and {MAX_FILE_BYTES / 1e6:.0f} MB"
         )
-    os.mkdir(os.path.join(directory, ".git"))  # marks the root of the project
+    os.mkdir(os.path.join(directory, ".git"))  # the project root is a directory with `.git`
     for entry, data in git.read_entries(entries):
         path = os.path.join(directory, entry.path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -170,8 +170,8 @@ def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, 
     for entry, data in git.read_entries(entries.values()):
         is_manifest = may_hold_apf(data)
         path = name if entry.path in named else ""
-        files[entry.path] = InputFile(
-            f"{GIT_PREFIX}{revision}:{entry.path}", path, data if is_manifest else b"", is_manifest
+        files[entry.path] = InputFile.from_bytes(
+            f"{GIT_PREFIX}{revision}:{entry.path}", path, data if is_manifest else b"", may_hold_apf=is_manifest
         )
     held = [posixpath.join(prefix, path) for path, file in files.items() if file.may_hold_apf]
     patches = {posixpath.relpath(patch, prefix or ".") for patch in git.list_patches(root.object_id, held)}
@@ -184,7 +184,7 @@ def _read(name: str, revision: str, paths: Sequence[str], exclude: Patterns, *, 
 
 
 def _normalize(name: str, prefix: str, path: str) -> str:
-    """Return a path relative to the root of the repository. `prefix` is that of the current directory."""
+    """Return a path relative to the root of the repository. `prefix` is the current directory relative to the root."""
     full_path = posixpath.normpath(prefix + path)
     if posixpath.isabs(path) or full_path.startswith(".."):
         raise UserError(f"{name}: the path is not in the git repository. Write it relative to the current directory.")
@@ -192,7 +192,7 @@ def _normalize(name: str, prefix: str, path: str) -> str:
 
 
 def _check_name(name: str, revision: str, path: str, paths: Sequence[str]) -> None:
-    """Raise UserError for names that git could read as options, or that do not fit in a line of its input."""
+    """Raise UserError for names that git could parse as options, or that contain line breaks."""
     if not revision:
         raise UserError(f"{name}: name a revision, as in {GIT_PREFIX}main or {GIT_PREFIX}v1.2:manifests.")
     if revision.startswith("-") or not revision.isprintable() or any("\n" in path for path in (path, *paths)):
@@ -204,7 +204,7 @@ def _check_name(name: str, revision: str, path: str, paths: Sequence[str]) -> No
 def _select(
     lines: Iterable[tuple[str, str, int, str]], start: str, exclude: PathMatcher, name: str, notes: list[str]
 ) -> list[_GitEntry]:
-    """Return the entries of a tree that `discover_files` would select below the directory `start`."""
+    """Return the files of a tree that `discover_files` would select below the directory `start`."""
     entries: list[_GitEntry] = []
     if start == "." and exclude.matches_or_parent(start):
         return entries
@@ -229,9 +229,9 @@ def _select(
 def _follow_links(
     entries: dict[str, _GitEntry], prefix: str, tree: _LinkedTree, name_prefix: str, notes: list[str]
 ) -> dict[str, _GitEntry]:
-    """Return the entries with the files of symbolic links instead of the links. Each file is returned once.
+    """Return the entries, with symbolic links replaced by their target files. Each file is returned once.
 
-    Links to directories are left out, as in `discover_files`. Links whose target is missing are noted.
+    Links to directories are omitted, as in `discover_files`. Links with a missing target are added to `notes`.
     """
     found: dict[str, _GitEntry] = {}
     seen: set[str] = set()
@@ -245,7 +245,7 @@ def _follow_links(
         if target is None and real not in tree.directories:
             problem = "No such file or directory."
         if problem:
-            notes.append(f"{name_prefix}{path}: {problem} It is not used")
+            notes.append(f"{name_prefix}{path}: {problem} apflint ignores the file")
         if target is not None and real not in seen:
             found[path] = entry._replace(object_id=target.object_id, size=target.size)
         seen.add(real)
@@ -253,20 +253,20 @@ def _follow_links(
 
 
 def _with_parents(path: str, start: str) -> Iterator[str]:
-    """Yield a path and its parent directories below `start`."""
+    """Yield a path and then its parent directories, below `start`."""
     while path not in ("", start):
         yield path
         path = posixpath.dirname(path)
 
 
 class _Git:
-    """Runs git in the current directory. `name` starts the messages of errors."""
+    """Runs git in the current directory. `name` is the start of error messages."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def run(self, *arguments: str, stdin: str = "") -> bytes:
-        """Return what git prints. Raises UserError if git fails."""
+        """Run git and return its standard output. Raises UserError if git fails."""
         command = (*_COMMAND, *arguments)
         done = run_program(
             command, MAX_GIT_SECONDS, stdin=os.fsencode(stdin), environment={**os.environ, **_ENVIRONMENT}
@@ -279,7 +279,7 @@ class _Git:
         raise UserError(f"{self._name}: git: {message or f'exit code {done.status}'}")
 
     def resolve(self, *expressions: str) -> list[_Header | None]:
-        """Return the headers of the objects that the expressions name, or None for expressions without an object.
+        """Return a header for each expression, or None for an expression that does not name an object.
 
         Symbolic links in the paths of expressions are followed, unless they lead out of the tree.
         """
@@ -297,15 +297,15 @@ class _Git:
         return headers
 
     def list_tree(self, object_id: str) -> Iterator[tuple[str, str, int, str]]:
-        """Yield mode, id, size and path of each file below a tree."""
-        # Without --full-tree, git omits entries outside of the current directory.
+        """Yield mode, ID, size and path of each file below a tree."""
+        # Without --full-tree, git omits files outside of the current directory.
         for line in os.fsdecode(self.run("ls-tree", "-r", "-z", "-l", "--full-tree", object_id)).split("\0")[:-1]:
             attributes, _, path = line.partition("\t")
             mode, _, object_id, size = attributes.split()
             yield mode, object_id, int(size) if size.isdigit() else 0, path
 
     def read_entries(self, entries: Iterable[_GitEntry]) -> Iterator[tuple[_GitEntry, bytes]]:
-        """Yield the entries with their bytes."""
+        """Yield the entries and their bytes."""
         batch: list[_GitEntry] = []
         size = 0
         for entry in entries:
@@ -322,7 +322,7 @@ class _Git:
         yield from self._read_batch(batch)
 
     def list_patches(self, root: str, paths: Iterable[str]) -> set[str]:
-        """Return the patches that kustomizations in the directories of `paths`, and in parent directories, list."""
+        """Return the patches listed by kustomizations in the directories of `paths`, or in parents of these directories."""
         directories: set[str] = set()
         for path in paths:
             directory = path
@@ -345,7 +345,7 @@ class _Git:
             directory = posixpath.dirname(entry.path)
             for listed in list_patch_files(data.decode("utf-8", "replace")):
                 patch = posixpath.normpath(posixpath.join(directory, listed))
-                if patch.startswith(f"{directory}/" if directory else ""):  # as `Patches` in directories
+                if patch.startswith(f"{directory}/" if directory else ""):  # `Patches` has the same condition
                     patches.add(patch)
         return patches
 
@@ -369,11 +369,11 @@ class _Git:
 
 
 class _LinkedTree:
-    """Finds the files of symbolic links in a tree, without leaving the tree."""
+    """Finds the target files of symbolic links in a tree. Links that leave the tree are rejected."""
 
     def __init__(self, git: _Git, root: str) -> None:
         self.files: dict[str, _GitEntry] = {}
-        """Files by path. Paths are relative to the root of the repository."""
+        """Files by path, relative to the root of the repository."""
         self.directories: set[str] = {""}
         links = []
         for mode, object_id, size, path in git.list_tree(root):
@@ -386,7 +386,7 @@ class _LinkedTree:
         self._targets = {entry.path: os.fsdecode(data) for entry, data in git.read_entries(links)}
 
     def resolve(self, path: str) -> str:
-        """Return a path without symbolic links. Raises ValueError, with a sentence, for paths that leave the tree."""
+        """Return a path without symbolic links. Raises ValueError with a sentence if the path leaves the tree."""
         parts: list[str] = []
         pending = path.split("/")[::-1]
         links = 0
@@ -414,7 +414,7 @@ class _LinkedTree:
 
 
 def _parse_header(line: str) -> _Header | None:
-    """Return the header in a line of `git cat-file`, or None if the line says that there is no such object."""
+    """Return the header in a line of `git cat-file`, or None if the line reports a missing object."""
     words = line.split(" ")
     if len(words) != 3 or not words[2].isdigit():
         return None

@@ -1,4 +1,4 @@
-"""The request and the result of `apflint.sources.inputs.read_inputs`: what to read, and what was read."""
+"""Input and result of `apflint.sources.inputs.read_inputs`: the sources to read, and the files and configurations read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from apflint.named_tuple import NamedTuple
 from apflint.settings.model import Settings
 from apflint.settings.resolution import resolve_settings
-from apflint.sources.source_words import Words, parse_words
+from apflint.sources.source_arguments import Words, parse_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,53 +23,52 @@ if TYPE_CHECKING:
     from apflint.sources.kubectl import KubectlOptions, LiveConfiguration
 
     Purpose = Literal["analyze", "check", "fix", "migrate", "edit"]
-    """Purpose of a run. In an analysis, paths are added to a cluster. Otherwise, paths select the files to report on or
-    to edit. `edit` is a check in an editor, which starts no programs, and reports problems of clusters instead of
-    exiting.
+    """Purpose of a run. For `analyze`, paths are added to a cluster. For all others, paths select the files to report on or to
+    edit. `edit` is a check in an editor: it starts no programs, and reports problems of clusters instead of exiting.
     """
 
 _COMMAND_LINE = "command line"
 
 
 class InputRequest(NamedTuple):
-    """The sources that a run reads: words of the command line, and the settings of the project."""
+    """The sources to read: source arguments of the command line (`words`), and the settings of the project."""
 
     words: tuple[str, ...] = ()
-    """Sources of the objects, in the notation of `apflint.sources.source_words`."""
+    """The source arguments, such as `manifests/` or `git:main`. Module `apflint.sources.source_arguments` defines their notation."""
     settings: Settings = Settings()
     purpose: Purpose = "analyze"
     defaults: bool = True
     """Whether the built-in objects of the release are part of the configuration."""
     kubectl: KubectlOptions | None = None
-    """How kubectl reaches the running cluster, if it is not the default."""
+    """Options that select the running cluster, or None for the default of kubectl."""
     recorded: LiveConfiguration | None = None
-    """The running cluster if it was read before, so that it is not read again."""
+    """The running cluster if it was already read, so that it is not read again."""
     may_render: bool = False
-    """Whether settings may start programs that render manifests, and kustomize may use the network."""
+    """Whether settings may start programs that render manifests, and kustomize may access the network."""
     uses_project: bool = True
-    """Whether a request without words reads the project. If not, it stands for a new cluster without manifests."""
+    """Whether a run without source arguments reads the project. If not, it reads a new cluster without manifests."""
     is_single: bool = True
-    """To analyze: whether the words must name one configuration, not several."""
+    """Whether an analysis needs exactly one configuration."""
     ignored: frozenset[str] = frozenset()
     """Real paths of files in the current directory that are not manifests, such as the log to replay."""
     is_trusted: bool = True
-    """Whether the user wrote the words. Words from a file such as a test suite are not trusted, because the user may
-    not have written the file."""
+    """Whether the user wrote the source arguments. Arguments in a file, such as a test suite, are not trusted, because the file
+    may come from someone else."""
     force_exclude: bool = False
-    """Whether `exclude` also applies to files that the words name."""
+    """Whether `exclude` also applies to files that the source arguments name."""
     stdin_filename: str | None = None
     """Name that findings show for standard input."""
     baseline: str | None = None
-    """The baseline file, which is not read as a manifest, even if it is below a path of the words."""
+    """Path of the baseline file. It is never read as a manifest, even below a path in `words`."""
 
     @property
     def kubernetes(self) -> Release | None:
-        """The release that the command line names, or None."""
+        """The Kubernetes release in the options of the command line, or None."""
         return self.settings.kubernetes if self._is_given("kubernetes") else None
 
     @property
     def server_concurrency(self) -> int | None:
-        """The seats that the command line names, or None."""
+        """The server concurrency limit in seats in the options of the command line, or None."""
         return self.settings.server_concurrency if self._is_given("server_concurrency") else None
 
     def _is_given(self, field: str) -> bool:
@@ -82,12 +81,12 @@ class InputRequest(NamedTuple):
 
     @property
     def parsed(self) -> Words:
-        """The words by kind. Raises UserError as `parse_words` does."""
+        """The source arguments by kind. Raises UserError as `parse_words` does."""
         return parse_words(self.words)
 
     @property
     def clusters(self) -> tuple[str, ...]:
-        """Names of the clusters that the request is about, or () if the project has no clusters or the words name other ones.
+        """Names of the clusters to read, or () if the settings define none or the source arguments name another cluster.
 
         Raises UserError for an unknown cluster.
         """
@@ -101,7 +100,7 @@ class InputRequest(NamedTuple):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files and directories that the run reads: those of the words, of the named clusters, or the current directory.
+        """The files and directories to read: from the source arguments, or from named clusters, or the current directory.
 
         Raises UserError for an unknown cluster, and for a cluster whose paths are all excluded.
         """
@@ -121,13 +120,13 @@ class InputRequest(NamedTuple):
 
     @property
     def context(self) -> tuple[str, ...]:
-        """Paths of manifests in which no findings are reported. A running cluster has all objects, so it needs no context."""
+        """Paths of manifests whose objects are known to the checks but not reported. Empty for a complete running cluster."""
         words = self.parsed
         return self.settings.context if self._is_given("context") or words.has_manifests or not words.is_live else ()
 
     @property
     def is_partial(self) -> bool:
-        """Whether the run reads only some files of a project, as a pre-commit hook does with --force-exclude."""
+        """Whether the run reads only some files of a project, as with --force-exclude in a pre-commit hook."""
         words = self.parsed
         return (
             self.force_exclude
@@ -136,7 +135,7 @@ class InputRequest(NamedTuple):
         )
 
     def assume(self, kubernetes: Release | None = None, server_concurrency: int | None = None) -> InputRequest:
-        """Return the request for this release and these seats, as if the command line named them."""
+        """Return the input request with this release and these seats, as if the user had set the options."""
         values: dict[str, Any] = {"kubernetes": kubernetes, "server_concurrency": server_concurrency}
         values = {field: value for field, value in values.items() if value is not None}
         origins = {**self.settings.origins, **dict.fromkeys(values, _COMMAND_LINE)}
@@ -151,7 +150,7 @@ def create_request(
     config: str | None = None,
     isolated: bool = False,
 ) -> InputRequest:
-    """Return a request with the settings of the current directory, or of the file `config`.
+    """Return an input request with the settings of the current directory, or of the file `config`.
 
     Raises UserError and OSError as `resolve_settings` does.
     """
@@ -160,26 +159,26 @@ def create_request(
 
 
 class InputConfiguration(NamedTuple):
-    """A release, the objects of its sources, and a name."""
+    """A configuration to check or analyze: its name, settings and files."""
 
     name: str
-    """The cluster of the settings, `kustomize:DIR` for one of several kustomizations, or "" otherwise."""
+    """Name of a cluster in the settings, or `kustomize:DIR` for one of several kustomizations, or an empty string."""
     settings: Settings
-    """The settings that apply in this cluster, with its release and its seats."""
+    """The settings for this configuration, including the release and the seats."""
     members: tuple[str, ...]
-    """Names of the files with the objects, in the order in which they are applied."""
+    """Names of the files with the objects, in the order of application."""
     context: tuple[str, ...] = ()
-    """Names of files with further objects of the cluster. No findings are reported there."""
+    """Names of files with further objects of the cluster. Findings about these objects are not reported."""
     words: Words = Words()
-    """The words that name this configuration."""
+    """The source arguments of this configuration."""
     live: LiveConfiguration | None = None
-    """The running cluster, or None. If there are members from other sources, they are applied to it."""
+    """The running cluster, or None. Objects from `members` are applied to it."""
     defaults: bool = True
-    """Whether the configuration has the built-in objects that its files do not define."""
+    """Whether built-in objects are added if the files do not define them."""
     skipped: tuple[SkippedDocuments, ...] = ()
-    """Files that were skipped, if the configuration is analyzed. To check manifests, `Inputs.skipped` has all of them."""
+    """Skipped files of an analyzed configuration. For other purposes, see `Inputs.skipped`."""
     notes: tuple[str, ...] = ()
-    """Clauses about files that were not read, if the configuration is analyzed."""
+    """Clauses about files of an analyzed configuration that were not read."""
 
     @property
     def kubernetes(self) -> Release:
@@ -188,8 +187,8 @@ class InputConfiguration(NamedTuple):
 
     @property
     def assumptions(self) -> Assumptions:
-        """The assumptions about the cluster, in addition to its files."""
-        from apflint.effective_configuration import Assumptions  # only runs with APF objects need it
+        """The assumptions about the cluster that its files do not contain: release, seats and the like."""
+        from apflint.effective_configuration import Assumptions  # imported only for runs with APF objects
 
         is_live = self.live is not None
         return Assumptions(
@@ -204,32 +203,32 @@ _NO_FILES: Mapping[str, InputFile] = MappingProxyType({})
 
 
 class Inputs(NamedTuple):
-    """The files and configurations that a run has read."""
+    """The result of `read_inputs`: files and configurations."""
 
     request: InputRequest
     configurations: tuple[InputConfiguration, ...]
-    """The clusters that the request is about. A project without clusters is one configuration without a name."""
+    """The clusters to check or analyze. A project without clusters is one configuration without a name."""
     files: Mapping[str, InputFile] = _NO_FILES
-    """All files by name. Configurations share files."""
+    """All files by name. Several configurations may use the same file."""
     reported: tuple[str, ...] = ()
-    """Names of the files to report on, or to edit."""
+    """Names of the files to report on or to edit."""
     skipped: tuple[SkippedDocuments, ...] = ()
     errors: tuple[ReadError, ...] = ()
-    """Why sources or files could not be read. The run continues with the others, and ends with exit code 2."""
+    """Errors about sources or files that could not be read. The run continues with the others, and ends with exit code 2."""
     notes: tuple[str, ...] = ()
     """Clauses about other entries that were not read."""
     left_out: tuple[InputConfiguration, ...] = ()
-    """Other clusters that contain a file to edit. Fixes must not cause findings there."""
+    """Other clusters that contain an edited file. A fix must not cause findings in these clusters."""
     elsewhere: frozenset[str] = frozenset()
-    """Names of files that also belong to clusters that the words leave out."""
+    """Names of files that also belong to clusters that the run does not check."""
     owned: frozenset[str] = frozenset()
-    """Real paths of all files that belong to clusters of the settings."""
+    """Real paths of all files that belong to clusters in the settings."""
     kustomizations: tuple[str, ...] = ()
     """Directories of the kustomizations that were built."""
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Names of the files to report on that the user named, except standard input."""
+        """Names of the reported files that the user named. Standard input is not included."""
         paths = self.request.paths
         files = (self.files[name] for name in self.reported)
         return tuple(file.name for file in files if file.path in paths and file.path != "-")

@@ -1,8 +1,8 @@
-"""Reads the sources of a request.
+"""Reads the sources that the arguments of a command name.
 
-Commands, hooks and the language server get all their configurations from `read_inputs`. Each word of a request names a
-source, such as a path or a git revision. A source yields files: names and bytes. `_read_sources` lists the kinds of
-sources.
+Commands, hooks and the language server get all their configurations from `read_inputs`. A source argument (`word`) names a
+source, such as a path or a git revision. A source contains files with names and bytes. `_read_sources` lists the kinds
+of sources.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from apflint.load.source_text import GIT_PREFIX, STDIN
 from apflint.sources.discovery import FoundFile, InputFile, discover_entries, discover_files, is_dangling
 from apflint.sources.files import CONTEXT_REASON, ReadError, SourceFiles, is_same_file, join_sources, read_files
 from apflint.sources.input_types import InputConfiguration, Inputs
-from apflint.sources.source_words import BUILDERS, BUILT_IN_PREFIX, CLUSTER_PREFIX, suggest_word
+from apflint.sources.source_arguments import BUILDERS, BUILT_IN_PREFIX, CLUSTER_PREFIX, suggest_word
 from apflint.user_error import UserError
 from apflint.wording import join_some, join_words, quote
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
     from apflint.sources.input_types import InputRequest
     from apflint.sources.kubectl import LiveConfiguration
-    from apflint.sources.source_words import Words
+    from apflint.sources.source_arguments import Words
 
     Track = Callable[[Sequence[FoundFile]], Iterable[FoundFile]]
-    """Returns the given files. The function may show the progress, and leave out files."""
+    """Function that returns the given files, perhaps fewer. It may show the progress."""
 
 
 def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:
-    """Read the sources that a request names. Sources and files that cannot be read are in `Inputs.errors`.
+    """Read the sources of an input request. Errors about sources and files are in `Inputs.errors`.
 
-    An analysis needs all of them, so UserError is raised instead if the purpose is to analyze. UserError is also raised
-    for words that contradict each other or name an unknown cluster, and if git or the running cluster cannot be read.
+    If the purpose is `analyze`, all sources are needed, so the first error raises UserError. UserError is also raised for
+    contradictory source arguments, for an unknown cluster, and if git or the running cluster cannot be read.
     """
     if request.purpose == "analyze":
         return _read_configurations(request)
@@ -43,12 +43,12 @@ def read_inputs(request: InputRequest, track: Track = iter) -> Inputs:
         return _read_manifests(request, track)
     from apflint.sources.files_by_cluster import read_clusters
 
-    # The context is left out later, because a context file of one cluster may be a manifest of another one.
+    # Context files are removed later, because a context file of one cluster may be a manifest of another cluster.
     return read_clusters(request, _read_sources(request, request.parsed, _read_paths(request, (), track)))
 
 
 def _read_sources(request: InputRequest, words: Words, *files: SourceFiles) -> SourceFiles:
-    """Return what the words name, then `files`: the last definition of an object is the effective one."""
+    """Return the sources in `words`, then `files`. This order matters: the last definition of an object is effective."""
     return join_sources(
         (
             *(_read_built(request, word) for word in words.built),
@@ -59,7 +59,7 @@ def _read_sources(request: InputRequest, words: Words, *files: SourceFiles) -> S
 
 
 def _read_built(request: InputRequest, word: str) -> SourceFiles:
-    """Return the objects that a program builds, such as kustomize."""
+    """Return the objects that a program such as kustomize builds."""
     module = next(module for prefix, module in BUILDERS.items() if word.startswith(prefix))
     try:
         return import_module(module).read_source(request, word)  # type: ignore[no-any-return]  # as `BUILDERS` says
@@ -74,7 +74,7 @@ def _read_revision(request: InputRequest, word: str) -> SourceFiles:
 
 
 def _read_paths(request: InputRequest, context: tuple[str, ...], track: Track) -> SourceFiles:
-    """Return the files in the paths of a request, except the baseline and the files in the paths `context`."""
+    """Return the files below the paths of an input request, without the baseline and the files below `context`."""
     exclude = request.settings.exclude
     entries = list(discover_entries(request.paths, exclude, request.force_exclude))
     skipped = [entry for entry in entries if isinstance(entry, SkippedDocuments)]
@@ -97,20 +97,20 @@ def _read_paths(request: InputRequest, context: tuple[str, ...], track: Track) -
 
 
 def _read_manifests(request: InputRequest, track: Track) -> Inputs:
-    """Read a project without clusters, or a cluster that the words name, to report on the manifests or to edit them."""
+    """Read a project without clusters, or a cluster that a source argument names, for reports on manifests or for edits."""
     words = request.parsed
     found = discover_files(request.context, request.settings.exclude)
     context = read_files(track([file for file in found if not _is_baseline(request, file)]))
     live = _read_running_cluster(request, words)
     read = _read_sources(request, words, _read_paths(request, request.context, track))
     if live is not None and not words.has_manifests:
-        objects = (InputFile(name, name, data, may_hold_apf=True) for name, data in live.files)
+        objects = (InputFile.from_bytes(name, name, data, may_hold_apf=True) for name, data in live.files)
         read = read._replace(files=(*objects, *read.files))
     files: dict[str, InputFile] = {}
     for file in read.files:
         if file.name in files and request.purpose == "fix":
             raise UserError(f'"{file.name}" names both standard input and a file. Fix one after the other')
-        if file.name not in files or file.path == "-":  # standard input is the newer text of a file of its name
+        if file.name not in files or file.path == "-":  # standard input has the newer text of a file with the same name
             files[file.name] = file
     settings = request.settings if words.release is None else request.settings._replace(kubernetes=words.release)
     further = {file.name: file for file in context.files}
@@ -128,7 +128,7 @@ def _read_manifests(request: InputRequest, track: Track) -> Inputs:
 
 
 def _split_by_built(whole: InputConfiguration) -> Iterator[InputConfiguration]:
-    """Yield a configuration for each source that a program builds. Each has the other files, too."""
+    """Yield a configuration for each source that a program builds. All other files belong to each configuration."""
     from apflint.sources.build_commands import name_rendered
 
     names = {word: name_rendered(word.partition(":")[2]) for word in whole.words.built}
@@ -146,7 +146,7 @@ def _read_running_cluster(request: InputRequest, words: Words) -> LiveConfigurat
 
 
 def _read_configurations(request: InputRequest) -> Inputs:
-    """Read each configuration to analyze: a cluster of the settings, the output of a program, or all sources."""
+    """Read each configuration to analyze. It is a cluster in the settings, the output of a program, or all sources together."""
     words = request.parsed
     named = (*map(CLUSTER_PREFIX.__add__, words.clusters), *words.built)
     if len(named) > 1 and request.is_single:
@@ -163,7 +163,7 @@ def _read_configurations(request: InputRequest) -> Inputs:
 
 
 def select_one_cluster(names: Iterable[str]) -> UserError:
-    """Return the error for a command that answers about one cluster, in a project with several."""
+    """Return the error for several clusters in the settings, if a command needs one cluster."""
     from apflint.settings.clusters import MAX_NAMED_CLUSTERS
 
     listed = join_some([*names], MAX_NAMED_CLUSTERS)
@@ -171,7 +171,7 @@ def select_one_cluster(names: Iterable[str]) -> UserError:
 
 
 def _read_configuration(request: InputRequest, words: Words) -> tuple[InputConfiguration, SourceFiles]:
-    """Read one configuration, and its files. Raises UserError for the first source or file that cannot be read."""
+    """Return one configuration, and its files. Raises UserError for the first source or file that cannot be read."""
     if words.release is not None and not request.defaults:
         raise UserError(f"--no-defaults and {BUILT_IN_PREFIX}{words.release.name} cannot be combined")
     cluster, settings = None, request.settings
@@ -212,15 +212,15 @@ def _read_configuration(request: InputRequest, words: Words) -> tuple[InputConfi
 
 
 def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError]) -> Iterator[str]:
-    """Raise UserError for the first error. For a dangling link in a directory, yield a clause instead."""
+    """Raise UserError for the first error. For a dangling link in a directory, only yield a clause."""
     is_default = not request.words and not words.clusters
     for message, file in errors:
         if file is None:
             raise UserError(message)
         is_named = file.path in words.paths
-        is_unrelated = is_default and bool(request.ignored)  # a directory of logs
+        is_unrelated = is_default and bool(request.ignored)  # the current directory contains a log to read
         if not is_named and (is_unrelated or is_dangling(file.path)):
-            yield f"{message} It is not used"
+            yield f"{message} apflint ignores the file"
             continue
         owner = f"cluster {quote(words.clusters[0])}: " if words.clusters and not is_named else ""
         hint = "" if os.path.lexists(file.path) else suggest_word(file.path, request.cluster_names)
@@ -228,12 +228,12 @@ def _require_all(request: InputRequest, words: Words, errors: Iterable[ReadError
 
 
 def _is_below(name: str, roots: Iterable[str]) -> bool:
-    """Return whether the name of a file, also of one in a git revision, is in one of these paths."""
+    """Return whether a file is below one of these paths. The file may be in a git revision."""
     path = name.split(":", 2)[2] if name.startswith(GIT_PREFIX) else name
     normal = (os.path.normpath(root) for root in roots)
     return any(path == root or path.startswith(f"{root}/") or root == "." for root in normal)
 
 
 def _is_baseline(request: InputRequest, file: FoundFile) -> bool:
-    """Return whether a file is the baseline of the run, which is not a manifest."""
+    """Return whether a file is the baseline file of the run."""
     return request.baseline is not None and is_same_file(request.baseline, file.path)

@@ -1,4 +1,4 @@
-"""Reads the APF configuration of a running cluster with kubectl, and changes nothing.
+"""Reads the APF configuration of a running cluster with kubectl. Does not change the cluster.
 
 kubectl is used instead of a client library, so that every kubeconfig and login plugin of the user works.
 """
@@ -31,15 +31,26 @@ _RESOURCES = {"flowschemas": "FlowSchema", "prioritylevelconfigurations": "Prior
 
 
 class KubectlOptions(NamedTuple):
-    """The cluster that kubectl reads. If a value is None, kubectl uses its own default."""
+    """Options that select the cluster. For None, kubectl uses its own default."""
 
     kubeconfig: str | None = None
     context: str | None = None
+    address: str | None = None
+    """Address and port of one API server of the cluster, or None for the address in the kubeconfig."""
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The options of kubectl for this cluster."""
-        given = (("--kubeconfig", self.kubeconfig), ("--context", self.context))
+        """The options of kubectl for this cluster.
+
+        Certificates of API servers are valid for the name of the service `kubernetes`, because pods use it, but not always
+        for the address.
+        """
+        given = (
+            ("--kubeconfig", self.kubeconfig),
+            ("--context", self.context),
+            ("--server", None if self.address is None else f"https://{self.address}"),
+            ("--tls-server-name", None if self.address is None else "kubernetes.default.svc"),
+        )
         return tuple(f"{name}={value}" for name, value in given if value is not None)
 
     @property
@@ -50,27 +61,27 @@ class KubectlOptions(NamedTuple):
 
 
 class LiveConfiguration(NamedTuple):
-    """The APF configuration that an API server has returned."""
+    """The APF configuration that an API server returned."""
 
     kubernetes: Release
-    """The release of the API server, or the release that the caller has asked for."""
+    """The release of the API server, or the release that the caller requested."""
     files: tuple[tuple[str, bytes], ...]
-    """The objects, as pairs of name and YAML. The name `live:flowschemas/batch` means that the YAML has the lines that
-    `kubectl get flowschemas/batch -o yaml` prints."""
+    """The objects, as pairs of name and YAML. For the name `live:flowschemas/batch`, the YAML has the same lines as the output
+    of `kubectl get flowschemas/batch -o yaml`."""
     managers: Managers
     """The managers of the fields of each object."""
     served: tuple[str, ...]
-    """The API versions that the API server serves, or those of the release that the caller has asked for."""
+    """The API versions that the API server serves, or those of the release that the caller requested."""
 
 
 def read_live_configuration(options: KubectlOptions, kubernetes: Release | None = None) -> LiveConfiguration:
     """Return the release and the APF objects of the API server that kubectl reaches.
 
     If `kubernetes` is None, the release is that of the API server. Raises UserError if kubectl is missing, fails, takes
-    longer than `MAX_KUBECTL_SECONDS`, or prints anything else than an answer of an API server.
+    longer than `MAX_KUBECTL_SECONDS`, or does not print the response of an API server.
     """
     release = kubernetes or _read_release(options)
-    served = _list_versions(_get(options, _GROUP_PATH))
+    served = _list_versions(read_json(options, _GROUP_PATH))
     version = _choose_version(served)
     managers: dict[tuple[str, str], tuple[FieldManager, ...]] = {}
     files = tuple(file for resource in _RESOURCES for file in _read_objects(options, version, resource, managers))
@@ -82,7 +93,7 @@ def read_live_configuration(options: KubectlOptions, kubernetes: Release | None 
 
 
 def _read_release(options: KubectlOptions) -> Release:
-    answer = _get(options, "/version")
+    answer = read_json(options, "/version")
     version = answer.get("gitVersion")
     if not isinstance(version, str):
         raise _unexpected("/version")
@@ -103,7 +114,7 @@ def _list_versions(group: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _choose_version(served: tuple[str, ...]) -> str:
-    """Return the newest API version that both the API server and apflint know."""
+    """Return the newest API version that the API server serves and apflint supports."""
     for known in API_VERSIONS:
         if known.name in served:
             return known.name
@@ -123,7 +134,7 @@ def _read_objects(
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
             raise _unexpected(path)
         managers[kind, metadata["name"]] = tuple(_list_managers(metadata.get("managedFields")))
-        # Items of a list have no kind. kubectl hides managedFields, too.
+        # Add the kind, which items of a list do not have. Remove managedFields, as kubectl does.
         shown = {key: value for key, value in metadata.items() if key != "managedFields"}
         value = {**item, "apiVersion": f"{GROUP}/{version}", "kind": kind, "metadata": shown}
         try:
@@ -139,12 +150,12 @@ def _list_items(options: KubectlOptions, path: str, kind: str) -> Iterator[Any]:
     """
     query = ""
     for _ in range(MAX_LIVE_PAGES):
-        answer = _get(options, path + query)
+        answer = read_json(options, path + query)
         items: Any = answer.get("items")
         metadata = answer.get("metadata")
         if answer.get("kind") != kind or not isinstance(items, list | None):
             raise _unexpected(path)
-        yield from items or ()  # Go writes an empty list as null, too
+        yield from items or ()  # Go writes an empty list as null
         token = metadata.get("continue") if isinstance(metadata, dict) else None
         if not token:
             return
@@ -153,14 +164,14 @@ def _list_items(options: KubectlOptions, path: str, kind: str) -> Iterator[Any]:
 
 
 def _list_managers(entries: object) -> Iterator[FieldManager]:
-    """Yield the managers in `managedFields`. Managers of the status, and invalid entries, are left out."""
+    """Yield the managers in `managedFields`, except managers of the status and invalid entries."""
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and isinstance(entry.get("manager"), str) and not entry.get("subresource"):
             yield FieldManager(entry["manager"], str(entry.get("operation")), entry.get("fieldsV1"))
 
 
 def _to_yaml(value: object) -> bytes:
-    """Render a value as `kubectl get -o yaml` does, with the same lines. Raises RecursionError if it is nested too deeply."""
+    """Return a value as YAML with the same lines as `kubectl get -o yaml`. Raises RecursionError if it is nested too deeply."""
     text: bytes = yaml.dump(
         value, Dumper=_LiveObjectDumper, encoding="utf-8", allow_unicode=True, default_flow_style=False
     )
@@ -171,24 +182,24 @@ class _LiveObjectDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type:
     """Writes YAML as go-yaml does."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # the signature of PyYAML
-        """Return True, so that the YAML contains no aliases."""
+        """Return True, to disable aliases in the output."""
         return True
 
 
 def _represent(dumper: Any, text: str) -> Any:
-    """Represent a string. Add quotes if PyYAML or go-yaml would read it as another type: they disagree about `1e3`."""
-    clean = text.encode("utf-8", "replace").decode()  # without lone surrogates
+    """Represent a string. Quote it if PyYAML or go-yaml would parse another type: for example, they differ for `1e3`."""
+    clean = text.encode("utf-8", "replace").decode()  # lone surrogates become `?`
     is_plain = resolve_plain(text) == text and dumper.resolve(yaml.ScalarNode, text, (True, False)) in _STRING_TAGS
     return dumper.represent_scalar(_STRING_TAGS[0], clean, style="|" if "\n" in text else None if is_plain else '"')
 
 
-# PyYAML resolves `*` to the second tag, and quotes it anyway.
+# Tags of plain text that PyYAML writes correctly. It gives `*` the second tag, and quotes `*` itself.
 _STRING_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:yaml")
 _LiveObjectDumper.add_representer(str, _represent)
 
 
-def _get(options: KubectlOptions, path: str) -> dict[str, Any]:
-    """Return the JSON object that the API server answers to a GET request. Raises UserError for everything else."""
+def read_json(options: KubectlOptions, path: str) -> dict[str, object]:
+    """Return the JSON object of the response to a GET request. Raises UserError for any other response."""
     text = read_raw(options, path)
     try:
         answer = json.loads(text)
@@ -199,9 +210,14 @@ def _get(options: KubectlOptions, path: str) -> dict[str, Any]:
     return answer
 
 
-def read_raw(options: KubectlOptions, path: str, max_bytes: int | None = None) -> bytes:
-    """Return what the API server answers to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error."""
-    command = ("kubectl", "get", "--raw", path, f"--request-timeout={MAX_KUBECTL_SECONDS}s", *options.arguments)
+def read_raw(
+    options: KubectlOptions, path: str, max_bytes: int | None = None, seconds: int = MAX_KUBECTL_SECONDS
+) -> bytes:
+    """Return the body of the response to a GET request, as `kubectl get --raw` prints it. Raises UserError for an error.
+
+    `seconds` limits the request, but not the login of the user before it.
+    """
+    command = ("kubectl", "get", "--raw", path, f"--request-timeout={seconds}s", *options.arguments)
     done = run_program(command, MAX_KUBECTL_SECONDS, max_bytes=max_bytes)
     if done.status == 0:
         return done.stdout
@@ -209,7 +225,7 @@ def read_raw(options: KubectlOptions, path: str, max_bytes: int | None = None) -
     if "(Forbidden)" in message:
         raise UserError(f"kubectl: {message}. To allow it, add this rule to a ClusterRole of the user: {_rule(path)}")
     if "(NotFound)" in message and path == _GROUP_PATH:
-        # --enable-priority-and-fairness=false leaves the group as it is (`FeatureOptions.ApplyTo` in server/options/feature.go).
+        # --enable-priority-and-fairness=false does not disable the API group (`FeatureOptions.ApplyTo` in server/options/feature.go).
         raise UserError(
             f"The API server does not serve the API group {GROUP}: it is older than Kubernetes 1.20, or --runtime-config"
             " disables the group."
@@ -217,13 +233,30 @@ def read_raw(options: KubectlOptions, path: str, max_bytes: int | None = None) -
     raise UserError(f"kubectl get --raw {path}: {message}")
 
 
+def is_verified(options: KubectlOptions) -> bool:
+    """Return whether kubectl verifies the certificate of the API server in the kubeconfig.
+
+    If it does not (`insecure-skip-tls-verify`), no option of kubectl switches verification on: the option with the value
+    false has no effect.
+    """
+    command = ("kubectl", "config", "view", "--minify", "--output=json", *options.arguments)
+    done = run_program(command, MAX_KUBECTL_SECONDS)
+    try:
+        clusters = json.loads(done.stdout)["clusters"] if done.status == 0 else ()
+        return bool(clusters) and not any(entry["cluster"].get("insecure-skip-tls-verify") for entry in clusters)
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError):
+        return False
+
+
 def _rule(path: str) -> str:
     """Return the RBAC rule that allows a GET request for a path, in the syntax of a ClusterRole."""
     resource = path.partition("?")[0].rpartition("/")[2]
     if resource in _RESOURCES:
         return f"{{apiGroups: [{GROUP}], resources: [{', '.join(_RESOURCES)}], verbs: [list]}}"
+    if resource == "endpointslices":
+        return "{apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [list]}"
     return f"{{nonResourceURLs: [{path.partition('?')[0]}], verbs: [get]}}"
 
 
 def _unexpected(path: str) -> UserError:
-    return UserError(f"kubectl get --raw {path} printed something else than the answer of an API server.")
+    return UserError(f"kubectl get --raw {path} printed something other than a response of an API server.")

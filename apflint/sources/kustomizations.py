@@ -1,4 +1,4 @@
-"""Reads kustomizations and the files that they list, without building them.
+"""Reads kustomizations and the files that they list. Does not build kustomizations.
 
 Sources: kustomize's api/types/kustomization.go (`Kustomization`), api/internal/target/kusttarget.go (`AccumulateTarget`),
 api/internal/loader/fileloader.go (`Load`, `New`) and api/internal/git/repospec.go (`NewRepoSpecFromURL`).
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
 _DIRECTORIES = ("resources", "bases", "components")
-"""Fields that list files with objects, and directories with kustomizations. kustomize still reads the deprecated `bases`."""
+"""Fields that list files with objects or directories with kustomizations. `bases` is deprecated, but kustomize reads it."""
 _PLUGINS = ("generators", "transformers", "validators")
 _FILES = ("patchesStrategicMerge", "crds", "configurations")
 _WITH_FILES = ("patches", "patchesJson6902", "replacements", "openapi", "configMapGenerator", "secretGenerator")
@@ -31,14 +31,14 @@ _HARMLESS = (
 )
 _KEYS_OF_FILES = frozenset(("path", "paths", "files", "env", "envs"))
 _PLUGIN_PROGRAMS = frozenset(("HelmChartInflationGenerator",))
-"""Built-in plugins that start a program."""
+"""Built-in plugins of kustomize that start a program."""
 
 _REFERENCE = b"priorityLevelConfiguration"
 """Field of a FlowSchema that references a priority level."""
 _MAX_NAME_LENGTH = 253
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _REPOSITORY = re.compile(r"(?i)github\.com[:/]|[^/]*@")
-"""Start of a reference that kustomize clones even if there is a directory of this name."""
+"""Pattern for references that kustomize clones from a git repository even if a directory has this name."""
 
 
 class Kustomization(NamedTuple):
@@ -48,7 +48,7 @@ class Kustomization(NamedTuple):
     path: str
     fields: Mapping[str, object]
     problem: str = ""
-    """Why the fields may differ from what kustomize reads, or ""."""
+    """Reason why kustomize may read other fields than apflint, or an empty string."""
 
     def list_entries(self, *names: str) -> Iterator[str]:
         """Yield the strings in the lists of these fields."""
@@ -61,37 +61,37 @@ class Kustomization(NamedTuple):
         return os.path.normpath(os.path.join(self.directory, entry))
 
     def affix(self, name: str) -> str:
-        """Return `namePrefix` or `nameSuffix`, or "" if it is not set, or longer than a name can be."""
+        """Return `namePrefix` or `nameSuffix`, or "" if the field is not set or exceeds the maximum length of a name."""
         value = self.fields.get(name)
         return value if isinstance(value, str) and len(value) <= _MAX_NAME_LENGTH else ""
 
 
 class OutsideReference(NamedTuple):
-    """A reference of a kustomization that makes kustomize read something other than files of the project."""
+    """A reference of a kustomization to something outside of the project."""
 
     file: str
-    """The file that contains the reference."""
+    """Path of the file that contains the reference."""
     value: str
     """The reference, or the name of the field."""
     reason: str
-    """What kustomize would do, such as `is not a file of the project`."""
+    """Clause that says why the reference is rejected, such as `is not a file of the project`."""
 
 
 class ListedFile(NamedTuple):
-    """A file with objects that a kustomization lists, directly or through other kustomizations."""
+    """A file with objects that a kustomization lists, either directly or through other kustomizations."""
 
     path: str
     prefix: str
     """The prefix that the kustomizations add to the names of the objects."""
     suffix: str
     renamed_by: str
-    """The outermost kustomization file that adds a prefix or a suffix, or ""."""
+    """Path of the outermost kustomization file that adds a prefix or a suffix, or an empty string."""
 
 
 def read_kustomization(directory: str) -> Kustomization | None:
-    """Return the kustomization in a directory, or None if there is none.
+    """Return the kustomization in a directory, or None if the directory has none.
 
-    kustomize rejects a directory with two of them, so the second one is a problem.
+    kustomize rejects a directory with two kustomization files, so a second file sets `problem`.
     """
     paths = [path for name in KUSTOMIZATIONS if os.path.isfile(path := os.path.join(directory, name))]
     if not paths:
@@ -105,7 +105,7 @@ def read_kustomization(directory: str) -> Kustomization | None:
 
 
 def _read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
-    """Return the mappings in a YAML file, and why they may differ from what kustomize reads, or ""."""
+    """Return the mappings in a YAML file, and the reason why kustomize may read other values, or an empty string."""
     data = read_file(FoundFile(path, path))
     if isinstance(data, UnreadableInput):
         return [], "cannot be read"
@@ -113,7 +113,7 @@ def _read_mappings(path: str) -> tuple[list[dict[str, object]], str]:
 
 
 def _parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
-    """Return the mappings in YAML, and why they may differ from what kustomize reads, or ""."""
+    """Return the mappings in YAML, and the reason why kustomize may read other values, or an empty string."""
     from apflint.load.kubernetes_decoding import decode_document
     from apflint.load.tree import ParseError
     from apflint.load.yaml import parse_documents
@@ -134,10 +134,10 @@ def _parse_mappings(text: str) -> tuple[list[dict[str, object]], str]:
 
 
 def find_outside_reference(directory: str) -> OutsideReference | None:
-    """Return the first reference in a kustomization that is not a file or directory of its project, or None.
+    """Return the first reference of a kustomization that leaves its project, or None.
 
-    Everything that the kustomization refers to is searched, too. A field that apflint does not know counts as an
-    outside reference. A missing file does not, because kustomize reports it.
+    All directories and files that the kustomization references are searched, too. A field that apflint does not support
+    counts as an outside reference. A missing file does not, because kustomize reports it.
     """
     projects = find_projects(directory)
     pending, seen = [directory], {os.path.realpath(directory)}
@@ -160,7 +160,7 @@ def find_outside_reference(directory: str) -> OutsideReference | None:
 
 
 def _search(kustomization: Kustomization, projects: Collection[str]) -> Iterator[OutsideReference | str]:
-    """Yield the outside references of a kustomization, and the directories that it lists."""
+    """Yield the outside references of a kustomization and, as strings, the directories that it lists."""
 
     def refer(value: str, reason: str) -> OutsideReference:
         return OutsideReference(kustomization.path, value, reason)
@@ -190,18 +190,18 @@ def _search(kustomization: Kustomization, projects: Collection[str]) -> Iterator
 def _is_local(
     kustomization: Kustomization, entry: str, projects: Collection[str], *, may_be_directory: bool = False
 ) -> bool:
-    """Return whether kustomize reads an entry from the project, or finds nothing there."""
+    """Return whether an entry names a file or directory in the project, or nothing at all."""
     if _SCHEME.match(entry) or "\0" in entry:
         return False
     path = kustomization.resolve(entry)
     if may_be_directory and not os.path.isfile(path) and _REPOSITORY.match(entry):
         return False
-    # A link may lead out of the project, also in the middle of a path.
+    # A link, even in the middle of a path, may leave the project.
     return is_below(os.path.realpath(path), projects) or not os.path.lexists(path)
 
 
 def _search_plugin(kustomization: Kustomization, entry: str, projects: Collection[str]) -> Iterator[OutsideReference]:
-    """Yield the outside references of an entry of `generators`, `transformers` or `validators`: YAML, or the name of a file."""
+    """Yield the outside references of an entry of `generators`, `transformers` or `validators`: inline YAML, or a file name."""
     file = kustomization.path
     if "\n" in entry or "{" in entry:
         documents, problem = _parse_mappings(entry)
@@ -227,17 +227,17 @@ def _search_plugin(kustomization: Kustomization, entry: str, projects: Collectio
 
 
 def _is_built_in(plugin: Mapping[str, object]) -> bool:
-    """Return whether a plugin is a part of kustomize (`isBuiltinPlugin` in its api/internal/plugins/loader/loader.go)."""
+    """Return whether a plugin is built into kustomize (`isBuiltinPlugin` in its api/internal/plugins/loader/loader.go)."""
     kind, metadata = str(plugin.get("kind", "")), plugin.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     is_function = isinstance(annotations, dict) and any(str(key).endswith("/function") for key in annotations)
-    # A list is excluded, because its items would be further plugins.
+    # A plugin with `items` is a list of further plugins, which may not be built in.
     is_program = is_function or kind in _PLUGIN_PROGRAMS or "items" in plugin
     return plugin.get("apiVersion") == "builtin" and not is_program
 
 
 def _list_paths(value: object) -> Iterator[str]:
-    """Yield the strings below a value that name files. Go compares keys without case, and `files` may have `key=path`."""
+    """Yield the strings in a value that name files. Go ignores the case of keys, and `files` may have the form `key=path`."""
     if isinstance(value, list):
         for item in value:
             yield from _list_paths(item)
@@ -254,7 +254,7 @@ def _list_paths(value: object) -> Iterator[str]:
 def list_objects_files(
     directory: str, read: Callable[[str], Kustomization | None] = read_kustomization
 ) -> Iterator[ListedFile]:
-    """Yield the local files with objects that a kustomization lists, with the names that they get.
+    """Yield the local files with objects that a kustomization lists. `ListedFile` says how it renames the objects.
 
     A file that is listed twice with different names is yielded twice. `read` returns the kustomization of a directory.
     """
@@ -271,7 +271,7 @@ def list_objects_files(
         for entry in reversed([*kustomization.list_entries("components")]):
             path = kustomization.resolve(entry)
             found.append(here._replace(path=path))
-            # A component renames everything that was listed before it.
+            # A component also renames everything that is listed before it.
             if (component := read(path)) is not None:
                 here = _rename(here, component)
         found += [
@@ -288,7 +288,7 @@ def list_objects_files(
 
 
 def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
-    """Return the file with the prefix and suffix of a kustomization added, inside of those of its parents."""
+    """Return the file with the prefix and suffix of a kustomization added outside of earlier ones."""
     prefix, suffix = (kustomization.affix(name) for name in ("namePrefix", "nameSuffix"))
     return ListedFile(
         listed.path,
@@ -299,10 +299,10 @@ def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
 
 
 def breaks_references(directory: str) -> bool:
-    """Return whether kustomize leaves the references to priority levels unchanged when it renames the levels.
+    """Return whether kustomize renames priority levels without the references to them.
 
     A `nameReference`, a replacement, a patch or a transformer that changes the references contains the name of the
-    field, so all files that the kustomization refers to are searched for the name. Bases count, too, because kustomize
+    field. So all files that the kustomization references are searched for this name. Bases count, too: kustomize
     applies their `configurations` to all objects.
     """
     pending, seen = [directory], {os.path.normpath(directory)}

@@ -1,7 +1,7 @@
 """Finds the patches and other inputs that a kustomization lists.
 
 These inputs are not objects, so apflint does not check or edit them. Components need no special case: their resources
-are objects, and their directory has a kustomization that lists their patches.
+are objects, and a kustomization in their directory lists their patches.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-"""File names that kustomize recognizes (`RecognizedKustomizationFileNames` in its api/konfig/general.go)."""
+"""File names of kustomizations (`RecognizedKustomizationFileNames` in kustomize's api/konfig/general.go)."""
 
 _FIELDS = (
-    *("patches", "patchesStrategicMerge", "patchesJson6902"),  # incomplete objects, and operations
-    "replacements",  # copy values from one object to others
-    *("generators", "transformers", "validators"),  # settings of plugins, in files or in directories
-    *("configurations", "crds", "openapi"),  # describe the fields of objects
+    *("patches", "patchesStrategicMerge", "patchesJson6902"),  # incomplete objects and operations
+    "replacements",  # values to copy from one object to others
+    *("generators", "transformers", "validators"),  # settings of plugins
+    *("configurations", "crds", "openapi"),  # descriptions of fields
 )
 """Fields that name files, or have entries with a `path`. Source: `Kustomization` in kustomize's api/types/kustomization.go."""
 _SIGNS = tuple(field.encode() for field in _FIELDS)
 
 
 class Patches:
-    """The inputs of all kustomizations, for the test `path in patches`. Each kustomization is read at most once."""
+    """The inputs of all kustomizations. Supports `path in patches`. Each kustomization is read at most once."""
 
     def __init__(self) -> None:
         self._patches_of = cache(_patches_of)
@@ -40,11 +40,11 @@ class Patches:
     def __contains__(self, path: str) -> bool:
         """Return whether a kustomization lists the file `path`, or its directory, as a patch or another input.
 
-        The directory of the file is searched for kustomizations, and its parent directories in the same repository.
+        Kustomizations in the directory of the file, and in its parents in the same repository, are read.
         """
         try:
             real = os.path.realpath(path)
-        except ValueError:  # a NUL in the name
+        except ValueError:  # the path contains a NUL
             return False
         directory, paths = os.path.dirname(real), {real}
         for _ in range(MAX_KUSTOMIZATION_DEPTH):
@@ -59,7 +59,7 @@ class Patches:
 
 
 def list_patch_files(text: str) -> Iterator[str]:
-    """Yield the relative paths of the inputs that the text of a kustomization lists. Invalid YAML is ignored."""
+    """Yield the relative paths of the inputs in the text of a kustomization. Yields nothing for invalid YAML."""
     from apflint.load.kubernetes_decoding import decode_document
     from apflint.load.tree import ParseError
     from apflint.load.yaml import parse_documents
@@ -73,13 +73,13 @@ def list_patch_files(text: str) -> Iterator[str]:
             listed = [value.get(field)] if field == "openapi" else value.get(field)
             for entry in listed if isinstance(listed, list) else ():
                 path = entry.get("path") if isinstance(entry, dict) else entry
-                # A string of several lines is an inline patch or plugin.
+                # A string with several lines is an inline patch or plugin.
                 if isinstance(path, str) and path and "\n" not in path and "\0" not in path:
                     yield path
 
 
 def _patches_of(directory: str) -> frozenset[str]:
-    """Return the real paths of the inputs that the kustomization in a directory lists."""
+    """Return the real paths of the inputs of the kustomization in a directory."""
     paths: set[str] = set()
     for name in KUSTOMIZATIONS:
         path = os.path.join(directory, name)

@@ -1,4 +1,4 @@
-"""Finds the kustomizations among the files of a run that rename objects without the references to priority levels."""
+"""Finds kustomizations that rename priority levels without the references to them, among the files of a run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _AFFIXES = (b"namePrefix", b"nameSuffix")
 
 
 def find_renamings(inputs: Inputs) -> tuple[Renaming, ...]:
-    """Return the renamings of files with APF objects, except those for which a kustomization adapts the references.
+    """Return the renamings of files with APF objects. Kustomizations that adapt the references are omitted.
 
-    A parent of the kustomization may do so, too, so the parents among the files of the run are searched.
+    A parent kustomization may adapt the references, too, so the parents among the files of the run are searched.
     """
     files = [inputs.files[name] for name in inputs.reported]
     kustomizations = [file for file in files if os.path.basename(file.path) in KUSTOMIZATIONS]
@@ -41,7 +41,7 @@ def find_renamings(inputs: Inputs) -> tuple[Renaming, ...]:
 
 
 def _list_parents(directory: str, kustomizations: Iterable[str]) -> list[str]:
-    """Return the directories whose kustomizations list a directory, directly or through others."""
+    """Return the directories whose kustomizations list a directory, either directly or through others."""
     from apflint.sources.kustomizations import read_kustomization
 
     parents: dict[str, set[str]] = {}

@@ -1,117 +1,103 @@
-"""Reads the metrics, dumps and objects of a running API server with kubectl."""
+"""Reads the metrics and dumps of a running API server with kubectl."""
 
 from __future__ import annotations
 
-import time
+import re
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from apflint.budgets import MAX_METRICS_BYTES
+from apflint.budgets import MAX_LIVE_PROCESSES, MAX_METRICS_BYTES
 from apflint.doctor.snapshot import Part, group_servers, parse_part
-from apflint.load.source_text import LIVE_PREFIX, Source
-from apflint.sources.effective_configurations import read_configuration
+from apflint.load.source_text import LIVE_PREFIX
 from apflint.sources.kubectl import read_raw
-from apflint.sources.source_words import LIVE
+from apflint.sources.programs import kill_programs
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
 
-    from apflint.effective_configuration import Effective
-    from apflint.sources.input_types import InputRequest
     from apflint.sources.kubectl import KubectlOptions
 
-_METRICS = "metrics"
-_PATHS = {
-    _METRICS: "/metrics",
-    **{
-        name: f"/debug/api_priority_and_fairness/{name}"
-        for name in ("dump_priority_levels", "dump_queues", "dump_requests")
-    },
+METRICS = "metrics"
+_DUMPS = {
+    "dump_priority_levels": "/debug/api_priority_and_fairness/dump_priority_levels",
+    "dump_queues": "/debug/api_priority_and_fairness/dump_queues",
+    "dump_requests": "/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1",
 }
-_DETAILS = {"dump_requests": "?includeRequestDetails=1"}
+_START = re.compile(rb"^process_start_time_seconds[ \t]+(\S+)", re.MULTILINE)
 
 
-class LiveServer(NamedTuple):
-    """The answers of a running API server."""
+class Reading:
+    """The answers of an API server, which kubectl reads at the same time."""
 
-    parts: tuple[Part, ...]
-    objects: Effective | None
-    """The objects of the cluster, or None if they cannot be read."""
-    notes: tuple[str, ...]
-    """Sentences about answers that are missing."""
+    def __init__(self, executor: ThreadPoolExecutor, kubectl: KubectlOptions, *, has_dumps: bool) -> None:
+        """Start to read the metrics and, with `has_dumps`, the dumps."""
+        paths = {METRICS: f"/{METRICS}", **(_DUMPS if has_dumps else {})}
+        self._answers: dict[str, Future[bytes]] = {
+            name: executor.submit(read_raw, kubectl, path, MAX_METRICS_BYTES) for name, path in paths.items()
+        }
+        self._name = kubectl.address or ""
+        self.has_dumps = has_dumps
+
+    def parse(self, notes: list[str], name: str | None = None, *, has_dumps: bool = True) -> tuple[Part, ...]:
+        """Return the metrics and, with `has_dumps`, the dumps. Append sentences about missing ones to `notes`.
+
+        The names of the parts have the form `live:10.0.0.1:6443/metrics`, or `live:metrics` if the server has no name. The
+        default is the address of the server. Raises UserError if neither metrics nor dumps can be read.
+        """
+        errors: list[str] = []
+        directory = self._name if name is None else name
+        prefix = f"{LIVE_PREFIX}{directory}/" if directory else LIVE_PREFIX
+        parts = list(self._parse_all(prefix, [METRICS] if not has_dumps else [*self._answers], errors))
+        if not parts:
+            raise UserError(errors[0])
+        notes += errors
+        return tuple(_drop_contradictions(parts, notes))
+
+    def find_start(self) -> bytes | None:
+        """Return the start time of the process in the metrics, which tells servers apart, or None. Do not parse the rest."""
+        try:
+            found = _START.search(self._answers[METRICS].result())
+        except UserError:
+            return None
+        return found[1] if found else None
+
+    def _parse_all(self, prefix: str, names: list[str], errors: list[str]) -> Iterator[Part]:
+        for name in names:
+            try:
+                yield parse_part(f"{prefix}{name}", self._answers[name].result().decode("utf-8", "replace"))
+            except UserError as error:
+                errors.append(str(error))
 
 
-def read_live_server(kubectl: KubectlOptions, request: InputRequest, seconds: float | None = None) -> LiveServer:
-    """Return the metrics, the dumps and the objects of the API server that kubectl reaches.
-
-    If `seconds` is set, read the metrics, wait for this time, and read everything else. The metrics of both moments are
-    returned, unless another API server has answered. Raises UserError if neither metrics nor dumps can be read.
-    """
-    notes: list[str] = []
-    first: Part | None = None
-    if seconds is not None:
-        first = _parse(_METRICS, read_raw(kubectl, _PATHS[_METRICS], MAX_METRICS_BYTES))
-        time.sleep(seconds)
-    parts = list(read_live_parts(kubectl, notes))
-    if first is not None:
-        parts = _add_earlier(first, parts, notes)
+@contextmanager
+def start_readers() -> Iterator[ThreadPoolExecutor]:
+    """Yield threads that run kubectl. If the user presses Ctrl-C, end kubectl and the threads at once."""
+    executor = ThreadPoolExecutor(MAX_LIVE_PROCESSES)
     try:
-        configuration = read_configuration(request._replace(words=(LIVE,), kubectl=kubectl))
-        objects = configuration.effective
-        notes += configuration.notes
-    except UserError as error:
-        objects = None
-        notes.append(str(error))
-    return LiveServer(tuple(parts), objects, tuple(notes))
-
-
-def _add_earlier(first: Part, parts: list[Part], notes: list[str]) -> list[Part]:
-    """Return the parts with the earlier metrics. If these are from another server, leave them out and add a note."""
-    earlier = first._replace(source=Source(f"{first.source.name}-before", first.source.text))
-    later = [part for part in parts if part.kind == _METRICS]
-    try:
-        servers = group_servers((earlier, *later))
-    except UserError as error:
-        notes.append(f"{error}; there are no rates")
-        return parts
-    if len(servers) == 1 and later:
-        return [earlier, *parts]
-    reason = "another API server has answered the second time" if later else "the second metrics are missing"
-    notes.append(f"{reason}, so there are no rates: run the command again")
-    return parts
+        yield executor
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        kill_programs()
+        raise
+    executor.shutdown()
 
 
 def read_live_parts(kubectl: KubectlOptions, notes: list[str]) -> tuple[Part, ...]:
     """Return the metrics and the dumps of the API server that kubectl reaches.
 
-    Append sentences about missing metrics and dumps to `notes`.
+    Append a sentence about each missing part to `notes`.
 
     Raises UserError if neither metrics nor dumps can be read.
     """
-    return tuple(_drop_contradictions(list(_read_parts(kubectl, notes)), notes))
-
-
-def _read_parts(kubectl: KubectlOptions, notes: list[str]) -> Iterator[Part]:
-    """Yield the parts that can be read, at the same time as far as possible. Raises UserError if no part can be read."""
-    with ThreadPoolExecutor(len(_PATHS)) as executor:
-        answers = {
-            name: executor.submit(read_raw, kubectl, path + _DETAILS.get(name, ""), MAX_METRICS_BYTES)
-            for name, path in _PATHS.items()
-        }
-    errors: list[str] = []
-    for name, answer in answers.items():
-        try:
-            yield _parse(name, answer.result())
-        except UserError as error:
-            errors.append(str(error))
-    if len(errors) == len(answers):
-        raise UserError(errors[0])
-    notes += errors
+    with start_readers() as executor:
+        return Reading(executor, kubectl, has_dumps=True).parse(notes)
 
 
 def _drop_contradictions(parts: list[Part], notes: list[str]) -> list[Part]:
-    """Return the parts without those that contradict an earlier one: several API servers may have answered."""
+    """Return the parts without those that contradict an earlier part, because another API server answered."""
     kept: list[Part] = []
     for part in parts:
         try:
@@ -121,7 +107,3 @@ def _drop_contradictions(parts: list[Part], notes: list[str]) -> list[Part]:
         else:
             kept.append(part)
     return kept
-
-
-def _parse(name: str, data: bytes) -> Part:
-    return parse_part(f"{LIVE_PREFIX}{name}", data.decode("utf-8", "replace"))

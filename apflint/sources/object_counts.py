@@ -1,4 +1,4 @@
-"""Reads the object counts that the user gives: a file with metrics of kube-apiserver, and options."""
+"""Reads the object counts in the options of the user: a file with metrics of kube-apiserver, and numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def read_object_counts(metrics: str | None, arguments: Sequence[str]) -> ObjectCounts | None:
-    """Return the object counts in a file with metrics, replaced by those of `--objects`, or None without both.
+    """Return the object counts from `metrics` and `--objects`, or None without both. `--objects` overrides `metrics`.
 
     The file may be compressed. Raises UserError for invalid arguments, and for a file that is unreadable or has no counts.
     """

@@ -1,4 +1,4 @@
-"""Runs other programs, such as kubectl, with a limit on time and output."""
+"""Runs other programs, such as kubectl, with limits on time and output."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 _MAX_MESSAGE_BYTES = 64 * 1024
 _MAX_MESSAGE_CHARACTERS = 400
-# kubectl prints some errors as a line of the log of Kubernetes (klog): severity, date, time, process, and line of its code.
+# kubectl prints some errors as a klog line: severity, date, time, process ID, and source position.
 _LOG_HEADER = re.compile(r'^[EF][0-9]{4} [0-9:.]+ +[0-9]+ [\w.-]+:[0-9]+\] ("command failed" err=)?')
 
 
+_running: set[subprocess.Popen[bytes]] = set()
+"""Programs that have not ended yet. Several threads run programs at the same time."""
+
+
 class ProgramOutput(NamedTuple):
-    """What a program printed, and its exit status."""
+    """Output and exit status of a program."""
 
     status: int
     stdout: bytes
@@ -32,7 +36,7 @@ class ProgramOutput(NamedTuple):
 
     @property
     def message(self) -> str:
-        """What the program printed on standard error, on one line, or the exit code if it printed nothing."""
+        """Standard error of the program on one line, or the exit code if standard error is empty."""
         text = _LOG_HEADER.sub("", " ".join(self.stderr.split()))
         return text[:_MAX_MESSAGE_CHARACTERS] or f"exit code {self.status}"
 
@@ -48,14 +52,14 @@ def run_program(
 ) -> ProgramOutput:
     """Run a program in a directory, by default the current one, and return its output.
 
-    Raises UserError if the program is missing or cannot be started, if it runs longer than `seconds`, and if it prints
-    more than `max_bytes`, or `MAX_FILE_BYTES` if that is None. In the last two cases, the program and all processes that
-    it has started are killed.
+    Raises UserError if the program is missing or cannot be started. Raises UserError if it runs longer than `seconds` or
+    prints more than `max_bytes` (`MAX_FILE_BYTES` by default). Then the program and all processes that it started are
+    killed.
     """
     name = command[0]
     limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
     try:
-        # Use a file for standard input: writing to a pipe would have to alternate with reading the output.
+        # A file as standard input: writing to a pipe would have to alternate with reading the output.
         with tempfile.TemporaryFile() if stdin else open(os.devnull, "rb") as file:
             if stdin:
                 file.write(stdin)
@@ -67,12 +71,13 @@ def run_program(
                 stdin=file,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # so that the processes that it starts, such as login plugins, can be killed with it
+                start_new_session=True,  # so that child processes, such as login plugins, can be killed with the program
             )
     except FileNotFoundError:
         raise UserError(f"{name} is not installed, or not in the PATH.") from None
     except OSError as error:
         raise UserError(f"{name} cannot be run: {error.strerror}.") from None
+    _running.add(process)
     expired = threading.Event()
 
     def expire() -> None:
@@ -91,9 +96,10 @@ def run_program(
             _kill(process)
         status = process.wait()
         reader.join()
-    finally:  # also if the user presses Ctrl-C
+    finally:  # also after Ctrl-C
         timer.cancel()
         _kill(process)
+        _running.discard(process)
         process.stdout.close()
     if expired.is_set():
         raise UserError(f"{name} did not finish within {seconds} seconds.")
@@ -102,8 +108,14 @@ def run_program(
     return ProgramOutput(status, stdout, b"".join(messages).decode("utf-8", "replace"))
 
 
+def kill_programs() -> None:
+    """Kill all programs that other threads run, so that these threads can end after Ctrl-C."""
+    for process in tuple(_running):
+        _kill(process)
+
+
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and the processes that it has started. A process that has ended is left alone."""
+    """Kill a process and the processes that it started. Does nothing if the process has ended."""
     if process.returncode is not None:
         return
     try:

@@ -1,4 +1,4 @@
-"""Removes findings that other files of the project refute, if a run reads only some files, as a pre-commit hook does."""
+"""Removes findings that other files of the project disprove, if a run (such as a hook) reads only some files."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ if TYPE_CHECKING:
 
 
 def confirm_findings(
-    report: Report, inputs: Inputs, check_again: Callable[[Iterable[tuple[str, bytes]]], Report]
+    report: Report, inputs: Inputs, check_again: Callable[[Iterable[tuple[str, str | bytes]]], Report]
 ) -> Report:
-    """Return the report without the findings that other files of the project refute.
+    """Return the report without the findings that other files of the project disprove.
 
-    For example, a missing priority level may be defined in a file that the run does not read. A finding that depends on
-    other objects is kept only if `check_again` also reports it. `check_again` checks the same files with the other
-    files of the git repository as context. The other files are read only if the report has such findings.
+    For example, a file that the run does not read may define a missing priority level. A finding that depends on other objects
+    is kept only if `check_again` also reports it. `check_again` checks the same files, with the other files of the git
+    repository as context. The other files are read only if the report has such findings.
 
-    Findings in manifests of a cluster of the settings are kept, because the run reads all files of the cluster, and
-    files outside of the cluster cannot refute them.
+    Findings in manifests of a cluster in the settings are kept: the run has read all files of the cluster.
 
     Without a git repository, the report is returned unchanged. If the repository has more than `MAX_PROJECT_FILES`
     files, all findings that depend on other objects are removed.
@@ -41,7 +40,7 @@ def confirm_findings(
 
 
 def depends_on_others(finding: Finding) -> bool:
-    """Return whether objects in other files, which the run does not read, can refute a finding."""
+    """Return whether objects in files that the run does not read may disprove a finding."""
     from apflint.checks import CHECKS, DEPENDS_ON_OTHERS
 
     check = CHECKS[finding.rule]
@@ -49,13 +48,13 @@ def depends_on_others(finding: Finding) -> bool:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    """Return a key that identifies a finding in two runs. The message may differ, because it may name other objects."""
+    """Return a key that identifies a finding in two runs. It excludes the message, which may name other objects."""
     return finding.rule, finding.file, finding.object, finding.field, finding.span
 
 
-def _other_files(root: str, inputs: Inputs) -> list[tuple[str, bytes]] | None:
+def _other_files(root: str, inputs: Inputs) -> list[tuple[str, str | bytes]] | None:
     """Return the manifests of the project that were not checked, or None if the project has too many files."""
-    from apflint.sources.discovery import discover_files  # most runs of a hook have no such finding
+    from apflint.sources.discovery import discover_files  # imported on demand: most runs of a hook have no such finding
     from apflint.sources.files import read_files
 
     exclude = inputs.request.settings.exclude
@@ -65,4 +64,4 @@ def _other_files(root: str, inputs: Inputs) -> list[tuple[str, bytes]] | None:
     members = (name for configuration in inputs.configurations for name in configuration.members)
     checked = inputs.owned.union(os.path.realpath(inputs.files[name].path) for name in members)
     others = (file for file in found if not file.problem and os.path.realpath(file.path) not in checked)
-    return [file.content for file in read_files(others).files if file.may_hold_apf]
+    return [file.input for file in read_files(others).files if file.may_hold_apf]

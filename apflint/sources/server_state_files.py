@@ -1,4 +1,4 @@
-"""Reads the metrics and dumps of API servers from files, which may be compressed, and from directories."""
+"""Reads the metrics and dumps of API servers from files and directories. Files may be compressed."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 _START_BYTES = 64 * 1024
 _GZIP = b"\x1f\x8b"
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
-"""Tells zlib to expect the header of gzip."""
+"""Value of `wbits` for zlib: the data has a gzip header."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-"""Start of a file that PowerShell has written."""
+"""Byte order marks of UTF-16, which PowerShell writes."""
 
 
 def read_parts(paths: Iterable[str]) -> tuple[Part, ...]:
     """Return the metrics and dumps in these files and directories. Other files in a directory are ignored.
 
-    `-` is standard input. Raises UserError, with the name of the file, for a file that cannot be read, and for a directory
-    without metrics and dumps.
+    `-` is standard input. Raises UserError, with the name, for an unreadable file and for a directory without metrics or
+    dumps.
     """
     names = list(paths)
     if names.count("-") > 1:
@@ -60,9 +60,9 @@ def _decode(data: bytes) -> str:
 
 
 def _read_start(path: str) -> bytes:
-    """Return the start of a file, decompressed as far as possible.
+    """Return the decompressed start of a file, even if the file is incomplete.
 
-    An incomplete file must cause an error later instead of being ignored.
+    An incomplete file causes an error later, instead of being ignored here.
     """
     try:
         data = next(read_pieces(path), b"")[:_START_BYTES]
@@ -77,7 +77,7 @@ def _read_start(path: str) -> bytes:
 
 
 def _read(path: str) -> bytes:
-    """Return the bytes of a file or of standard input, uncompressed."""
+    """Return the decompressed bytes of a file or of standard input."""
     try:
         data = _read_at_most(path, MAX_METRICS_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile):
@@ -95,7 +95,7 @@ def _read(path: str) -> bytes:
 
 
 def _read_at_most(path: str, limit: int) -> bytes:
-    """Return the bytes of a file or of standard input, uncompressed, but at most `limit` bytes."""
+    """Return at most `limit` decompressed bytes of a file or of standard input."""
     pieces: list[bytes] = []
     size = 0
     for piece in read_pieces(path):
@@ -107,4 +107,4 @@ def _read_at_most(path: str, limit: int) -> bytes:
     if not data.startswith(_GZIP):
         return data[:limit]
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as compressed:
-        return compressed.read(limit)  # a small file can become large
+        return compressed.read(limit)  # decompression may increase the size without limit

@@ -28,14 +28,14 @@ _REST_OF_LINE = re.compile(r"[ \t]*(\r\n|\r|\n|\Z)")
 
 
 class SuppressionResult(NamedTuple):
-    """The result of applying suppressions. Each problem comes with the id of its rule."""
+    """The result of applying suppressions. Problems are pairs of rule ID and `Problem`."""
 
     kept: list[tuple[str, Problem]]
     """Problems that are not suppressed."""
     suppressed: int
     """Number of suppressed problems."""
     about: list[tuple[str, Problem]]
-    """Problems of the suppressions themselves (APF901 to APF903)."""
+    """Problems with the suppressions themselves (APF901 to APF903)."""
 
 
 def apply_suppressions(
@@ -45,17 +45,17 @@ def apply_suppressions(
     rules: Collection[str],
     max_findings_per_rule: int = MAX_FINDINGS_PER_RULE,
 ) -> SuppressionResult:
-    """Remove suppressed problems, and find problems of the suppressions themselves.
+    """Remove suppressed problems, and report problems with the suppressions themselves.
 
-    `rules` are the rules that run, and `complete` are the rules that found all of their problems. The suppression of
-    a rule outside `complete` is never reported as unused, because another run may need it. The report shows at most
+    `rules` are the rules that run, and `complete` are the rules that found all of their problems. A suppression of a
+    rule outside `complete` is never reported as unused, because another run may need it. The report shows at most
     `max_findings_per_rule` findings of each rule and file, so further problems get no fix.
     """
     about: list[tuple[str, Problem]] = []
     index = _Index(problems)
     suppressed: set[int] = set()
     unused: list[Suppression] = []
-    has_effect: dict[tuple[object, ...], bool] = {}  # thousands of comments may precede one node
+    has_effect: dict[tuple[object, ...], bool] = {}  # cached: thousands of comments may precede one node
     for part in loaded:
         suppressions, invalid = parse_suppressions(part)
         about += ((INVALID, problem) for problem in invalid)
@@ -111,7 +111,7 @@ class _Index:
 
 
 def _report_unused(suppressions: Iterable[Suppression], max_findings_per_rule: int) -> Iterator[Problem]:
-    # Group the rules of a comment: if all of them are unused, the comment is removed.
+    # Rules of the same comment are grouped: if all of them are unused, the whole comment is removed.
     together: defaultdict[tuple[Source, SuppressionComment | Suppression], list[Suppression]] = defaultdict(list)
     for suppression in suppressions:
         together[suppression.place.source, suppression.comment or suppression].append(suppression)
@@ -149,7 +149,7 @@ def _remove_comment(source: Source, start: int, end: int) -> Edit:
     text, line = source.text, source.line_starts[source.position(start)[0] - 1]
     before = text[line:start].rstrip(" \t")
     rest = _REST_OF_LINE.match(text, end)
-    if rest is None:  # the line ends with a character that only YAML 1.1 treats as a line end
+    if rest is None:  # the line ends with a line end of YAML 1.1 only
         return Edit(line + len(before), end, "")
     return Edit(line + len(before), rest.start(1), "") if before else Edit(line, rest.end(), "")
 

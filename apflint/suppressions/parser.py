@@ -52,7 +52,7 @@ class Suppression(NamedTuple):
     """The suppression of a rule for an object (by an annotation) or for ranges of a text (by a comment)."""
 
     rule: str | None
-    """Id of the rule, or None if the suppression is invalid."""
+    """ID of the rule, or None if the suppression is invalid."""
     written: str
     """The rule as the user wrote it (empty if missing in an annotation), or the text of an invalid comment."""
     place: Location
@@ -83,7 +83,7 @@ def parse_suppressions(loaded: Loaded) -> tuple[list[Suppression], list[Problem]
             break
         if suppression.rule is not None:
             suppressions.append(suppression)
-        else:  # a suggestion takes 0.1 ms, and problems that the report only counts do not need a suggestion
+        else:  # no suggestion, which takes 0.1 ms, for problems that are only counted
             problems.append(_describe_invalid(suppression, suggest=len(problems) < MAX_FINDINGS_PER_RULE))
     return suppressions, problems
 
@@ -121,14 +121,15 @@ def _parse_comments(source: Source) -> Iterator[Suppression]:
 
 
 def _find_files(text: str) -> list[tuple[int, Ranges]]:
-    """Return the start and the ranges of each file in a text, sorted by start.
+    """Return the start offset of each file in a text, and the ranges of offsets that the file covers, sorted by start.
 
-    The whole text counts as a file that starts at -1. In the output of Helm, each template also counts as a file.
+    The whole text counts as a file; its start is -1, so that it is the first. In the output of Helm, each template also
+    counts as a file.
     """
     files: list[tuple[int, Ranges]] = [(-1, ((0, len(text) + 1),))]
     templates = find_helm_templates(text) if "# Source: " in text else {}
     for parts in templates.values():
-        # A missing value is reported after the end of the text.
+        # A missing value is reported after the end of the text, so the last range includes this position.
         ranges = tuple((start, end + (end == len(text))) for start, end in parts)
         files += ((start, ranges) for start, _ in parts)
     return sorted(files)
@@ -168,7 +169,7 @@ def _describe_invalid_comment(text: str, place: Location, *, suggest: bool) -> P
 
 
 def _find_intended_rule(written: str) -> str | None:
-    """Return the id or name of the rule that a misspelled rule stands for, or None if that is not clear.
+    """Return the ID or name of the rule that is intended by a misspelled rule, or None if the intention is unclear.
 
     Only the letters of an id may be misspelled, because a wrong number may be the id of another rule.
     """

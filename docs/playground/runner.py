@@ -70,7 +70,7 @@ def run_job(command: str, manifests: str, kubernetes: str, request: str, columns
 
 
 def adapt(text: str) -> str:
-    """Replace advice that cannot be followed in the page."""
+    """Replace advice that users of the page cannot follow."""
     text = FIXABLE.sub("", text)
     for pattern, replacement in REPLACEMENTS.items():
         text = pattern.sub(replacement, text)
@@ -85,7 +85,7 @@ def count_safe_fixes(notes: str) -> int:
 
 def make_arguments(command: str, kubernetes: str, request: str) -> list[str]:
     """Return the arguments of a command line. Raises ValueError for a request that is not one."""
-    # No settings file exists, and none could be meant.
+    # No settings file exists, so the run must not search for one.
     shared = ["--isolated", "--kubernetes", kubernetes]
     if command == "check":
         return ["check", *shared, "--color", "always", MANIFESTS]

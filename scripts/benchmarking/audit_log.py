@@ -1,7 +1,7 @@
 """Generates synthetic audit logs of a large cluster from a seed, in the shape of recorded ones (`fixtures/replay/live/`).
 
-500 nodes, 240 service accounts, 300 people and 400 namespaces at the level `Metadata`. At times, some clients overload
-their priority level, so that their requests wait or are rejected. The numbers are invented: no cluster was measured.
+The log has the level `Metadata`: 500 nodes, 240 service accounts, 300 people and 400 namespaces. At times, some clients
+overload their priority level, so that their requests wait or are rejected. All numbers are invented.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ kube-apiserver starts a new file after 100 MB."""
 _START = int(datetime(2026, 11, 16, 8, tzinfo=UTC).timestamp()) * 1_000_000
 _REQUESTS_PER_SECOND = 600
 _BURST_SECONDS, _BURST_PERIOD_SECONDS, _BURST_FACTOR = range(2, 22), 180, 2.5
-"""Seconds of each period with a burst, length of a period, and factor by which clients send more requests in a burst."""
+"""Seconds with a burst in each period, seconds of a period, and factor of the requests of clients in a burst."""
 _SLOW_MICROSECONDS = 500_000
 """Minimum duration of requests whose latencies kube-apiserver annotates."""
 _NAMESPACE, _NAME, _SELF = "\x01", "\x02", "\x03"
@@ -63,7 +63,7 @@ class _Client(NamedTuple):
 
 
 class _Template(NamedTuple):
-    """The JSON text that events of equal requests of a client share, without braces."""
+    """The JSON text without braces that is the same in all events of equal requests of a client."""
 
     received: str
     """Text of the event `RequestReceived`, before impersonation."""
@@ -112,7 +112,7 @@ def events(seed: int, server: str = "") -> Iterator[str]:
     cumulated = list(accumulate(weights))
     clock = _Clock()
     answers: list[tuple[int, str]] = []
-    """Events to write later, by time."""
+    """Pairs of time and event, to write later."""
     now = _START
     while True:
         for template in chance.choices(templates, cum_weights=cumulated, k=1000):
@@ -124,7 +124,7 @@ def events(seed: int, server: str = "") -> Iterator[str]:
             number = f"{chance.getrandbits(128):032x}"
             identity = f"{number[:8]}-{number[8:12]}-4{number[13:16]}-a{number[17:20]}-{number[20:]}"
             used = template.client * _OBJECTS + int(_OBJECTS * chance.random() ** 2)
-            # A few namespaces have most of the requests. Multiples of the golden ratio distribute the objects evenly.
+            # A few namespaces get most of the requests. Multiples of the golden ratio distribute the objects evenly.
             namespace = f"team-{int(NAMESPACES * (used * 0.618034 % 1) ** 3):03}"
             name = f"app-{used * 40503 % 0xFFFFF:05x}"
             received = template.received.replace(_NAMESPACE, namespace).replace(_NAME, name)
@@ -144,7 +144,7 @@ def events(seed: int, server: str = "") -> Iterator[str]:
 
 
 def _answer(chance: Random, template: _Template, *, is_burst: bool) -> Iterator[tuple[str, int, str, str]]:
-    """Yield stage, microseconds after the request, status and annotations of the events of an answer."""
+    """Yield the events of an answer: stage, microseconds after the request, status, and annotations."""
     action = template.action
     if template.is_greedy and is_burst and chance.random() < 0.1:
         yield "ResponseComplete", 200 + int(chance.random() * 300), '{"metadata":{},"code":429}', ""
@@ -190,7 +190,7 @@ def _duration(microseconds: int) -> str:
 
 
 class _Clock:
-    """Formatter of times, which caches the text of the last second."""
+    """Formats times. Caches the text of the last second."""
 
     def __init__(self) -> None:
         self._texts: dict[int, str] = {}
@@ -220,7 +220,7 @@ def _list_templates() -> tuple[list[_Template], list[float]]:
 
 
 def _render(client: _Client, action: _Action, number: int) -> _Template:
-    # Go's encoder escapes `&`. Source: encoding/json, HTMLEscape.
+    # Go's encoder escapes `&` in strings. Source: encoding/json, HTMLEscape.
     own_name = client.user.get("username", "").rpartition(":")[2]
     path = action.path.replace(_SELF, own_name)
     head = {"requestURI": path, "verb": action.verb, "user": client.user}
@@ -259,7 +259,7 @@ def _members(value: dict[str, Any]) -> str:
 
 
 def _kinds() -> Iterator[tuple[float, Sequence[_Client], Sequence[_Action]]]:
-    """Yield kinds of clients: their share of all requests, the clients, and the requests that they send."""
+    """Yield kinds of clients: their share of all requests, the clients, and the requests that the clients send."""
     path = f"/api/v1/namespaces/{_NAMESPACE}"
     apps, jobs = f"/apis/apps/v1/namespaces/{_NAMESPACE}", f"/apis/batch/v1/namespaces/{_NAMESPACE}/jobs"
     leases = "/apis/coordination.k8s.io/v1/namespaces"

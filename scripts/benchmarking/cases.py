@@ -1,4 +1,4 @@
-"""The cases of the benchmark: commands, what they are compared with, and targets."""
+"""The cases of the benchmark: commands, commands to compare with, and targets."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Setting(NamedTuple):
     """An empty directory for the case."""
     runs: int
     divisor: int = 1
-    """Divisor of the sizes of all inputs: 1, or 10 to try the script out."""
+    """Divisor of the sizes of all inputs: 1, or 10 for a quick trial of the script."""
     log_bytes: int = 100_000_000
     """Size of the audit log in bytes. A second log has 10 times this size."""
 
     def scale(self, count: int) -> int:
-        """Return the size of an input."""
+        """Return the size of an input divided by `divisor`."""
         return max(1, count // self.divisor)
 
     @property
@@ -45,7 +45,7 @@ class Setting(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the table. The target is about CPU time, because other work on the machine disturbs it least."""
+    """A row of the table. The target applies to CPU time, because other work on the machine disturbs this least."""
 
     case: str
     measured: str
@@ -56,7 +56,7 @@ class Row(NamedTuple):
     """The measured value that is compared with the target, unrounded."""
     limit: float
     is_minimum: bool = False
-    """Whether the value must be at least the limit, not at most."""
+    """Whether the value must be at least the limit. If false, it must be at most the limit."""
 
     @property
     def met(self) -> bool:
@@ -72,7 +72,7 @@ def version(setting: Setting) -> Iterator[Row]:
 
 
 def small(setting: Setting) -> Iterator[Row]:
-    """Compare checking one small valid file with other tools that a hook may run."""
+    """Compare a check of one small valid file with other tools for hooks."""
     cost = measure_in_turn(_small_commands(setting), setting.directory, setting.runs)
     yield _ratio(
         "`check --force-exclude` of one file without APF objects, as a commit hook runs it",
@@ -182,7 +182,7 @@ def repository(setting: Setting) -> Iterator[Row]:
 
 
 def requests(setting: Setting) -> Iterator[Row]:
-    """Measure answers to repeated and to distinct requests."""
+    """Measure the time to explain repeated and distinct requests."""
     inputs.write_list(setting.directory / "apf.json", [inputs.flow_schema(number) for number in range(20)])
     for lines, different, target in (
         (setting.scale(1_000_000), setting.scale(20_000), 300_000),
@@ -238,7 +238,7 @@ def crowd(setting: Setting) -> Iterator[Row]:
 
 
 def clusters(setting: Setting) -> Iterator[Row]:
-    """Compare many clusters that share manifests with one of them."""
+    """Compare checks of many clusters that share manifests with a check of one cluster."""
     count = setting.scale(200)
     commands = {}
     for name, number in (("many", count), ("one", 1)):
@@ -252,7 +252,7 @@ def clusters(setting: Setting) -> Iterator[Row]:
 
 
 def simulation(setting: Setting) -> Iterator[Row]:
-    """Compare the simulation of a server with a general library for discrete events."""
+    """Compare the simulation of a server with a general library for discrete-event simulation."""
     count = setting.scale(150_000)
     script = str(Path(__file__).with_name("simulation.py"))
     commands = {
@@ -303,7 +303,7 @@ MAX_REPLAY_BYTES = 400_000_000
 
 
 def replay(setting: Setting) -> Iterator[Row]:
-    """Measure the default report of synthetic audit logs with both engines. Processor time includes all threads."""
+    """Measure the default report on synthetic audit logs with both engines. CPU time includes all threads."""
     tools, size = setting.tools, setting.scale(setting.log_bytes)
     write_audit_log(setting.directory / "audit.log", size, inputs.SEED)
     subprocess.run([tools.python, "-c", _COMPRESS, str(setting.directory / "audit.log")], check=True)
@@ -325,7 +325,7 @@ def replay(setting: Setting) -> Iterator[Row]:
     yield _ratio("the same, compressed with Zstandard", cost, "zst", "report", 1.3, "not compressed")
     yield _ratio(f"{what}, `--engine python`", cost, "Python", "json.loads", 1.5, "`json.loads` of the lines")
     write_rotated_audit_log(setting.directory / "large", 10 * size, inputs.SEED)
-    # The speed of a machine changes within minutes, so the smaller log is measured again.
+    # The speed of a machine changes within minutes, so the smaller log is measured again together with the larger log.
     both = {"report": commands["report"], "large": [*report, "duckdb", "large"]}
     cost = measure_in_turn(both, setting.directory, setting.long_runs, of=min)
     yield _ratio(

@@ -1,4 +1,4 @@
-"""Virtual environments: one for apflint as users install it, and one for the tools in the comparison."""
+"""Virtual environments: one with apflint as users install it, and one with the compared tools."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import NamedTuple
 from benchmarking.processes import environment
 
 PEERS = ("yamllint", "check-jsonschema", "simpy")
-"""Packages of the tools in the comparison. PyYAML is a dependency of yamllint."""
+"""Packages of the compared tools. PyYAML is a dependency of yamllint."""
 
 
 class Tools(NamedTuple):
     """Paths of the commands."""
 
     python: str
-    """Path of the Python in apflint's environment."""
+    """Path of Python in the environment of apflint."""
     apflint: str
     peer_python: str
     yamllint: str
@@ -42,7 +42,7 @@ def install_tools(directory: Path) -> Tools:
 
 
 def list_versions(found: Tools) -> dict[str, str]:
-    """Return the versions of the other tools by name, for the note below the table."""
+    """Return the versions of the compared tools by name, for the note below the table."""
     listed = subprocess.run(
         [found.peer_python, "-m", "pip", "list", "--format", "freeze"], capture_output=True, text=True, check=True
     ).stdout.lower()

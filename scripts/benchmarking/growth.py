@@ -1,4 +1,4 @@
-"""Measures how the time of a command grows with its input: proportionally, or with the square."""
+"""Measures how the time of a command grows with the size of its input: linearly or quadratically."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ if TYPE_CHECKING:
 STEP = 4
 """Factor between the three sizes of an input."""
 MAX_EXPONENT = 1.4
-"""Maximum exponent. A time proportional to n log n has an exponent of at most 1.15. A time whose quadratic part is half
-of the total at the largest size has 1.4."""
+"""Maximum exponent of the growth. A time proportional to n log n has an exponent of at most 1.15. A time whose
+quadratic part is half of the total at the largest size has the exponent 1.4."""
 
 
 class Growing(NamedTuple):
-    """A command with inputs of three sizes."""
+    """A command to measure with inputs of three sizes."""
 
     name: str
     smallest: int
     prepare: Callable[[Path, int], list[str]]
-    """Creates the input of a size in a directory, and returns the arguments of apflint."""
+    """Function that creates the input of a size in a directory, and returns the arguments of apflint."""
 
 
 def fit_exponent(seconds: Sequence[float]) -> float:
     """Return the exponent of the growth, from the times of the three sizes: 1 is proportional, 2 is quadratic.
 
-    The constant cost of a run is in all three times, so only the two differences count: if the time is proportional, the second
-    is `STEP` times the first. Other work on the machine only adds time, so pass the minimum of several runs of each size.
+    All three times include the constant cost of a run, so only their two differences matter: for linear growth, the
+    second difference is `STEP` times the first. Other work on the machine only adds time, so pass the minimum of
+    several runs of each size.
     """
     first, second = (max(after - before, 1e-6) for before, after in pairwise(seconds))
     return math.log(second / first, STEP)
@@ -60,7 +61,8 @@ def _findings(directory: Path, count: int) -> list[str]:
 
 
 def _crowd(directory: Path, count: int) -> list[str]:
-    # The number of users grows with the FlowSchemas: among the same 40 users, 4 times the FlowSchemas have 20 times the findings.
+    # The number of users grows with the FlowSchemas. With 40 users only, 4 times the FlowSchemas have 20 times the
+    # findings.
     inputs.write_list(directory / f"crowd-{count}.json", inputs.crowd(count, 10, count // 8))
     return ["check", "--fail-on", "never", f"crowd-{count}.json"]
 
@@ -120,7 +122,7 @@ def _diff(directory: Path, count: int) -> list[str]:
 
 def _diff_levels(directory: Path, count: int) -> list[str]:
     schemas = [_schema(number) for number in range(count)]
-    for schema in schemas:  # with one rule each, so that even a small configuration is not analyzed rule by rule
+    for schema in schemas:  # one rule each, so that no rule is analyzed separately
         del schema["spec"]["rules"][0]["nonResourceRules"]
     old = _write_list(directory / f"before-{count}.json", schemas)
     for schema in schemas:
@@ -149,7 +151,7 @@ def _write_list(path: Path, items: list[dict[str, Any]]) -> str:
 
 
 _FIRST = 2
-"""The lowest matchingPrecedence that FlowSchemas other than `exempt` may have."""
+"""Lowest matchingPrecedence of FlowSchemas other than `exempt`."""
 
 
 def _schema(number: int) -> dict[str, Any]:
@@ -159,7 +161,7 @@ def _schema(number: int) -> dict[str, Any]:
 
 
 def _with_urls(lists: Iterable[list[str]]) -> dict[str, Any]:
-    """Return a FlowSchema of one rule, with a non-resource rule for each list of URLs."""
+    """Return a FlowSchema with one rule that has a non-resource rule for each list of URLs."""
     schema = _schema(0)
     rule = {"subjects": schema["spec"]["rules"][0]["subjects"]}
     entries = [{"verbs": ["get"], "nonResourceURLs": urls} for urls in lists]
@@ -168,7 +170,7 @@ def _with_urls(lists: Iterable[list[str]]) -> dict[str, Any]:
 
 
 def _pairs(path: Path, count: int) -> str:
-    """Write FlowSchemas, each with its own priority level."""
+    """Write FlowSchemas and a separate priority level for each. Return the path as an argument."""
     items: list[dict[str, Any]] = []
     for number in range(count):
         schema = _schema(number)

@@ -1,4 +1,4 @@
-"""Generates inputs from a fixed seed, so that they are the same everywhere."""
+"""Generates inputs from a fixed seed, so that they are the same on every machine."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ def write_one_file(path: Path, documents: int) -> None:
 
 
 def write_varied_file(path: Path, schemas: int, *, mistakes: bool = False) -> None:
-    """Write FlowSchemas and priority levels that differ in everything that a check looks at.
+    """Write FlowSchemas and priority levels that differ in all fields that a check reads.
 
-    Groups, users, service accounts, namespaces, verbs, resources, URLs and levels are of many kinds. With `mistakes`, some
-    FlowSchemas have the same precedence, and every 50th has a group, a user and a level whose names are nearly known ones.
+    Groups, users, service accounts, namespaces, verbs, resources, URLs and levels are of many kinds. With `mistakes`,
+    some FlowSchemas have the same precedence, and every 50th misspells a known group, user and level.
     """
     chance = random.Random(SEED)
     documents = [_VARIED_LEVEL.format(number=number, shares=5 + number) for number in range(VARIED_LEVELS)]
@@ -193,7 +193,7 @@ def write_many_files(directory: Path, files: int) -> None:
 
 
 def write_repository(directory: Path, files: int, ours: int) -> None:
-    """Write a repository of YAML files of 5 kB: some contain a FlowSchema, the others a ConfigMap."""
+    """Write a repository with YAML files of 5 kB. `ours` files contain a FlowSchema, and all others a ConfigMap."""
     every = files // ours
     data = "".join(f"  key-{number}: value {number} of a configuration that nobody reads\n" for number in range(100))
     for number in range(files):
@@ -277,9 +277,9 @@ def crowd(count: int, rules: int, users: int = 40) -> list[dict[str, Any]]:
 
 
 def write_clusters(directory: Path, clusters: int) -> None:
-    """Write a project: 30 objects that all clusters share, 5 more of each cluster, and the settings.
+    """Write a project with settings: 30 objects that all clusters share, and 5 further objects of each cluster.
 
-    The FlowSchemas overlap, and differ between clusters, so a proof about one cluster does not apply to another.
+    The FlowSchemas overlap and differ between clusters, so proofs about a cluster do not apply to other clusters.
     """
     schemas = crowd(24 + 4 * clusters, 4, users=10)
     (directory / "base").mkdir(parents=True)
@@ -304,7 +304,7 @@ def write_list(path: Path, items: list[dict[str, Any]]) -> None:
 
 
 def requests(count: int) -> Iterator[str]:
-    """Yield distinct requests as JSON lines: what users and service accounts of 30 teams typically do."""
+    """Yield distinct requests as JSON lines, typical of users and service accounts of 30 teams."""
     chance = random.Random(SEED)
     seen: set[str] = set()
     while len(seen) < count:
@@ -336,7 +336,7 @@ def _request(chance: random.Random) -> str:
 
 
 def write_requests(path: Path, lines: int, different: int) -> None:
-    """Write requests drawn from a number of distinct ones; each of them once if the numbers are equal."""
+    """Write requests that are drawn from `different` distinct requests. If both numbers are equal, each occurs once."""
     known = list(requests(different))
     chance = random.Random(SEED)
     with path.open("w") as file:
@@ -344,7 +344,7 @@ def write_requests(path: Path, lines: int, different: int) -> None:
 
 
 def write_metrics(path: Path, lines: int) -> None:
-    """Write metrics of a server, of which a third are of API Priority and Fairness, as in the recorded ones."""
+    """Write metrics of a server. As in recorded metrics, a third are about API Priority and Fairness."""
     families = (
         "nominal_limit_seats",
         "current_limit_seats",

@@ -1,4 +1,4 @@
-"""Measures whole processes."""
+"""Measures the time and memory of processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes per unit of ru_maxrss: getrusage(2)
+_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes per unit of ru_maxrss, see getrusage(2)
 
 
 class Cost(NamedTuple):
@@ -31,18 +31,18 @@ def measure_in_turn(
     runs: int,
     of: Callable[[Sequence[float]], float] = statistics.median,
 ) -> dict[str, Cost]:
-    """Return the cost of each command: the median of its runs, or what `of` returns for them.
+    """Return the cost of each command: the median of its runs, or the result of `of` for its runs.
 
     The memory is the maximum of all runs.
 
-    Runs each command once without measuring it, then all of them in turn, `runs` times. Discards their output. Raises SystemExit
-    if an exit code is not 0 or 1 (findings).
+    Runs each command once without measuring, and then all commands in turn, `runs` times. Discards their output. Raises
+    SystemExit for an exit code other than 0 and 1 (findings).
     """
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for turn in range(runs + 1):
         for name, command in commands.items():
             cost = _measure(command, directory)
-            if turn:  # the first run reads the files from disk
+            if turn:  # the first run is not measured: it reads files from disk
                 costs[name].append(cost)
     return {name: _combine(runs_of_command, of) for name, runs_of_command in costs.items()}
 
@@ -55,7 +55,7 @@ def _combine(costs: Sequence[Cost], of: Callable[[Sequence[float]], float]) -> C
 def _measure(command: Sequence[str], directory: Path) -> Cost:
     old_directory = os.getcwd()
     null = os.open(os.devnull, os.O_RDWR)
-    os.chdir(directory)  # posix_spawn cannot set the directory
+    os.chdir(directory)  # posix_spawn has no option for the directory
     try:
         begin = time.perf_counter()
         redirected = [(os.POSIX_SPAWN_DUP2, null, descriptor) for descriptor in (0, 1, 2)]
@@ -71,5 +71,5 @@ def _measure(command: Sequence[str], directory: Path) -> Cost:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables of a measured process: without those of Python, which may disable its bytecode cache."""
+    """Return the environment variables for a measured process, without those of Python, which may disable its bytecode cache."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

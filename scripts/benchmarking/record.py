@@ -1,4 +1,4 @@
-"""The record of a run of the benchmark, and the tables of the documentation, which are written from it as a whole."""
+"""The record of a benchmark run, and the tables of the documentation that are generated from the record."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ RECORD = Path("docs/contributing/benchmark.json")
 """The record of the published run."""
 _BLOCK = re.compile(r"(?s)<!-- benchmark [0-9a-z]* -->\n.*?<!-- end of benchmark -->\n")
 STARTUP_PATHS = ("apflint", "pyproject.toml", "scripts/benchmarking")
-"""Files on which the published times depend. The published run must include the last change of each of these files."""
+"""Files on which the published times depend. The published run must include the last change of these files."""
 
 
 def make_record(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    """Return the JSON of a run. `about` has its commit, date, processors, runs and versions."""
+    """Return the JSON record of a run. `about` contains commit, date, processors, runs and versions."""
     return json.dumps({"about": about, "rows": rows}, indent=1, ensure_ascii=False) + "\n"
 
 
 def update_page(name: str, page: str, record: str) -> str:
-    """Return a page with the tables of a record. Raises LookupError if the page has no place for them."""
+    """Return a page with the tables of a record. Raises LookupError if the page lacks the markers for tables."""
     if len(_BLOCK.findall(page)) != 1:
         raise LookupError(f"{name} must have one block between <!-- benchmark --> and <!-- end of benchmark -->")
     return _BLOCK.sub(lambda _: render_block(name, record), page)
 
 
 def render_block(name: str, record: str) -> str:
-    """Return the block of a page. It starts with a digest of the record."""
+    """Return the generated block of a page. It starts with a digest of the record."""
     content = json.loads(record)
     about, rows = content["about"], content["rows"]
     digest = hashlib.sha256(record.encode()).hexdigest()[:16]
@@ -53,7 +53,7 @@ def _render_all(rows: list[dict[str, Any]]) -> str:
 
 
 def _render_selection(rows: list[dict[str, Any]]) -> str:
-    """Return the rows that are not about growth, with the CPU time only."""
+    """Return the rows about speed with their CPU time. Rows about growth are omitted."""
     head = "| task | wall clock (CPU time); for comparison | ratio, CPU time | target | |\n|---|---|---|---|---|\n"
     return head + "".join(
         f"| {row['case']} | {row['measured']} | {row['cpu_time']} | {row['target']} | {_describe(row)} |\n"

@@ -2,8 +2,8 @@
 
     python simulation.py (apflint|simpy) REQUESTS
 
-The same requests arrive at a level of 100 seats, and demand 150% of them. apflint: fair queuing with 128 queues. simpy: a plain
-FIFO resource, where nothing is rejected.
+The same requests arrive at a level with 100 seats, and demand 150% of these seats. apflint simulates fair queuing with
+128 queues. simpy simulates a plain FIFO resource that never rejects.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def main() -> int:
         return 0 if {"apflint": run_apflint, "simpy": run_simpy}[name](count) == count else 2
     except ImportError as error:
         print(error, file=sys.stderr)
-        return 2  # the benchmark takes 1 for findings
+        return 2  # 1 would mean findings
 
 
 if __name__ == "__main__":

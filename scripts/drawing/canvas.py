@@ -1,7 +1,7 @@
 """A small SVG document: text, shapes, and a style sheet for light and dark mode.
 
-The drawing has its own background, so it is legible on any page. It follows the color scheme of the system, because a page
-cannot style the pictures that it embeds with `<img>`.
+The drawing has its own background, so it is legible on any page. It follows the color scheme of the system, because a
+page cannot style pictures in `<img>` elements.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from apflint.output.sanitize import escape_xml
 WIDTH, MARGIN = 640, 20
 """Width of all drawings, and space around the content, in pixels."""
 CHARACTER_WIDTHS = {"name": 7.85, "heading": 8.0, "": 7.3}
-"""Widths of a character in pixels, by kind of text. The average of a wide font, so most text is narrower."""
+"""Width of a character in pixels, by kind of text: the average of a wide font, so that most text is narrower."""
 _ASCENT, _DESCENT = 11, 4
-"""Heights of text above and below its baseline, in pixels."""
+"""Height of text above and below its baseline, in pixels."""
 
 _ROLE = 'role="img" aria-labelledby="title description"'
 _SHAPES = """\
@@ -26,7 +26,7 @@ text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,
 .middle{text-anchor:middle}
 .line,.ring,.divider{fill:none;stroke-width:1.5}
 """
-# Items: selectors, property, color in light mode, color in dark mode. The colors are those of `apflint graph`.
+# Tuples of selectors, property, color in light mode, and color in dark mode. The colors are those of `apflint graph`.
 _COLORS = (
     (".paper", "fill", "#ffffff", "#14181d"),
     (".paper,.divider", "stroke", "#c3cad2", "#48515b"),
@@ -44,7 +44,7 @@ _COLORS = (
 
 
 class TextBox(NamedTuple):
-    """The estimated place of a text."""
+    """The estimated rectangle of a text."""
 
     text: str
     left: float
@@ -54,7 +54,7 @@ class TextBox(NamedTuple):
 
 
 class Canvas:
-    """A drawing. Later items are drawn over earlier ones."""
+    """A drawing. Later elements cover earlier ones."""
 
     def __init__(self, title: str, description: str, height: int) -> None:
         self.title, self.description, self.height = title, description, height

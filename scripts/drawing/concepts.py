@@ -1,4 +1,4 @@
-"""The pictures of docs/concepts/. All figures in them are computed by apflint."""
+"""The pictures of docs/concepts/. apflint computes all figures in the pictures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RIGHT = WIDTH - MARGIN
 
 
 def draw_request_path() -> Canvas:
-    """Draw what happens to one request: FlowSchema, flow and queues, priority level and seats."""
+    """Draw the path of one request: FlowSchema, flow and queues, priority level and seats."""
     configuration, level = read_example().configuration, find_level("ci")
     user = f"{SERVICE_ACCOUNT}runner"
     resolution = classify(configuration, make_request("list pods", user, namespace="ci").digest)
@@ -56,7 +56,7 @@ def draw_request_path() -> Canvas:
     for position, other in enumerate(configuration.order):
         text = str(other.spec.matching_precedence)
         width, is_match = 12 + 7.3 * len(text), position == resolution.position
-        if position > resolution.position:  # not tried
+        if position > resolution.position:  # the server does not try it
             canvas.add_box(left, 120, width, 22, "ring", 4)
         else:
             canvas.add_box(left, 120, width, 22, "blue" if is_match else "track", 4)
@@ -105,7 +105,7 @@ def draw_priority_levels() -> Canvas:
 
 
 def draw_flow_schemas() -> Canvas:
-    """Draw which FlowSchemas are tried for four requests, and which one captures each."""
+    """Draw the FlowSchemas that the server tries for four requests, and the FlowSchema that captures each request."""
     requests = (
         ("update leases -n kube-node-lease", "node worker-1", "system:node:worker-1", "kube-node-lease"),
         ("list pods -n ci", "service account ci/runner", f"{SERVICE_ACCOUNT}runner", "ci"),
@@ -188,11 +188,11 @@ def draw_flows() -> Canvas:
 
 
 ELEPHANT, MICE = "runner", ("deployer", "scanner", "release", "docs", "docker", "unit", "cache")
-"""Service accounts in the namespace `ci`: one with very many requests, and others with few."""
+"""Service accounts in the namespace `ci`: an elephant, which sends very many requests, and mice, which send few."""
 
 
 def draw_shuffle_sharding() -> Canvas:
-    """Draw the hands of an elephant and mice, at a level with few queues and at the level of the example."""
+    """Draw the hands of the elephant and the mice at a level with few queues, and at the level of the example."""
     level = find_level("ci")
     pairs = ((8, 2), (level.queues or 0, level.hand_size or 0))
     canvas = Canvas(
@@ -222,12 +222,12 @@ def draw_shuffle_sharding() -> Canvas:
 
 
 def deal_hand(account: str, queues: int, hand_size: int) -> tuple[int, ...]:
-    """Return the hand of a service account in the namespace `ci`, as a flow of the FlowSchema "ci"."""
+    """Return the hand of a service account in the namespace `ci`, for a flow of the FlowSchema "ci"."""
     return deal(flow_hash("ci", SERVICE_ACCOUNT + account), queues, hand_size)
 
 
 def list_seat_examples() -> tuple[tuple[str, str, str, Seats], ...]:
-    """Return requests, what they load or notify, their priority level, and their seats."""
+    """Return examples as tuples: request, objects to load or watchers to notify, priority level, and seats."""
     bounds = {name: find_level(name).max_seats or 0 for name in ("ci", "leader-election", "workload-low")}
     size, many, watchers = 4_000, 5_000, 60
 
@@ -254,8 +254,7 @@ def list_seat_examples() -> tuple[tuple[str, str, str, Seats], ...]:
 def draw_seats() -> Canvas:
     """Draw the seats of requests as squares.
 
-    From its start on, a request takes the maximum of its initial and final seats for both phases (recorded from
-    1.36.2).
+    A request holds the maximum of its initial and final seats from its start to its end (recorded on 1.36.2).
     """
     examples = list_seat_examples()
     canvas = Canvas(
@@ -304,7 +303,7 @@ def draw_shares() -> Canvas:
 
 
 def draw_borrowing() -> Canvas:
-    """Draw the current limits of all levels in three situations."""
+    """Draw the current limits of all levels in three situations of demand."""
     limits = read_example().limits
     names = [level.name for level in limits.levels if level.shares]
     endless = 10.0 * limits.server_concurrency
@@ -333,7 +332,7 @@ def _draw_bars(
     *,
     note_heading: str = "Shares",
 ) -> Canvas:
-    """Draw a table: a level and a note in each row, and the seats of the level in each column as a bar with its number."""
+    """Draw a table with a row for each level: name, note, and a bar with a number for the seats in each column."""
     first, step = 214, 30
     canvas = Canvas(title, description, 88 + step * len(notes))
     canvas.add_text(MARGIN, 36, "Priority level", "heading")
@@ -370,7 +369,7 @@ def _add_queues(
     *,
     track: bool = True,
 ) -> None:
-    """Draw queues as columns, and those in `marked` with another color."""
+    """Draw queues as columns. The queues in `marked` have another color."""
     step = width / queues
     inner = step - min(2.0, step / 4)
 
@@ -394,4 +393,4 @@ PICTURES: dict[str, Callable[[], Canvas]] = {
     "shares": draw_shares,
     "borrowing": draw_borrowing,
 }
-"""The pictures by the names of their files in docs/images/."""
+"""Functions that draw the pictures, by file name in docs/images/."""

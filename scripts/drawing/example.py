@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apflint.requests.request import Request
 
 RELEASE = "1.36"
-"""The newest release with recordings. A later release does not change the pictures."""
+"""The newest release with recordings, so that a later release does not change the pictures."""
 MANIFESTS = Path(__file__).resolve().parents[2] / "docs" / "examples" / "ci.yaml"
 SERVICE_ACCOUNT = "system:serviceaccount:ci:"
 
@@ -53,7 +53,7 @@ def find_level(name: str) -> LevelLimits:
 
 
 def find_example_flow(user: str, namespace: str, method: str | None = "ByUser") -> RequestFlow:
-    """Return the flow of a request that the FlowSchema "ci" captures, if the FlowSchema had this distinguisherMethod."""
+    """Return the flow of a request that the FlowSchema "ci" captures, for this distinguisherMethod of the FlowSchema."""
     configuration = read_example().configuration
     schema = next(schema for schema in configuration.order if schema.name == "ci")
     schema = schema._replace(spec=schema.spec._replace(distinguisher_method=method))
@@ -61,7 +61,7 @@ def find_example_flow(user: str, namespace: str, method: str | None = "ByUser") 
 
 
 def make_request(words: str, user: str, *groups: str, namespace: str | None = None) -> Request:
-    """Return a request as `apflint explain` reads it; without `namespace`, across all namespaces."""
+    """Return a request in the notation of `apflint explain`. Without `namespace`, it is across all namespaces."""
     is_path = words.split()[1].startswith("/")
     return parse_words(
         words.split(), user=user, groups=groups, namespace=namespace, all_namespaces=namespace is None and not is_path

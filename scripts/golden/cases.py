@@ -24,7 +24,7 @@ COMMANDS = (
         "graph",
         "help",
     ),
-    *("limits", "lsp", "migrate", "replay", "rule", "schema", "shards", "simulate", "test"),
+    *("limits", "lsp", "migrate", "propose", "replay", "rule", "schema", "shards", "simulate", "test"),
 )
 RELEASES = tuple(f"1.{minor}" for minor in range(18, 38))
 VERSIONS = ("v1alpha1", "v1beta1", "v1beta2", "v1beta3", "v1")
@@ -34,8 +34,8 @@ REPORTS = ("text", "json", "html", "markdown")
 SCHEMAS = (
     *("FlowSchema", "PriorityLevelConfiguration", "FlowSchemaList", "PriorityLevelConfigurationList"),
     *("config", "load", "test", "report"),
-    *(f"{name}-output" for name in ("config", "diff", "doctor", "explain", "limits", "replay", "rule", "shards")),
-    *("simulate-output", "test-output"),
+    *(f"{name}-output" for name in ("config", "diff", "doctor", "explain", "limits", "propose", "replay")),
+    *("rule-output", "shards-output", "simulate-output", "test-output"),
 )
 STORIES = ("small-cluster", "accepted-but-wrong", "many-clusters", "move-ci/before", "move-ci/after")
 REQUESTS = (
@@ -58,11 +58,10 @@ class Case(NamedTuple):
 
     arguments: tuple[str, ...]
     directory: str = "here"
-    """Relative to the top of the inputs."""
+    """Directory in which the case runs, relative to the inputs."""
     stdin: bytes = b""
     writes: bool = False
-    """Whether the command changes files. If so, it runs in a copy of the directory, and the changed files are
-    recorded."""
+    """Whether the command changes files. Then the case runs in a copy of the directory, and its changes are recorded."""
     new_process: bool = False
     """Whether the case runs in a new interpreter instead of a fork."""
 
@@ -73,7 +72,7 @@ class Case(NamedTuple):
 
 
 def list_cases(work: Path) -> Iterator[Case]:
-    """Yield all cases, each of them once, for the inputs in `work`."""
+    """Yield all cases for the inputs in `work`, without duplicates."""
     groups = (
         *(general_cases(), information_cases(work), example_cases(work), conformance_cases(work)),
         *(directory_cases(work), configuration_cases(work), explain_cases(work), log_cases(work)),
@@ -83,12 +82,12 @@ def list_cases(work: Path) -> Iterator[Case]:
 
 
 def line(text: str, directory: str = "here", stdin: bytes = b"", *, writes: bool = False, new: bool = False) -> Case:
-    """Return the case of a command line without quotes."""
+    """Return the case for a command line without quotes."""
     return Case(tuple(text.split()), directory, stdin, writes, new)
 
 
 def general_cases() -> Iterator[Case]:
-    """The help of each command, and each command in a new interpreter."""
+    """Yield cases for the help of each command, and for each command in a new interpreter."""
     for text in ("", "--help", "-h", "--version", "-V", "help", "--show-completion", "unknown", "chek", "--nope"):
         yield line(text)
     for name in COMMANDS:
@@ -108,7 +107,7 @@ def general_cases() -> Iterator[Case]:
 
 
 def information_cases(work: Path) -> Iterator[Case]:
-    """Rules, schemas, built-in objects and tables."""
+    """Yield cases for rules, schemas, built-in objects and tables."""
     rules = sorted({path.name[:6] for path in (work / "examples").iterdir()})
     for rule in (*rules, "APF", "APF5", "APF999", "hand-larger-than-deck", "nope", ""):
         for form in ("text", "json"):
@@ -136,7 +135,7 @@ def information_cases(work: Path) -> Iterator[Case]:
 
 
 def example_cases(work: Path) -> Iterator[Case]:
-    """The bad and good examples of the rule pages, each as a directory."""
+    """Yield cases for the bad and good examples of rule pages, each in its own directory."""
     for path in sorted((work / "examples").iterdir()):
         release = path.name.rpartition("-")[2]
         place = f"examples/{path.name}" + (f" --kubernetes {release}" if release != "newest" else "")
@@ -161,7 +160,7 @@ def example_cases(work: Path) -> Iterator[Case]:
 
 
 def conformance_cases(work: Path) -> Iterator[Case]:
-    """Recorded manifests: all of a release at once, and a sample one by one."""
+    """Yield cases for recorded manifests: all manifests of a release together, and a sample one by one."""
     forms = cycle(FINDINGS)
     for number, path in enumerate(sorted((work / "conformance").iterdir())):
         release = path.name.partition("-")[0]
@@ -175,7 +174,7 @@ def conformance_cases(work: Path) -> Iterator[Case]:
 
 
 def directory_cases(work: Path) -> Iterator[Case]:
-    """Stories, and manifests of other projects if there are any."""
+    """Yield cases for the stories in fixtures, and for manifests of other projects if there are any."""
     for story in STORIES:
         place = f"fixtures/stories/{story}"
         yield from (line(f"check {place} --format {form}") for form in FINDINGS)
@@ -215,7 +214,7 @@ def directory_cases(work: Path) -> Iterator[Case]:
 
 
 def configuration_cases(work: Path) -> Iterator[Case]:
-    """Recorded configurations: their seats, pictures, requests and differences."""
+    """Yield cases for recorded configurations: seats, pictures, requests and differences."""
     names = [path.stem for path in sorted((work / "configs").iterdir())]
     forms, graphs, diffs = cycle(FINDINGS), cycle(GRAPHS), cycle(("text", "json", "markdown"))
     for name in names:
@@ -245,7 +244,7 @@ def configuration_cases(work: Path) -> Iterator[Case]:
 
 
 def explain_cases(work: Path) -> Iterator[Case]:
-    """Requests in each form, with each story."""
+    """Yield cases for requests in each notation, with each story."""
     for request in REQUESTS:
         for options in (
             "",
@@ -271,7 +270,7 @@ def explain_cases(work: Path) -> Iterator[Case]:
 
 
 def log_cases(work: Path) -> Iterator[Case]:
-    """Audit logs in `replay`."""
+    """Yield cases of `replay` for audit logs."""
     live = "fixtures/replay/live"
     log = f"replay {live}/audit.log.gz"
     objects = (f"-f {live}/objects-begin.json", f"--compare {live}/objects-end.json")
@@ -297,7 +296,7 @@ def log_cases(work: Path) -> Iterator[Case]:
 
 
 def server_cases(work: Path) -> Iterator[Case]:
-    """Metrics and dumps of servers."""
+    """Yield cases for metrics and dumps of servers."""
     live = work / "fixtures/live"
     for metrics in sorted(path.name for path in live.glob("*metrics.txt*")):
         moment = metrics.partition(".")[0]
@@ -318,7 +317,7 @@ def server_cases(work: Path) -> Iterator[Case]:
 
 
 def simulate_cases() -> Iterator[Case]:
-    """Loads, and the requests of a log."""
+    """Yield cases of `simulate` for loads, and for the requests of a log."""
     for form in REPORTS:
         yield line(f"simulate load.yaml --format {form} --verbose")
         yield line(
@@ -338,7 +337,7 @@ def simulate_cases() -> Iterator[Case]:
 
 
 def repository_cases() -> Iterator[Case]:
-    """A git repository with two clusters."""
+    """Yield cases for a git repository with two clusters."""
     for text in (
         *(
             "config",
@@ -400,7 +399,7 @@ def repository_cases() -> Iterator[Case]:
 
 
 def live_cases() -> Iterator[Case]:
-    """A cluster that a stand-in for kubectl reads."""
+    """Yield cases for a running cluster, which a stand-in for kubectl reads."""
     for text in (
         *("check --live", "check --live --format json", "check --live fixtures/stories/small-cluster", "limits --live"),
         *(
@@ -428,7 +427,7 @@ def live_cases() -> Iterator[Case]:
 
 
 def input_cases() -> Iterator[Case]:
-    """Standard input, and files that are not manifests."""
+    """Yield cases for standard input, and for files that are not manifests."""
     manifest = (
         b"apiVersion: flowcontrol.apiserver.k8s.io/v1beta2\nkind: PriorityLevelConfiguration\nmetadata: {name: a}\nspec:\n"
         b"  type: Limited\n  limited:\n    assuredConcurrencyShares: 5 # few\n    limitResponse: {type: Reject, queuing: {queues: 4}}\n"
@@ -465,7 +464,7 @@ def input_cases() -> Iterator[Case]:
 
 
 def error_cases() -> Iterator[Case]:
-    """Wrong usage."""
+    """Yield cases for wrong usage."""
     for name in COMMANDS:
         if name != "lsp":
             yield from (

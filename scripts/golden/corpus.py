@@ -1,4 +1,4 @@
-"""Writes the inputs of a golden run into a directory: fixtures, examples of rule pages, a git repository, and stand-ins for programs."""
+"""Writes the inputs of a golden run to a directory: fixtures, rule examples, a git repository, and stand-ins for programs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ GIT_DATE = "2026-01-02T03:04:05+0000"
 def write_corpus(directory: Path, checkout: Path) -> None:
     """Write all inputs to `directory`, from the fixtures and rule pages of a checkout.
 
-    `work/here` has links to all of them, which apflint does not follow in a directory: a command without a path finds no manifests.
+    `work/here` contains links to all inputs. apflint does not follow links in a directory, so a command without a path
+    finds no manifests.
     """
     work = directory / "work"
     shutil.copytree(checkout / "fixtures", work / "fixtures")
@@ -61,7 +62,7 @@ def write_corpus(directory: Path, checkout: Path) -> None:
         write_examples(work / "examples", page)
     for recording in sorted((checkout / "fixtures/conformance").glob("*.jsonl")):
         for number, line in enumerate(recording.read_text("utf-8").splitlines()):
-            # A list has long texts as pairs of a character and its count.
+            # A list stores long runs of a character as pairs of the character and its count.
             parts = json.loads(line)["manifest"]
             manifest = "".join(part if isinstance(part, str) else part[0] * part[1] for part in parts)
             write(work / "conformance" / recording.stem / f"{number:03}.yaml", manifest)
@@ -97,7 +98,7 @@ def write_examples(directory: Path, page: Path) -> None:
 
 
 def write_configurations(work: Path, recordings: Path) -> None:
-    """Write the recorded configurations as manifests, and the requests that a server received with each of them."""
+    """Write the recorded configurations as manifests, and for each of them the requests that a server received."""
     for line in (recordings / "configs.jsonl").read_text("utf-8").splitlines():
         configuration = json.loads(line)
         objects = [
@@ -122,7 +123,7 @@ def write_configurations(work: Path, recordings: Path) -> None:
 
 
 def write_repository(directory: Path, story: Path, home: Path) -> None:
-    """Write a git repository of two clusters with three commits of a fixed date, a tag and a change that is not committed."""
+    """Write a git repository of two clusters: three commits with a fixed date, a tag, and an uncommitted change."""
     write(home / ".gitconfig", "[user]\n    name = Maria\n    email = maria@example.com\n")
     shutil.copytree(story, directory)
     run_git(directory, home, "init", "--quiet", "--initial-branch=main")
@@ -135,7 +136,7 @@ def write_repository(directory: Path, story: Path, home: Path) -> None:
 
 
 def commit(directory: Path, home: Path, files: Mapping[str, str]) -> None:
-    """Write files, and commit everything."""
+    """Write files, and commit all changes."""
     for name, text in files.items():
         write(directory / name, text)
     run_git(directory, home, "add", "--all")
@@ -168,7 +169,7 @@ def write_programs(directory: Path, checkout: Path) -> None:
 
 
 def recorded_answers(checkout: Path) -> dict[str, tuple[int, Any]]:
-    """Return the answers of the stand-in for an API server that the tests of the checkout use."""
+    """Return the recorded answers by path, from the stand-in for an API server in the tests of the checkout."""
     sys.path.append(str(checkout / "tests"))
     from support import api_server  # the tests are not on the path of scripts
 

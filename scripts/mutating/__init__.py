@@ -1,1 +1,1 @@
-"""The parts of `scripts/mutants.py`: mutations, replacing the code of functions, running the tests, and records."""
+"""The parts of `scripts/mutants.py`: mutations, replacement of code, test runner, and records."""

@@ -1,4 +1,4 @@
-"""Replaces the code of functions in this process by that of a mutant."""
+"""Replaces the code of functions in this process with the code of a mutant."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def runs_alone(function: FunctionType) -> bool:
 
 
 def replace_code(mutant: Mutant, module: cst.Module, functions: list[FunctionType]) -> bool:
-    """Replace the code of the functions. Returns False if the compiled code is equal.
+    """Replace the code of the functions. Return False if the compiled code is equal.
 
-    Raises LookupError without functions: the mutant would survive every test.
+    Raises LookupError if `functions` is empty, because such a mutant would survive every test.
     """
     if not functions:
         raise LookupError(f"{mutant.function} of {mutant.file} is not in this process")
@@ -96,6 +96,6 @@ def find_caches() -> list[_lru_cache_wrapper[object]]:
 
 
 def clear(caches: Iterable[_lru_cache_wrapper[object]]) -> None:
-    """Clear caches, so that a test does not use results of an earlier test or of an import."""
+    """Clear caches, so that a test does not use results from an earlier test or from an import."""
     for cache in caches:
         cache.cache_clear()

@@ -1,4 +1,4 @@
-"""The mutations of a file: those of mutmut, except for some that tests cannot or need not detect."""
+"""The mutations of a file: those of mutmut, without some that tests cannot or need not detect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Mutant(NamedTuple):
     """Qualified name of the outermost function or method that contains it."""
     line: int
     lines: tuple[int, int]
-    """First and last line of the statement: tests that execute one of its lines are relevant."""
+    """First and last line of the mutated statement. A test is relevant if it executes one of these lines."""
     old: str
     new: str
     mutation: Any
@@ -32,7 +32,7 @@ class Mutant(NamedTuple):
 
 
 def is_message(node: cst.CSTNode) -> bool:
-    """Whether a string is a message for people."""
+    """Return whether a node is a string with a message for people."""
     if isinstance(node, cst.FormattedString):
         return any(" " in part.value.strip() for part in node.parts if isinstance(part, cst.FormattedStringText))
     if isinstance(node, cst.ConcatenatedString):
@@ -41,7 +41,7 @@ def is_message(node: cst.CSTNode) -> bool:
 
 
 def find_strict(node: cst.CSTNode) -> str:
-    """Return the argument `strict` of a call, or "".
+    """Return the argument `strict` of a call as text, or an empty string.
 
     A correct program behaves the same without `strict`, which is an assertion.
     """
@@ -91,7 +91,7 @@ class Visitor(file_mutation.MutationVisitor):
     def _place(self, node: cst.CSTNode) -> tuple[Any, ...] | None:
         """Return the function, its name, the line, and the lines of the statement.
 
-        For a default value, return the lines of the function.
+        For a default value, the lines are those of the function.
         """
         scopes = [scope for scope in self.stack if isinstance(scope, cst.FunctionDef | cst.ClassDef)]
         outer = next((at for at, scope in enumerate(scopes) if isinstance(scope, cst.FunctionDef)), None)
@@ -129,7 +129,7 @@ def find_mutants(file: str) -> tuple[cst.Module, list[Mutant]]:
 
 
 def make_controls(mutant: Mutant) -> tuple[Mutant, Mutant]:
-    """Return two mutants of the same function: one that raises an error at once, and one that behaves as before."""
+    """Return two control mutants of the same function: one that raises an error at once, and an equivalent one."""
     body = mutant.node.body
     raising = body.with_changes(body=[cst.parse_statement("raise AssertionError")])
     equivalent = body.with_changes(body=[cst.parse_statement("control = 0"), *body.body])

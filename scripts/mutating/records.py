@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EQUAL = "same"
-"""Verdict if the compiled code is equal: this is not a mutant and does not count."""
+"""Verdict for a mutant whose compiled code equals the original. It does not count."""
 KILLED = ("killed", "timeout")
-"""Verdicts if the tests detect the mutant."""
+"""Verdicts for mutants that the tests detect."""
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
@@ -21,5 +21,5 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def identify(record: dict[str, Any]) -> tuple[str, ...]:
-    """Return a key of a mutant that does not depend on line numbers."""
+    """Return a key that identifies a mutant without line numbers."""
     return tuple(record[name] for name in ("file", "function", "old", "new"))

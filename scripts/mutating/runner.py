@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from mutating.mutations import Mutant
 
 MAX_EXAMPLES = 20
-"""Examples of a property test for each mutant."""
+"""Maximum number of examples of a property test for each mutant."""
 SETTINGS = "_hypothesis_internal_use_settings"
-"""Attribute in which hypothesis keeps the settings of a test."""
+"""Attribute in which hypothesis stores the settings of a test."""
 
 
 class Baseline(NamedTuple):
-    """The result of the run without mutants. Tests are numbered."""
+    """The result of a run without mutants. Tests are identified by number."""
 
     tests: list[str]
     seconds: list[float]
@@ -60,7 +60,7 @@ class Run:
 
     def pytest_collection(self) -> None:
         """Disable shrinking and the database of hypothesis, before the test modules are imported."""
-        from hypothesis import Phase, settings  # pytest must import its plugins itself
+        from hypothesis import Phase, settings  # only after pytest has imported its plugins
 
         settings.register_profile("mutants", settings(), phases=(Phase.explicit, Phase.generate), database=None)
         settings.load_profile("mutants")
@@ -75,7 +75,7 @@ class Run:
         """Run the tests of all mutants, instead of pytest's own loop."""
         from hypothesis import settings
 
-        gc.unfreeze()  # tests/conftest.py hides all objects from `gc.get_objects`, which finds functions and caches
+        gc.unfreeze()  # finds the objects that tests/conftest.py hides from `gc.get_objects`
         self.items = list(session.items)
         for item in self.items:
             function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
@@ -86,7 +86,7 @@ class Run:
         clear(find_caches())
         measured = Path(self.options.measured or f"{self.options.out}.tests")
         if not self.options.measured:
-            pid = os.fork()  # so that the caches are empty when the mutants run
+            pid = os.fork()  # a fork, to keep the caches empty
             if pid == 0:
                 self.measure(measured)
             if os.waitpid(pid, 0)[1]:
@@ -99,7 +99,7 @@ class Run:
         return True
 
     def measure(self, measured: Path) -> None:
-        """Measure which lines each test executes, and its time. Leaves out tests that fail without a mutant. Ends the process."""
+        """Measure the time of each test, and the lines that it executes. Leave out tests that fail. End the process."""
         recorder = coverage.Coverage(data_file=None, include=[f"{ROOT}/apflint/*"], config_file=False)
         recorder.start()
         number = {item.nodeid: at for at, item in enumerate(self.items)}
@@ -201,7 +201,7 @@ class Run:
             self.run_child(mutant, module, functions, items, writer, max(seconds, self.options.seconds))
         os.close(writer)
         if not select.select([reader], [], [], 60 + 20 * seconds)[0]:
-            # A mutant that sleeps never reaches the limit of CPU time.
+            # A sleeping mutant does not use CPU time, so it never reaches the limit of CPU time.
             os.killpg(pid, signal.SIGKILL)
         killer = os.read(reader, 4096).decode()
         os.close(reader)

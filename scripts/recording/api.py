@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from recording.client import Client
 
 PLURALS = {"FlowSchema": "flowschemas", "PriorityLevelConfiguration": "prioritylevelconfigurations"}
-"""Name of each kind in URL paths."""
+"""Name in URL paths by kind."""
 Objects = dict[str, dict[str, Any]]
 """Objects by name."""
 
 
 def path_of(version: str, kind: str, name: str = "") -> str:
-    """Return the path of all objects of a kind in an API version, or of one object."""
+    """Return the URL path of all objects of a kind in an API version, or of the object `name`."""
     return f"/apis/{GROUP}/{version}/{PLURALS[kind]}" + (f"/{name}" if name else "")
 
 
 def read_release(client: Client) -> tuple[str, str]:
-    """Return the release and the exact version of a server: `1.36` and `v1.36.2`. Raises ServerError."""
+    """Return the release and the exact version of a server, such as `1.36` and `v1.36.2`. Raises ServerError."""
     text = client.get("/version")["gitVersion"]
     match = re.match(r"v(1\.\d+)", text)
     if match is None:
@@ -32,7 +32,7 @@ def read_release(client: Client) -> tuple[str, str]:
 
 
 def read_versions(client: Client) -> tuple[list[str], str]:
-    """Return the API versions that a server serves, and the one that it prefers."""
+    """Return the API versions that a server serves, and the version that it prefers."""
     group = client.get(f"/apis/{GROUP}")
     return [entry["version"] for entry in group["versions"]], group["preferredVersion"]["version"]
 

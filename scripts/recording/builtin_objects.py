@@ -1,4 +1,4 @@
-"""The objects that a server creates on its own (`fixtures/oracle/releases/defaults.jsonl`)."""
+"""Records the objects that a server creates on its own (`fixtures/oracle/releases/defaults.jsonl`)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from recording.client import Client
 
 Row = dict[str, Any]
-"""`kind`, `name`, `in` (the recordings with this spec, such as `1.36-v1`) and `spec`."""
+"""A row with the keys `kind`, `name`, `in` (recordings with this spec, such as `1.36-v1`) and `spec`."""
 
 
 def record(client: Client, kube: str, version: str, rows: list[Row]) -> list[Row]:
-    """Return the rows with the objects of a server in one API version, which replace the objects recorded before.
+    """Return the rows with the objects of a server in one API version. Earlier rows of this recording are replaced.
 
-    The server must not have other objects than the built-in ones.
+    The server must have only the built-in objects.
     """
     label = f"{kube}-{version}"
     kept = [row | {"in": [recording for recording in row["in"] if recording != label]} for row in rows]

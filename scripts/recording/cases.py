@@ -1,8 +1,9 @@
-"""Generated manifests for the verdicts of servers.
+"""Generates manifests for recording the verdicts of servers.
 
-Each function below `@family` yields the cases of one family: a name, and a manifest that differs from a valid one in
-this respect only. `combine_mistakes` puts several differences together. The same API version gives the same cases.
-`apiVersion` and `kind` are never changed: a server takes missing values from the URL, which a linter does not know.
+Each function below `@family` yields the cases of one family: pairs of a name and a manifest. The manifest differs from
+a valid manifest only in the subject of the family. `combine_mistakes` combines several differences. The API version
+determines the cases. `apiVersion` and `kind` never change: a server takes missing values from the URL, which a linter
+does not know.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from apflint.model import shares_field
 from apflint.releases import GROUP
 from recording.verdicts import Case
 
-SEED = 1040  # the number of KEP-1040, which defines API Priority and Fairness
+SEED = 1040  # number of KEP-1040, which defines API Priority and Fairness
 MAX_CASES_PER_FAMILY = 24
 RANDOM_CASES = 60
 MAX_RANDOM_MISTAKES = 4
@@ -26,7 +27,7 @@ Path = tuple[str | int, ...]
 
 
 class Raw(str):
-    """YAML to insert as it is."""
+    """YAML text to insert unchanged."""
 
     __slots__ = ()
 
@@ -85,17 +86,17 @@ class Target(NamedTuple):
 
 Named = Iterator[tuple[str, Any]]
 FAMILIES: dict[str, Callable[[Target], Named]] = {}
-"""Name of a family -> the function that yields its cases: names and manifests, as objects or as YAML."""
+"""Functions by name of the family. A function yields the names and manifests of cases, as objects or as YAML."""
 
 
 def family(function: Callable[[Target], Named]) -> Callable[[Target], Named]:
-    """Register the function of a family under its own name."""
+    """Register a function as a family with the name of the function."""
     FAMILIES[function.__name__] = function
     return function
 
 
 def generate(version: str) -> list[Case]:
-    """Return the cases of all families for an API version, each manifest once."""
+    """Return the cases of all families for an API version, without repeated manifests."""
     target = Target(version)
     cases: dict[str, Case] = {}
     for name, function in FAMILIES.items():
@@ -106,7 +107,7 @@ def generate(version: str) -> list[Case]:
 
 
 def sample(cases: list[Case]) -> list[Case]:
-    """Return at most `MAX_CASES_PER_FAMILY` cases of each family: few enough for the repository."""
+    """Return at most `MAX_CASES_PER_FAMILY` cases of each family, to limit the size of the repository."""
     families: dict[str, list[Case]] = {}
     for case in cases:
         families.setdefault(case.id.split("/")[1], []).append(case)
@@ -119,7 +120,7 @@ def sample(cases: list[Case]) -> list[Case]:
 
 @family
 def valid(target: Target) -> Named:
-    """Accepted objects, and names of objects that a new server already has."""
+    """Yield accepted objects, and objects with names that a new server already has."""
     yield "flow-schema", target.flow_schema()
     yield "level", target.level()
     yield "reject", target.level(limitResponse={"type": "Reject"})
@@ -131,7 +132,7 @@ def valid(target: Target) -> Named:
 
 @family
 def missing_fields(target: Target) -> Named:
-    """Each field is absent once, and null once."""
+    """Yield objects in which each field is absent once, and null once."""
     for value in (target.flow_schema(), target.level()):
         for path in list_paths(value):
             yield f"no-{format_path(value, path)}", remove(value, path)
@@ -141,7 +142,7 @@ def missing_fields(target: Target) -> Named:
 
 @family
 def wrong_types(target: Target) -> Named:
-    """Each field has a value of each other type."""
+    """Yield objects in which each field has a value of each other type."""
     values = {"string": "text", "integer": 5, "bool": True, "list": [], "object": {}}
     for value in (target.flow_schema(), target.level()):
         for path in list_paths(value):
@@ -152,7 +153,7 @@ def wrong_types(target: Target) -> Named:
 
 @family
 def unknown_fields(target: Target) -> Named:
-    """Each object has a field that does not exist, and one with another case."""
+    """Yield objects with an unknown field, and with a field name in another letter case."""
     for value in (target.flow_schema(), target.level()):
         for path in list_paths(value):
             fields = get(value, path)
@@ -165,7 +166,7 @@ def unknown_fields(target: Target) -> Named:
 
 @family
 def duplicate_keys(target: Target) -> Named:
-    """A key occurs twice, or occurs once and in a merge key."""
+    """Yield objects with a key that occurs twice, or once and in a merge key."""
     for value in (target.flow_schema(), target.level()):
         lines = to_yaml(value).splitlines(keepends=True)
         for number, line in enumerate(lines):
@@ -182,7 +183,7 @@ def duplicate_keys(target: Target) -> Named:
 
 @family
 def wildcards(target: Target) -> Named:
-    """Lists with "*": as the only item, next to other items, and twice."""
+    """Yield objects with lists that contain "*" as the only item, next to other items, and twice."""
     lists = {
         "verbs": "get",
         "apiGroups": "apps",
@@ -206,7 +207,7 @@ def wildcards(target: Target) -> Named:
 
 @family
 def lists(target: Target) -> Named:
-    """Lists that are empty, have equal items, or have null or empty items."""
+    """Yield objects with lists that are empty, repeat an item, or contain null or an empty string."""
     value = target.flow_schema()
     for path in list_paths(value):
         items = get(value, path)
@@ -221,7 +222,7 @@ def lists(target: Target) -> Named:
 
 @family
 def verbs(target: Target) -> Named:
-    """Verbs in rules on resources and on other paths."""
+    """Yield objects with verbs in resource rules and in non-resource rules."""
     names = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy")
     for verb in (*names, "head", "post", "connect", "impersonate", "GET", "List", " get"):
         for part in ("resourceRules", "nonResourceRules"):
@@ -230,7 +231,7 @@ def verbs(target: Target) -> Named:
 
 @family
 def namespaces(target: Target) -> Named:
-    """Namespaces in rules, with and without clusterScope."""
+    """Yield objects with namespaces in rules, with and without clusterScope."""
     names = ("dev", "Dev", "dev_1", "-dev", "dev-", "a.b", "1", "", "x" * 63, "x" * 64, "dev*", "*")
     rule: Path = ("spec", "rules", 0, "resourceRules", 0)
     for number, name in enumerate(names):
@@ -244,7 +245,7 @@ def namespaces(target: Target) -> Named:
 
 @family
 def non_resource_urls(target: Target) -> Named:
-    """Values of nonResourceURLs."""
+    """Yield objects with values of nonResourceURLs."""
     urls = (
         "/",
         "/*",
@@ -270,7 +271,7 @@ def non_resource_urls(target: Target) -> Named:
 
 @family
 def rules(target: Target) -> Named:
-    """Rules without subjects, without resource and non-resource rules, and with only one of these parts."""
+    """Yield objects whose rules lack subjects, resource rules or non-resource rules."""
     (rule,) = target.flow_schema()["spec"]["rules"]
     parts = ("subjects", "resourceRules", "nonResourceRules")
     for number in range(8):
@@ -284,7 +285,7 @@ def rules(target: Target) -> Named:
 
 @family
 def subjects(target: Target) -> Named:
-    """Kinds of subjects with each combination of their fields, and names of users, groups and service accounts."""
+    """Yield objects with subjects of each kind and combination of fields, and with names of subjects."""
     fields: dict[str, Any] = {
         "user": {"name": "alice"},
         "group": {"name": "dev"},
@@ -309,7 +310,7 @@ def subjects(target: Target) -> Named:
 
 @family
 def precedence(target: Target) -> Named:
-    """Matching precedence at its bounds. Only "exempt" may have 1."""
+    """Yield objects with a matchingPrecedence at its bounds. Only the FlowSchema "exempt" may have 1."""
     for number in (-(2**31), -1, 0, 1, 2, 999, 9999, 10000, 10001, 2**31 - 1, 2**31):
         yield str(number), target.flow_schema(matchingPrecedence=number)
     for name in ("exempt", "catch-all", "Exempt"):
@@ -318,7 +319,7 @@ def precedence(target: Target) -> Named:
 
 @family
 def distinguisher_methods(target: Target) -> Named:
-    """Types of distinguisherMethod."""
+    """Yield objects with types of distinguisherMethod."""
     for method in ("ByUser", "ByNamespace", "byUser", "ByGroup", "User", "", " ByUser"):
         yield method or "empty", target.flow_schema(distinguisherMethod={"type": method})
     yield "no-type", target.flow_schema(distinguisherMethod={})
@@ -326,7 +327,7 @@ def distinguisher_methods(target: Target) -> Named:
 
 @family
 def names(target: Target) -> Named:
-    """Names of objects and of referenced priority levels."""
+    """Yield objects with names of objects and of referenced priority levels."""
     for number, name in enumerate(
         ("a", "1", "a.b", "a-b", "A", "a_b", "-a", "a-", ".a", "a..b", "a b", "é", "", "x" * 253, "x" * 254)
     ):
@@ -337,7 +338,7 @@ def names(target: Target) -> Named:
 
 @family
 def metadata(target: Target) -> Named:
-    """Labels, annotations, finalizers, generateName and owners."""
+    """Yield objects with labels, annotations, finalizers, generateName and owners."""
     texts = (
         "a",
         "A",
@@ -371,7 +372,7 @@ def metadata(target: Target) -> Named:
 
 @family
 def shares(target: Target) -> Named:
-    """Concurrency shares, under both names of the field, and with the annotation that keeps 0."""
+    """Yield levels with shares, under both names of the field, and with the annotation that preserves 0 shares."""
     for number in (-(2**31), -1, 0, 1, 2**31 - 1, 2**31):
         yield str(number), target.level(**{target.shares: number})
     for name in ("assuredConcurrencyShares", "nominalConcurrencyShares"):
@@ -387,7 +388,7 @@ def shares(target: Target) -> Named:
 
 @family
 def borrowing(target: Target) -> Named:
-    """Values of lendablePercent and borrowingLimitPercent at their bounds."""
+    """Yield levels with lendablePercent and borrowingLimitPercent at their bounds."""
     for field in ("lendablePercent", "borrowingLimitPercent"):
         for number in (-(2**31), -1, 0, 1, 99, 100, 101, 2**31 - 1, 2**31):
             yield f"{field}-{number}", target.level(**{field: number})
@@ -395,7 +396,7 @@ def borrowing(target: Target) -> Named:
 
 @family
 def queuing(target: Target) -> Named:
-    """Queues and limits of their length at their bounds, and queuing that does not fit the type."""
+    """Yield levels with queues and queueLengthLimit at their bounds, and with `queuing` that does not fit the type."""
     for field in ("queues", "handSize", "queueLengthLimit"):
         for number in (-(2**31), -1, 0, 1, 6, 7, 10**7, 10**7 + 1, 2**31):
             path = ("spec", "limited", "limitResponse", "queuing", field)
@@ -407,7 +408,7 @@ def queuing(target: Target) -> Named:
 
 @family
 def hands(target: Target) -> Named:
-    """Hands of 1 to 17 queues at the number of queues where their entropy reaches 60 bits."""
+    """Yield levels with hands of 1 to 17 queues, and so many queues that the entropy reaches 60 bits."""
     most = (10**7, 10**7, 1048576, 32768, 4096, 1024, 380, 181, 101, 64, 43, 32, 24, 19, 16, 16, 17)
     for size, queues in enumerate(most, start=1):
         for number in sorted({size - 1, queues - 1, queues, queues + 1}):
@@ -417,7 +418,7 @@ def hands(target: Target) -> Named:
 
 @family
 def exempt_levels(target: Target) -> Named:
-    """Types of levels with each combination of `limited` and `exempt`, under names that may be exempt or not."""
+    """Yield levels of each type and combination of `limited` and `exempt`, under names that may or may not be exempt."""
     limited = target.level()["spec"]["limited"]
     for name in ("example", "exempt", "catch-all"):
         for kind in ("Limited", "Exempt", "exempt", ""):
@@ -444,7 +445,7 @@ def exempt_levels(target: Target) -> Named:
 
 @family
 def yaml_scalars(target: Target) -> Named:
-    """Scalars of YAML 1.1 and 1.2 in fields of each type, and as keys."""
+    """Yield objects with scalars of YAML 1.1 and 1.2 in fields of each type, and as keys."""
     scalars = """5 +5 -0 0x10 0o17 017 08 0b11 1_0 1e2 1E2 5.0 5. 5.5 .5 1e-2 .inf .nan 1:30 50% 1k 1,000 y N yes No on OFF true
         True TRUE tRUE null ~ Null "5" '5' !!int "5" !!str 5 !!float 5 2001-01-01 2001-01-01T00:00:00Z = << é |- !foo a"""
     rule = ("spec", "rules", 0, "resourceRules", 0, "clusterScope")
@@ -459,7 +460,7 @@ def yaml_scalars(target: Target) -> Named:
 
 @family
 def documents(target: Target) -> Named:
-    """Texts around the object, and texts that are not YAML."""
+    """Yield texts around an object, and texts that are not YAML."""
     text = to_yaml(target.level())
     yield "json", json.dumps(target.level())
     yield "start", f"---\n{text}"
@@ -480,7 +481,7 @@ def documents(target: Target) -> Named:
 
 @family
 def combine_mistakes(target: Target) -> Named:
-    """One to four random mistakes in one object. Most of them can be decoded."""
+    """Yield objects with one to four random mistakes. Most of these objects can be decoded."""
     chance = random.Random(SEED)
     values: dict[type, tuple[Any, ...]] = {
         str: ("*", "", "text", "Text", "a b"),
@@ -512,7 +513,7 @@ def list_paths(value: dict[str, Any]) -> list[Path]:
 
 
 def format_path(value: dict[str, Any], path: Path) -> str:
-    """Return the name of a path for the id of a case."""
+    """Return a path in words, for the ID of a case."""
     return ".".join(map(str, ("fs" if value["kind"] == "FlowSchema" else "pl", *path)))
 
 
@@ -538,7 +539,7 @@ def remove(value: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def to_yaml(value: Any, indent: str = "") -> str:
-    """Return an object as YAML in block style. Strings are quoted, other than `Raw` ones."""
+    """Return an object as YAML in block style. Strings are quoted, except for `Raw`."""
     lines = []
     for key, item in value.items() if isinstance(value, dict) else (("-", item) for item in value):
         mark = indent + ("-" if isinstance(value, list) else f"{_to_key(key)}:")
@@ -546,7 +547,7 @@ def to_yaml(value: Any, indent: str = "") -> str:
             isinstance(item, list) and any(isinstance(member, dict) for member in item)
         ):
             block = to_yaml(item, indent + "  ")
-            # The first line of an item is on the line of its dash.
+            # The first line of an item shares the line with its dash.
             lines.append(f"{mark} {block.lstrip(' ')}" if isinstance(value, list) else f"{mark}\n{block}")
         else:
             lines.append(f"{mark} {item if isinstance(item, Raw) else json.dumps(item)}\n")

@@ -19,7 +19,7 @@ MAX_ATTEMPTS = 5
 
 
 class ServerError(Exception):
-    """The server does not answer, or not as expected. The message names the request."""
+    """Raised if the server does not answer, or answers unexpectedly. The message names the request."""
 
 
 class Answer(NamedTuple):
@@ -42,7 +42,7 @@ class Credentials(NamedTuple):
 
     token: str = ""
     ca_file: Path | None = None
-    """File with certificates to trust. If None, the certificates of the system are trusted."""
+    """File with trusted certificates, or None to trust the certificates of the system."""
     certificate: Path | None = None
     key: Path | None = None
 
@@ -73,7 +73,7 @@ class Client:
     def send(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Send a request and return the response, with any status.
+        """Send a request, and return the response with any status.
 
         Repeats the request if the server is too busy. Raises ServerError if there is no response.
         """

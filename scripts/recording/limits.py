@@ -1,4 +1,4 @@
-"""Limits of priority levels, from the metrics of a server (`fixtures/oracle-numbers/limits.jsonl`)."""
+"""Records the limits of priority levels, from the metrics of a server (`fixtures/oracle-numbers/limits.jsonl`)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 KIND = "PriorityLevelConfiguration"
 METRICS = ("nominal", "lower", "upper")
 EQUAL_READS = 3
-"""Number of equal readings in a row after which all levels are assumed to be configured in the server."""
+"""Number of consecutive equal readings after which the server is assumed to have configured all levels."""
 MAX_READS = 40
 INTERVAL_SECONDS = 0.5
 _METRIC = re.compile(r'(?m)^apiserver_flowcontrol_(nominal|lower|upper)_limit_seats\{priority_level="([^"]+)"\} (\S+)$')
 
 Case = dict[str, Any]
-"""`id`, `total` (seats of the server), `levels` (name -> spec in v1) and `limits` as recorded before."""
+"""Case with the keys `id`, `total` (seats of the server), `levels` (specs in v1 by name), and the recorded `limits`."""
 Limits = dict[str, list[int]]
-"""Name of a level -> nominal, lower and upper limit."""
+"""Nominal, lower and upper limit of each level, by name."""
 
 
 def read_cases(file: Path) -> list[Case]:
@@ -39,9 +39,9 @@ def read_cases(file: Path) -> list[Case]:
 
 
 def record(servers: Servers, cases: list[Case]) -> Iterator[str]:
-    """Give a server the levels of each case, and yield a line of the file. Starts a server for each total.
+    """Create the levels of each case on a server, and yield a line of the file. Starts a server for each total.
 
-    The lines have the order of the cases. Cases with a total that no server can have keep their recorded limits.
+    The lines have the order of the cases. If no server can have the total of a case, its recorded limits are kept.
     """
     limits: dict[str, Limits] = {case["id"]: case["limits"] for case in cases}
     for total in sorted({case["total"] for case in cases if servers.can_have(case["total"])}):
@@ -59,9 +59,9 @@ def record(servers: Servers, cases: list[Case]) -> Iterator[str]:
 
 
 def replace_levels(client: Client, levels: dict[str, Any]) -> None:
-    """Create, replace and delete priority levels until the server has those levels.
+    """Create, replace and delete priority levels until the server has exactly `levels`.
 
-    The levels must include the mandatory ones, because a server without such a level keeps using its last spec.
+    The mandatory levels must be included, because without them, a server would continue to use their last specs.
     """
     existing = read_objects(client, "v1", KIND)
     for name in existing.keys() - levels.keys():
@@ -69,7 +69,7 @@ def replace_levels(client: Client, levels: dict[str, Any]) -> None:
     for name, spec in levels.items():
         if name in existing and existing[name]["spec"] == spec:
             continue
-        # The annotation keeps the server from restoring a built-in level.
+        # The annotation prevents that the server restores a built-in level.
         metadata = {"name": name, "annotations": {AUTOUPDATE: "false"}}
         value = {"apiVersion": f"{GROUP}/v1", "kind": KIND, "metadata": metadata, "spec": spec}
         if name in existing:
@@ -79,7 +79,7 @@ def replace_levels(client: Client, levels: dict[str, Any]) -> None:
 
 
 def wait_for_limits(client: Client, names: list[str]) -> Limits:
-    """Return the limits of the named levels as soon as they no longer change. Raises ServerError if they keep changing."""
+    """Return the limits of the named levels as soon as they are stable. Raises ServerError if they keep changing."""
     limits: Limits = {}
     equal = 0
     for _ in range(MAX_READS):
@@ -92,7 +92,7 @@ def wait_for_limits(client: Client, names: list[str]) -> Limits:
 
 
 def read_limits(metrics: str, names: list[str]) -> Limits:
-    """Return the limits in the text of the metrics. Levels without all three are left out."""
+    """Return the limits from the text of the metrics. Levels without all three limits are omitted."""
     values = {(match[2], match[1]): int(float(match[3])) for match in _METRIC.finditer(metrics)}
     return {
         name: [values[name, metric] for metric in METRICS]

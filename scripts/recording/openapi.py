@@ -1,4 +1,4 @@
-"""The structure of the API: fields and types (`fixtures/openapi/`)."""
+"""Records the structure of the API: fields and types (`fixtures/openapi/`)."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 
 def record(client: Client, kube: str, version: str) -> str:
-    """Return the text of `fixtures/openapi/<kube>-<version>.json`. The server must serve OpenAPI v3, as all do since 1.24."""
+    """Return the text of `fixtures/openapi/<kube>-<version>.json`. The server must serve OpenAPI v3 (1.24 and later)."""
     return render(parse(client.get(f"/openapi/v3/apis/{GROUP}/{version}"), f"{kube}-{version}.json"))

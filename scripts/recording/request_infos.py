@@ -1,4 +1,4 @@
-"""Attributes that a server derives from method and URL (`fixtures/oracle-classify/requestinfo.jsonl`)."""
+"""Records the attributes that a server derives from method and URL (`fixtures/oracle-classify/requestinfo.jsonl`)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from recording.client import Client
 
 USER = "apflint:recorder"
-"""The user to impersonate. The user has no permissions, so that no request has an effect."""
+"""User to impersonate. This user has no permissions, so the requests have no effect."""
 HEADER = "X-Kubernetes-PF-FlowSchema-UID"
-"""Header of the answers to requests that API Priority and Fairness classified."""
+"""Header of responses to requests that API Priority and Fairness has classified."""
 WAIT_SECONDS = 10
 _ATTRIBUTES = ("apiGroup", "apiVersion", "name", "namespace", "resource", "subresource")
-# The body of such an answer is plain text (`InternalError` in endpoints/handlers/responsewriters/errors.go).
+# Text of an error response, whose body is plain text (`InternalError` in endpoints/handlers/responsewriters/errors.go).
 _ERROR = re.compile(r"failed to create RequestInfo: (.*)")
 
 
@@ -40,7 +40,7 @@ def read_cases(file: Path) -> list[Case]:
 
 
 def record(client: Client, audit_log: Path, cases: list[Case]) -> Iterator[str]:
-    """Send requests as a user without any rights, and yield a line of the file for each.
+    """Send requests as a user without permissions, and yield a line of the file for each request.
 
     The attributes are those of the audit event with the `Audit-ID` of the request.
     """
@@ -57,7 +57,7 @@ def record(client: Client, audit_log: Path, cases: list[Case]) -> Iterator[str]:
 
 
 def read_attributes(event: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a request in an audit event. Empty attributes are left out."""
+    """Return the attributes of a request in an audit event. Empty attributes are omitted."""
     reference = event.get("objectRef")
     attributes = {key: reference[key] for key in _ATTRIBUTES if reference and reference.get(key)}
     if reference is not None:

@@ -1,4 +1,4 @@
-"""API versions that a server serves, and its deprecation warnings (`fixtures/oracle/releases/served.json`)."""
+"""Records the API versions that a server serves, and its deprecation warnings (`fixtures/oracle/releases/served.json`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 def record(client: Client, client_of_all: Client) -> dict[str, Any]:
-    """Return the entry of a release. `client_of_all` is of the same server, started so that it serves removed versions too."""
+    """Return the entry of a release. `client_of_all` is connected to the same server, started with removed versions enabled."""
     served, preferred = read_versions(client)
     removed = [version for version in read_versions(client_of_all)[0] if version not in served]
     warnings: dict[str, dict[str, str]] = {}
@@ -34,6 +34,6 @@ def record(client: Client, client_of_all: Client) -> dict[str, Any]:
 
 
 def render(releases: dict[str, Any]) -> str:
-    """Return the text of the file, the oldest release first."""
+    """Return the text of the file, sorted by release from oldest to newest."""
     order = sorted(releases, key=lambda name: int(name.removeprefix("1.")))
     return json.dumps({name: releases[name] for name in order}, indent=1) + "\n"

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 START_SECONDS = 120
 SERVE_REMOVED = "KUBE_APISERVER_SERVE_REMOVED_APIS_FOR_ONE_RELEASE"
-"""Environment variable that makes a server serve API versions that its release has just removed."""
-TOKEN = "apflint-recorder"  # of a server on the loopback address that ends with the recording
+"""Environment variable that makes a server serve the API versions that its release has removed."""
+TOKEN = "apflint-recorder"  # for a server on the loopback address that ends after the recording
 AUDIT_POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
 
 
 class Server(NamedTuple):
-    """A server that answers."""
+    """A running server with a client."""
 
     client: Client
     audit_log: Path | None
@@ -38,26 +38,26 @@ class Servers(Protocol):
     """A source of servers."""
 
     def can_have(self, total: int) -> bool:
-        """Return whether `start` can provide a server with so many seats."""
+        """Return whether `start` can provide a server with this number of seats."""
 
     def start(self, *, total: int = SERVER_CONCURRENCY, removed: bool = False) -> AbstractContextManager[Server]:
-        """Provide a server with so many seats. `removed` asks for API versions that its release has just removed."""
+        """Provide a server with `total` seats. With `removed`, it serves API versions that its release has removed."""
 
 
 class RunningServer:
-    """A server that is running already. Recording creates and deletes objects there."""
+    """A server that already runs. The recording creates and deletes objects on this server."""
 
     def __init__(self, client: Client, audit_log: Path | None, total: int) -> None:
         self._server = Server(client, audit_log)
         self._total = total
 
     def can_have(self, total: int) -> bool:
-        """Return whether the server has so many seats."""
+        """Return whether the server has this number of seats."""
         return total == self._total
 
     @contextmanager
     def start(self, *, total: int = SERVER_CONCURRENCY, removed: bool = False) -> Iterator[Server]:  # noqa: ARG002
-        """Provide the server, as it is."""
+        """Provide the running server unchanged."""
         with closing(self._server.client):
             yield self._server
 
@@ -70,12 +70,12 @@ class OwnServers:
         self._etcd = etcd
 
     def can_have(self, total: int) -> bool:
-        """Return whether a server can be started with so many seats: with at least one."""
+        """Return whether a server can be started with this number of seats: at least one."""
         return total > 0
 
     @contextmanager
     def start(self, *, total: int = SERVER_CONCURRENCY, removed: bool = False) -> Iterator[Server]:
-        """Start a server, and end it."""
+        """Start a server, and end it after the block."""
         directory = Path(tempfile.mkdtemp(prefix="record-apiserver-"))
         running: list[subprocess.Popen[bytes]] = []
         etcd_url, peer_url = (f"http://127.0.0.1:{_find_free_port()}" for _ in range(2))
@@ -110,7 +110,7 @@ def _list_etcd_arguments(directory: Path, url: str, peer_url: str) -> list[str]:
         f"--listen-peer-urls={peer_url}",
         f"--initial-advertise-peer-urls={peer_url}",
         f"--initial-cluster=default={peer_url}",
-        "--unsafe-no-fsync",  # nothing in the database is worth keeping
+        "--unsafe-no-fsync",  # the database is temporary
     ]
 
 
@@ -119,12 +119,12 @@ def _list_arguments(directory: Path, etcd_url: str, port: int, total: int, *, re
     subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
     (directory / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n', encoding="ascii")
     (directory / "audit-policy.yaml").write_text(AUDIT_POLICY, encoding="ascii")
-    mutating = total // 3  # the proportion of the defaults, 400 and 200
+    mutating = total // 3  # the ratio of the defaults, 400 and 200
     return [
         f"--etcd-servers={etcd_url}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
-        f"--cert-dir={directory}",  # the server writes a certificate there, which the client then trusts
+        f"--cert-dir={directory}",  # the client trusts the certificate that the server writes there
         "--service-cluster-ip-range=10.0.0.0/24",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={key}",
@@ -155,7 +155,7 @@ def _wait_until_ready(directory: Path, port: int, running: list[subprocess.Popen
             if client.send("GET", "/readyz").status == 200:
                 return client
             client.close()
-        except (ServerError, ssl.SSLError):  # the certificate may be half written
+        except (ServerError, ssl.SSLError):  # the certificate file may be incomplete
             continue
     raise ServerError(f"kube-apiserver is not ready after {START_SECONDS} seconds\n{_read_end_of_logs(directory)}")
 

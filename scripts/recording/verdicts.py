@@ -1,4 +1,4 @@
-"""Verdicts: whether the server accepts a manifest, and why not (`fixtures/conformance/`)."""
+"""Records verdicts: whether a server accepts a manifest, and the reason if not (`fixtures/conformance/`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 QUERY = "?dryRun=All&fieldValidation=Strict"
 LONG_RUN = re.compile(r"(.)\1{999,}", re.DOTALL)
-"""Run of a character that is too long for the repository."""
+"""Pattern for a run of one character that is too long for the repository."""
 _KIND = re.compile(r"(FlowSchema|PriorityLevelConfiguration)\b")
 _UNKNOWN_FIELD = re.compile(r'unknown field "((?:[^"\\]|\\.)*)"')
 _DUPLICATE_KEY = re.compile(r'key ("(?:[^"\\]|\\.)*"|\S+) already set in map')  # the server quotes only strings
@@ -36,9 +36,9 @@ class Case(NamedTuple):
 
 
 def record(client: Client, kube: str, version: str, cases: Iterable[Case]) -> Iterator[str]:
-    """Send manifests to a server and yield a line of `fixtures/conformance/<kube>-<version>.jsonl` for each.
+    """Send manifests to a server, and yield a line of `fixtures/conformance/<kube>-<version>.jsonl` for each manifest.
 
-    Every request is a dry run. Manifests of an object that exists replace it, all others create one.
+    Every request is a dry run: an update if the object exists on the server, or else a create.
     """
     existing = {kind: read_objects(client, version, kind) for kind in PLURALS}
     for case in cases:
@@ -70,7 +70,7 @@ def find_target(manifest: str) -> tuple[str, str]:
 
 
 def read_verdict(answer: Answer, case: str) -> dict[str, Any]:
-    """Return the verdict in an answer. Raises ServerError if it is not a verdict on a manifest."""
+    """Return the verdict in a response. Raises ServerError if the response is not a verdict about a manifest."""
     if answer.status in (200, 201):
         return {"accepted": True, "code": answer.status, "causes": []}
     status = answer.json()
@@ -83,7 +83,7 @@ def read_verdict(answer: Answer, case: str) -> dict[str, Any]:
 
 
 def read_decode_error(message: str) -> list[dict[str, str | None]]:
-    """Return the fields that the server names in the message of a 400. Such answers have no causes."""
+    """Return the fields that the message of a response 400 names. Such responses have no causes."""
     if match := _WRONG_TYPE.search(message):
         return [{"kind": "wrongType", "got": match[1], "field": match[2], "want": match[3]}]
     named = [
@@ -99,7 +99,7 @@ def read_decode_error(message: str) -> list[dict[str, str | None]]:
 
 
 def split_runs(manifest: str) -> str | list[Any]:
-    """Return a manifest with very long runs of one character as a list of strings and [character, count]."""
+    """Return a manifest. If it has very long runs of a character, return a list of strings and pairs [character, count]."""
     parts: list[Any] = []
     end = 0
     for run in LONG_RUN.finditer(manifest):
@@ -109,7 +109,7 @@ def split_runs(manifest: str) -> str | list[Any]:
 
 
 def join_runs(manifest: str | list[Any]) -> str:
-    """Return the manifest that `split_runs` split."""
+    """Return the manifest from the result of `split_runs`."""
     if isinstance(manifest, str):
         return manifest
     return "".join(part if isinstance(part, str) else part[0] * part[1] for part in manifest)

@@ -271,7 +271,8 @@ def candidate_paths(urls: Iterable[str]) -> list[str]:
     paths = ["/fresh"]
     for url in dict.fromkeys(urls):
         directory = f"{url.removesuffix('*').removesuffix('/')}/"
-        # Below /api/v1/, every further segment would be a resource, so a fresh path there differs only in its slashes.
+        # Below /api/v1/, every further segment would be a resource. So an unmentioned path there differs only in its
+        # slashes.
         paths += [url, directory, f"{directory}fresh", f"{directory}/"]
     return [path for path in dict.fromkeys(paths) if path.startswith("/")]
 

@@ -240,7 +240,7 @@ def test_weak_isolation_points_at_the_key_queuing() -> None:
 
 
 def test_only_a_built_in_level_may_keep_its_built_in_queues() -> None:
-    queuing = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}  # of leader-election
+    queuing = {"queues": 16, "handSize": 4, "queueLengthLimit": 50}  # the queues of leader-election
     assert findings(priority_level("x", 10, queuing), only="APF605")
     assert not findings(priority_level("leader-election", 11, queuing), only="APF605")
     assert findings(priority_level("leader-election", 10, {**queuing, "handSize": 3}), only="APF605")
@@ -261,7 +261,7 @@ def test_probabilities_in_percent() -> None:
 # APF603.
 
 QUEUES = {"queues": 128, "handSize": 6, "queueLengthLimit": 50}
-# Seats of 600 on a default server of the newest release, as recorded.
+# Seats of levels on a default server with 600 seats, of the newest release, as recorded.
 STOCK = {
     "catch-all": 13,
     "global-default": 49,
@@ -315,7 +315,7 @@ def test_several_redefined_levels_are_one_finding() -> None:
     (finding,) = findings(*redefined, only="APF603")
     assert finding.file == "0.json"
     assert [related.file for related in finding.related] == ["1.json", "2.json"]
-    assert finding.message == "3 built-in priority levels have other shares than in the release"
+    assert finding.message == "3 built-in priority levels have shares that differ from the release"
     assert finding.notes[0] == (
         '"workload-low" has 300 shares instead of 100, "system" has 3 shares instead of 30'
         ' and "leader-election" has 100 shares instead of 10.'
@@ -512,7 +512,7 @@ def test_running_cluster_has_more_queues(queues: int, severities: list[str]) -> 
 @pytest.mark.parametrize(("queues", "is_live", "severities"), [
     (128, False, []),
     (127, False, ["info"]),
-    (127, True, []),  # the cluster has other levels, but not this one
+    (127, True, []),  # the cluster has other levels
 ])  # fmt: skip
 def test_built_in_level_has_more_queues(queues: int, is_live: bool, severities: list[str]) -> None:
     queuing = {"queues": queues, "handSize": 6, "queueLengthLimit": 50}
@@ -535,7 +535,7 @@ def test_built_in_level_has_more_queues(queues: int, is_live: bool, severities: 
         (4, {}, "1.36", True),
         (5, {}, "1.36", False),  # as many shares as `catch-all`
         (10, {}, "1.36", False),
-        (0, {}, "1.36", False),  # APF602
+        (0, {}, "1.36", False),  # APF602 reports this level
         (1, {"borrowingLimitPercent": 0}, "1.36", False),
         (1, {"borrowingLimitPercent": 100_000}, "1.36", False),
         (1, {"lendablePercent": 100}, "1.36", True),

@@ -145,7 +145,7 @@ def test_missed_namespaces_are_one_finding_with_one_fix() -> None:
         ({"apiGroups": [""], "resources": ["namespaces"]}, False),
         ({"resources": ["widgets"]}, False),
         ({"apiGroups": ["apps"], "resources": ["deployments"]}, True),
-        ({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]}, False),  # APF506
+        ({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]}, False),  # APF506 reports this rule
     ],
 )
 def test_resource_rules_intended_for_namespaces_are_reported(entry: dict[str, Any], reported: bool) -> None:

@@ -21,7 +21,7 @@ from support.builders import (
 from apflint import builtin
 from apflint.checks import outsiders_in_reserved_levels
 from apflint.effective_configuration import Assumptions
-from apflint.evaluate import system_requests
+from apflint.evaluate import system_request_rules
 from apflint.evaluate.classify import classify
 from apflint.releases import RELEASES, parse_release
 from apflint.requests.request import parse_http
@@ -223,7 +223,7 @@ def test_flow_schemas_of_earlier_releases_are_not_reported() -> None:
 
 
 def test_each_reserved_level_has_a_purpose() -> None:
-    assert {level for release in RELEASES for level in system_requests.list_levels(release)} == set(LEVELS)
+    assert {level for release in RELEASES for level in system_request_rules.list_levels(release)} == set(LEVELS)
     assert set(outsiders_in_reserved_levels._PURPOSES) == set(LEVELS)
 
 

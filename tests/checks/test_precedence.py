@@ -65,7 +65,7 @@ def test_tie_with_a_system_user_among_subjects_is_reported() -> None:
     assert "--as alice --as-group blue --as-group red" in full_text(found)
 
 
-# Groups: one finding for each precedence.
+# Each precedence has one finding.
 
 
 def crowd(count: int, *, apart: bool = False, level: str = "") -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ def about(found: list[Finding], name: str) -> list[Finding]:
     return [finding for finding in found if finding.object is not None and finding.object.name == name]
 
 
-# What captures the requests.
+# The FlowSchemas that capture the requests.
 
 
 def test_captors_are_named_in_the_first_hundred_findings() -> None:
@@ -77,7 +77,7 @@ def test_impossible_value_hides_no_unreachable_flow_schema_beyond_the_bound(assu
         ("APF501", "error")
     ]
     assert "APF504" in rule_ids(about(found, "last"))
-    # No requested resource exists, which APF504 reports. Nothing else makes the part unreachable.
+    # The resource does not exist, which APF504 reports. The part is unreachable for no other reason.
     assert rule_ids(about(found, "nothing")) == ["APF504"]
 
 
@@ -286,7 +286,8 @@ def test_only_earlier_resource_rules_make_one_unreachable() -> None:
     def read(resource: str, *verbs: str) -> dict[str, Any]:
         return {**READ_PODS, "resources": [resource], "verbs": [*verbs]}
 
-    # Earlier rules leave only `list` to the last entry, which is neither its first nor its last verb.
+    # Earlier rules leave only requests with the verb `list` to the last entry. `list` is neither its first nor its last
+    # verb.
     first = flow_schema("first", "exempt", 50, subjects=[user("alice")], resources=[read("configmaps", "get", "watch")])
     entries = [
         read("pods", "get"),

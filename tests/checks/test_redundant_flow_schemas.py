@@ -54,7 +54,7 @@ def health(verbs: list[str], urls: list[str], precedence: int = 1000, **others: 
         (["*"], ["/livez"], True),
         (["*"], ["/healthz/etcd", "/readyz/*"], True),
         (["get", "delete"], HEALTH, True),
-        (["get"], HEALTH, False),  # APF501
+        (["get"], HEALTH, False),  # APF501 reports it
         (["delete"], HEALTH, False),
         (["*"], [*HEALTH, "/metrics"], False),
         (["*"], ["*"], False),
@@ -123,14 +123,14 @@ def redundant(*objects: dict[str, Any]) -> list[str]:
         (everything("mine", by=None), False),
         # Requests of service accounts go to workload-low, and requests of users do not.
         (everything("mine", subjects=[service_account("ci", "*"), user("alice")]), False),
-        # Other requests of the same clients stay in the other FlowSchema, so the clients have two flows.
+        # Other requests of the same clients go to the other FlowSchema, so each client has two flows.
         (flow_schema("mine", by="ByUser"), False),
         (flow_schema("mine", by="ByUser", resources=[ALL]), False),
         (flow_schema("mine", by="ByUser", resources=[{**ALL, "clusterScope": False}], paths=[PATHS]), False),
         (flow_schema("mine", by="ByUser", resources=[{**ALL, "verbs": ["get", "list"]}], paths=[PATHS]), False),
         (everything("mine", "elsewhere"), False),
         (everything("mine", "exempt", subjects=[user("alice")]), False),
-        (everything("mine", subjects=[service_account("kube-system", "x")]), False),  # APF501
+        (everything("mine", subjects=[service_account("kube-system", "x")]), False),  # APF501 reports it
     ],
 )
 def test_flow_schemas_without_effect(schema: dict[str, Any], found: bool) -> None:
@@ -174,7 +174,7 @@ def test_redundancy_is_found_if_the_first_and_the_last_values_of_all_lists_are_c
     earlier = flow_schema("earlier", "workload-high", 1000, resources=[{**ALL, "verbs": ["get", "watch"]}])
     assert redundant(small, earlier, part, late) == ["part"]
     lists = flow_schema("earlier", "workload-high", 1000, resources=[{**ALL, "verbs": ["get", "list", "watch"]}])
-    assert redundant(small, lists, part, late) == []  # APF501
+    assert redundant(small, lists, part, late) == []  # APF501 reports them
 
 
 def test_gap_that_few_requests_show_is_found() -> None:

@@ -62,7 +62,7 @@ def proofs(finding: Finding) -> dict[str, str]:
     return several or {re.findall(r'"([a-z-]+)"', finding.message)[0]: finding.example}
 
 
-# All captures, compared with all requests of a small world.
+# All captures are compared with all requests of a small world.
 
 VERBS = ("get", "list", "watch", "update", "patch", "create")
 API_GROUPS = ("", "coordination.k8s.io", "apps", "unheard.example")
@@ -504,7 +504,7 @@ def test_every_built_in_flow_schema_needs_its_cluster_scope(release: Release) ->
     for name in builtin.list_suggested_names(release, "FlowSchema"):
         changed = without_cluster_scope(name, release)
         has_scope = changed["spec"] != built_in(name, release)["spec"]
-        if (name, release.name) == ("global-default", "1.18"):  # matches service accounts only
+        if (name, release.name) == ("global-default", "1.18"):  # this FlowSchema matches service accounts only
             has_scope = False
         found = findings(changed, only="APF517", kubernetes=release.name)
         assert [finding.severity for finding in found] == (
@@ -633,7 +633,7 @@ def test_redefinition_that_keeps_its_requests_is_not_reported() -> None:
     more = built_in("system-leader-election")
     more["spec"]["rules"][0]["subjects"].append(user("alice"))
     level = without_cluster_scope("kube-scheduler")
-    level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"  # the level of the other requests
+    level["spec"]["priorityLevelConfiguration"]["name"] = "global-default"  # level of the other requests
     for changed in (built_in("system-nodes"), earlier, more, level):
         assert not findings(changed, only="APF517")
 

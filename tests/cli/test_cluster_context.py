@@ -61,7 +61,7 @@ def test_limits(capsys: pytest.CaptureFixture[str]) -> None:
     levels = {level["name"]: level for level in answer(capsys, "limits", "--cluster", "prod")["levels"]}
     assert levels["batch"]["shares"] == 7
     assert levels["batch"]["flowSchemas"] == ["builds"]
-    assert levels["reports"]["shares"] == 5  # only the context has it
+    assert levels["reports"]["shares"] == 5  # only the context defines it
 
 
 def test_diff(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""`apflint config --suggest-clusters`."""
+"""Clusters that `apflint config --suggest-clusters` recognizes, and its notes."""
 
 from __future__ import annotations
 

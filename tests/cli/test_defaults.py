@@ -1,4 +1,4 @@
-"""`apflint defaults`."""
+"""Objects that `apflint defaults` prints, by release and API version."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ def test_clean_tree_with_links_has_no_changes(
     assert run_diff(capsys, "defaults:1.36", "git:main:clusters")[0] == 1
 
 
-# What counts as a change
+# Differences that count as a change
 
 
 def test_object_change_without_effect_is_listed() -> None:
@@ -341,8 +341,8 @@ def test_server_concurrency_changes_the_limits_of_levels() -> None:
     assert {change.new.priority_level.name for change in found.changes_of_type("limits")} == set(
         side().configuration.levels
     ) - {
-        "exempt",  # never waits
-        "catch-all",  # no request reaches it
+        "exempt",  # its requests never wait
+        "catch-all",  # no request reaches catch-all
     }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.recordings import ROOT, read_text
 
+from apflint.budgets import MAX_SHOWN_CAUSES
 from apflint.cli.app import run
 from apflint.output.findings import FORMATS
 
@@ -192,7 +193,10 @@ def test_values_that_are_not_finite(tmp_path: Path, capsys: pytest.CaptureFixtur
     text = read_text(LIVE / "2-slow-a.metrics.txt.gz").replace(f"{row}3", f"{row}NaN")
     (tmp_path / "m").write_text(text, "utf-8")
     assert run(["doctor", "--metrics", "m"]) == 0
-    assert "m: 1 value is NaN, infinite or impossible, and not used (line " in capsys.readouterr().out
+    assert (
+        "m: 1 value is negative, NaN, infinite or too large, and not used: apiserver_flowcontrol_"
+        in capsys.readouterr().out
+    )
 
 
 def test_missing_metrics_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,7 +255,7 @@ def test_formats_without_tables_report_missing_metrics(
     assert run(["doctor", "--metrics", "m", "--format", name]) == 0
     notes = " ".join(capsys.readouterr().err.split())
     assert "m: not in the metrics: min limit (apiserver_flowcontrol_lower_limit_seats), " in notes
-    assert "m: 1 value is NaN, infinite or impossible, and not used (line 1)." in notes
+    assert "m: 1 value is negative, NaN, infinite or too large, and not used: apiserver_flowcontrol_" in notes
 
 
 def test_metrics_that_the_release_does_not_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -323,3 +327,47 @@ def test_manifest_as_argument_is_an_error_with_advice(
     assert "For manifests, use -f ." in capsys.readouterr().err
     assert run(["doctor", "--live", "level.yaml"]) == 2
     assert "--live and FILE cannot be combined" in capsys.readouterr().err
+
+
+def test_negative_counters_are_unknown_and_not_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "apiserver_flowcontrol_dispatched_requests_total"
+    text = re.sub(rf"(?m)^({name}\{{.*\}}) \d+$", r"\1 -5", read_text(LIVE / "2-slow-a.metrics.txt.gz"))
+    (tmp_path / "m").write_text(text, "utf-8")
+    number = text.count("} -5\n")
+    assert run(["doctor", "--isolated", str(tmp_path / "m"), "--verbose"]) == 0
+    out = capsys.readouterr().out
+    assert f"m: {number} values are negative, NaN, infinite or too large, and not used: {name} (line " in out
+    assert "not in the metrics: dispatched requests" not in out
+    assert run(["doctor", "--isolated", str(tmp_path / "m"), "--format", "json"]) == 0
+    (server,) = json.loads(capsys.readouterr().out)["servers"]
+    assert {level["dispatched"] for level in server["levels"]} == {None}
+    assert f"dispatched requests ({name})" in server["missing"]
+    (tmp_path / "m").write_text(f'{name}{{priority_level="a"}} -5\n', "utf-8")
+    assert run(["doctor", "--isolated", str(tmp_path / "m")]) == 0
+    assert "1 value is negative" in capsys.readouterr().out
+
+
+def test_unknown_release_is_not_a_fact(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(LIVE / "2-slow-a.metrics.txt.gz")
+    assert run(["doctor", "--isolated", file, "--format", "markdown"]) == 0
+    assert "Kubernetes `" not in capsys.readouterr().out
+    assert run(["doctor", "--isolated", file, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kubernetes"] is None
+    assert run(["doctor", "--isolated", file, "--format", "markdown", "--kubernetes", "1.36"]) == 0
+    assert "Kubernetes `1.36`" in capsys.readouterr().out
+
+
+def test_number_of_causes_is_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = re.compile(r'(?m)^.*priority_level="empty".*\n')
+    text = read_text(LIVE / "4-mixed.metrics.txt.gz")
+    found = row.findall(text)
+    lines = (line.replace('"empty"', f'"empty-{number}"') for number in range(MAX_SHOWN_CAUSES) for line in found)
+    (tmp_path / "m").write_text(row.sub("", text) + "".join(lines), "utf-8")
+    assert run(["doctor", "--isolated", str(tmp_path / "m"), "--format", "json"]) == 0
+    left = len(json.loads(capsys.readouterr().out)["causes"]) - MAX_SHOWN_CAUSES
+    assert left > 0
+    for name in ("text", "markdown", "html"):
+        assert run(["doctor", "--isolated", str(tmp_path / "m"), "--format", name]) == 0
+        out = capsys.readouterr().out
+        assert f"Not shown: {left} further cause" in out
+        assert f"{MAX_SHOWN_CAUSES + 1} " not in {line[:3] for line in out.splitlines()}

@@ -520,7 +520,7 @@ def test_line_without_a_request_does_not_hide_others(capsys: pytest.CaptureFixtu
     assert [answer.get("inputLine") for answer in found[:4]] == [None, 2, None, 4]
     error_lines = printed.err.splitlines()
     assert error_lines[1] == 'apflint: r:4: "user" must be a string, not a number'
-    assert error_lines[-1] == "apflint: r: 12 more lines without a request"
+    assert error_lines[-1] == "apflint: r: 12 more lines that cannot be read as a request"
     assert len(error_lines) == 11
     assert "\x1b" not in printed.err
 

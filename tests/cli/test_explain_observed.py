@@ -96,7 +96,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_other_nominal_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    """The server's total is used, so a nominal limit differs only if the objects do."""
+    """The limits are computed with the server's own total, so they differ only if the PriorityLevelConfigurations differ."""
     words = ["list", "pods", "-n", "a", "--as", "system:serviceaccount:a:b", *files("2-slow-a", "metrics")]
     answer = json_answer(capsys, *words, *OBJECTS)
     assert answer["limits"]["serverConcurrency"] == 30

@@ -236,7 +236,8 @@ def test_common_command_lines_take_the_fast_path(arguments: list[str]) -> None:
         ["../commands/check"],
     ],
 )
-def test_other_command_lines_take_typers_path(arguments: list[str]) -> None:
+def test_other_command_lines_take_typers_path(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")  # the generated help pages have 80 columns
     assert find_fast_path(arguments) is None
 
 

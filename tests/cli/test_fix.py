@@ -124,7 +124,7 @@ def test_lines_are_those_of_the_original_file(directory: Path, capsys: pytest.Ca
     assert [line.split(": ")[:2] for line in printed[:2]] == [
         [f"a.yaml:{line}", f"fixed {rule}"] for line, rule in zip(lines, fixed, strict=False)
     ]
-    assert printed[2].startswith(f"a.yaml:{lines[2] + 1}: not fixed: APF101 (")  # the line after fixing
+    assert printed[2].startswith(f"a.yaml:{lines[2] + 1}: not fixed: APF101 (")  # the line number after fixing
 
 
 def test_directory(directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""`apflint graph`."""
+"""Output of `apflint graph` in each format, and its errors."""
 
 from __future__ import annotations
 

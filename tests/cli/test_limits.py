@@ -147,3 +147,67 @@ def test_wrong_usage_is_reported_on_one_line(command: str, message: str, capsys:
     assert printed.err.startswith("apflint: ")
     assert message in printed.err
     assert printed.err.count("\n") == 1
+
+
+def test_wanted_seats(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    (empty / "level.yaml").write_text(
+        "apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: PriorityLevelConfiguration\nmetadata: {name: a}\nspec:\n"
+        "  type: Limited\n  limited:\n    nominalConcurrencyShares: 5\n    limitResponse: {type: Reject}\n",
+        "utf-8",
+    )
+    command = ["limits", "level.yaml", "--kubernetes", "1.36", "--want", "a=50", "--want", "system=70"]
+    found = answer(capsys, *command)
+    assert [(level["name"], level["sharesBefore"], level["shares"]) for level in found["wanted"]] == [
+        ("a", 5, 22),
+        ("system", 30, 31),
+    ]
+    assert found["wanted"][0]["file"] == "level.yaml"
+    after = {level["name"]: level["after"]["nominal"] for level in found["changes"]}
+    assert (after["a"], after["system"]) == (50, 70)
+    assert run(command) == 0
+    printed = capsys.readouterr().out
+    assert "level.yaml:7: nominalConcurrencyShares 5 -> " in printed
+    assert '"system" is built in' in printed
+    # What the answer says is what a changed manifest gives.
+    text = (empty / "level.yaml").read_text("utf-8")
+    (empty / "level.yaml").write_text(text.replace("Shares: 5", f"Shares: {found['wanted'][0]['shares']}"), "utf-8")
+    again = answer(capsys, "limits", "level.yaml", "--kubernetes", "1.36", "--want", "system=70")
+    assert again["wanted"][0]["shares"] == found["wanted"][1]["shares"]
+    assert again["changes"][0]["before"]["nominal"] >= 50
+
+
+def test_wanted_seats_that_a_level_has(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "limits", "defaults:1.36", "--want", "workload-low=100")
+    assert found["wanted"][0] | {"field": "", "file": ""} == {
+        "name": "workload-low",
+        "seats": 100,
+        "shares": 100,
+        "sharesBefore": 100,
+        "smallestShares": 29,
+        "field": "",
+        "file": "",
+    }
+    assert all(level["before"] == level["after"] for level in found["changes"])
+    assert run(["limits", "defaults:1.36", "--want", "workload-low=100"]) == 0
+    assert "has at least 100 seats now" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("want", "message"),
+    [
+        ("workload-lo=1", 'no priority level "workload-lo". Did you mean "workload-low"?'),
+        ("exempt=1", "need no seats"),
+        ("catch-all=20", 'restores the shares of the mandatory priority level "catch-all"'),
+        ("system=601", 'no shares up to 2,147,483,647 give "system" 601 seats. An API server has 600 seats'),
+        ("system", "is not LEVEL=SEATS"),
+        ("system=-1", "is not LEVEL=SEATS"),
+    ],
+)
+def test_seats_that_no_shares_give(want: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["limits", "defaults:1.36", "--want", want]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_level_wanted_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["limits", "defaults:1.36", "--want", "system=1", "--want", "system=2"]) == 2
+    assert "named twice" in capsys.readouterr().err

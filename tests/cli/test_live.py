@@ -71,7 +71,7 @@ def test_limits_are_those_of_the_objects_on_the_server(cluster: str, capsys: pyt
 def test_audit_log_is_replayed_with_the_objects_on_the_server(
     cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write_log(tmp_path / "audit.log", [event()])  # of alice, who is in the group dev
+    path = write_log(tmp_path / "audit.log", [event()])  # alice, in the group dev
     assert run(["replay", str(path), "--live", "--kubeconfig", cluster, "--format", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["kubernetes"] == "1.36"

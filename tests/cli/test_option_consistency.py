@@ -36,7 +36,7 @@ ABSENT: dict[str, dict[str, str]] = {
         **_SHELLS,
         **_PRINTERS,
         **dict.fromkeys(("config", "explain", "graph", "limits", "rule", "shards", "simulate"), _ONE_DOCUMENT),
-        **dict.fromkeys(("diff", "doctor", "replay", "test"), _ONE_DOCUMENT),
+        **dict.fromkeys(("diff", "doctor", "propose", "replay", "test"), _ONE_DOCUMENT),
         **dict.fromkeys(("fix", "migrate"), "edits files; `check` writes reports"),
     },
     "--set": {
@@ -56,6 +56,7 @@ ABSENT: dict[str, dict[str, str]] = {
                 "explain",
                 "graph",
                 "limits",
+                "propose",
                 "replay",
                 "shards",
                 "simulate",
@@ -119,7 +120,7 @@ def test_color_of_a_patch(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert run(["fix", "--isolated", "--diff", str(file)]) == 1
     plain = capsys.readouterr().out
-    assert "\x1b" not in plain  # a pipe: `git apply` must understand it
+    assert "\x1b" not in plain  # `git apply` must read the pipe
     assert run(["fix", "--isolated", "--diff", "--color", "always", str(file)]) == 1
     colored = capsys.readouterr().out
     assert "\x1b[32m+  limited: " in colored

@@ -176,7 +176,7 @@ def test_numbers_of_a_level(engine: str, tmp_path: Path, capsys: pytest.CaptureF
             request(3, 10, 11),  # starts when 1 ends
             request(4, 6, 6.5, responseStatus={"code": 429}, annotations=None),
             request(5, 0, 20, verb="watch", requestURI="/api/v1/namespaces/team-a/pods?watch=1"),
-            request(6, 6, 6.1, verb="create", responseStatus={"code": 429}),  # an eviction: authorized
+            request(6, 6, 6.1, verb="create", responseStatus={"code": 429}),  # a refused eviction
         ],
     )
     (level,) = replay_json(capsys, log, "--engine", engine)["levels"]
@@ -279,7 +279,7 @@ def test_breakdown(
     assert breakdown["total"] == len(expected)
 
 
-# Damaged and odd logs
+# Damaged logs and logs with unusual lines
 
 
 GOOD = json.dumps(event(), separators=(",", ":"))
@@ -350,7 +350,7 @@ def test_bad_line_is_counted_and_shown(
     assert report["unreadable"] == (2 if line == "[1, 2]" else 1)
     assert (first["file"], first["line"]) == (str(log), 2)
     assert first["reason"].startswith(reason)
-    if engine == "python":  # the text shows the report of any engine
+    if engine == "python":  # the text is the same for all engines
         assert run(["replay", str(log), "--engine", engine]) == 0
         assert f"First: {log}:2: {reason}"[:60] in capsys.readouterr().out
 

@@ -41,7 +41,15 @@ OUTPUTS = {
         ["explain", *REQUEST, "--kubernetes", "1.33", "--metrics", str(LIVE / "4-mixed.metrics.txt.gz")],
         ["explain", "--flow-schema-uid", UID, "-f", str(LIVE / "objects.json")],
     ],
-    "limits-output": [["limits", str(STORY)], ["limits", "--kubernetes", "1.20", str(STORY)]],
+    "limits-output": [
+        ["limits", str(STORY)],
+        ["limits", "--kubernetes", "1.20", str(STORY)],
+        ["limits", "--want", "workload-low=300", "--want", "system=1", str(STORY)],
+    ],
+    "propose-output": [
+        ["propose", "--isolate", "group:analytics", "--seats", "50", "-f", str(STORY)],
+        ["propose", "--isolate", "group:system:masters", "--seats", "50"],
+    ],
     "replay-output": [
         ["replay", AUDIT_LOG, "--by", "user,group"],
         ["replay", AUDIT_LOG, "--where", "user=nobody", "--since", "2026-11-22", "--until", "2h"],

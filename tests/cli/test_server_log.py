@@ -16,7 +16,7 @@ from support.reading import read_effective
 
 from apflint.cli.app import run
 from apflint.output.console import Style, count_cells
-from apflint.output.replay.server_decisions import report_server_log
+from apflint.output.replay.server_log_report import report_server_log
 from apflint.output.server_log_comparison import report_logged
 from apflint.output.text import render
 from apflint.replay.server_decisions import read_server_logs
@@ -170,7 +170,7 @@ def test_line_among_audit_events(engine: str, tmp_path: Path, capsys: pytest.Cap
         file.write(f"{SOME[0]}\n")
     assert run(["replay", str(path), "--isolated", "--engine", engine]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "audit.log:2: this is a line of kube-apiserver's own log, which does not name the user" in out
+    assert "audit.log:2: this line is from kube-apiserver's own log, which does not name users" in out
 
 
 @pytest.mark.parametrize("format_", ["text", "json"])
@@ -246,7 +246,7 @@ def test_times_need_an_audit_log(option: str, log: str, capsys: pytest.CaptureFi
 def test_load_needs_an_audit_log(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", "--from-audit", log, *BUILT_IN]) == 2
     assert (
-        "which does not name the user, and not an audit event. To see what the server logged" in capsys.readouterr().err
+        "which does not name users, instead of an audit log. To show what the server logged" in capsys.readouterr().err
     )
 
 

@@ -17,7 +17,7 @@ from support.api_server import recorded_answers, serve
 from support.audit_logs import event, write_log
 
 from apflint.cli.app import run
-from apflint.output.chart import list_ticks
+from apflint.output.svg_chart import list_ticks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,8 +53,8 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-def read(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
-    assert run(arguments) == 0, capsys.readouterr().err
+def read(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int = 0) -> str:
+    assert run(arguments) == code, capsys.readouterr().err
     captured = capsys.readouterr()
     assert captured.err == ""
     return captured.out
@@ -317,8 +317,10 @@ def test_first_part_of_a_log_as_warmup(capsys: pytest.CaptureFixture[str], empty
 def test_cold_start_of_a_log_is_stated(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
     events = [logged(number, 40 + number / 100, 5) for number in range(500)]
     for early, is_stated in ((logged(900, 0, 1), False), (logged(900, 39, 1), True)):
-        found = simulate_log(capsys, empty, [early, *events], "--server-concurrency", "9", "--kubernetes", "1.37")
-        assert found["level"]["rejected"]["queue-full"]
+        log = str(write_log(empty / "audit.log", [early, *events]))
+        options = ["-f", "defaults:1.37", "--server-concurrency", "9", "--format", "json"]
+        found = json.loads(read(capsys, ["simulate", "--from-audit", log, *options], code=2))  # unlike this log
+        assert any(level["rejected"]["queue-full"] for level in found["levels"])
         assert any("begins with idle servers" in note for note in found["notes"]) == is_stated
 
 
@@ -348,13 +350,13 @@ def test_scale_and_without_of_one_client_of_a_log(capsys: pytest.CaptureFixture[
 
     def count(*options: str) -> dict[str, int]:
         found = simulate_log(capsys, empty, events, *options)
-        return {row["name"]: row["requests"] for row in found["level"]["clients"]}
+        return {f"{row['user']} {row['verb']}": row["requests"] for row in found["level"]["clients"]}
 
-    assert count() == {"alice": 20, "bob": 15}
-    assert count("--without", "bob") == {"alice": 20}
-    assert count("--scale", "bob=2") == {"alice": 20, "bob": 30}
-    assert count("--scale", "bob list=3") == {"alice": 20, "bob": 35}
-    assert count("--without", "bob list pods") == {"alice": 20, "bob": 5}
+    assert count() == {"alice list": 20, "bob list": 10, "bob get": 5}
+    assert count("--without", "bob") == {"alice list": 20}
+    assert count("--scale", "bob=2") == {"alice list": 20, "bob list": 20, "bob get": 10}
+    assert count("--scale", "bob list=3") == {"alice list": 20, "bob list": 30, "bob get": 5}
+    assert count("--without", "bob list pods") == {"alice list": 20, "bob get": 5}
     error = fail(capsys, ["simulate", "--from-audit", "audit.log", "--without", "bobb"])
     assert 'the load has no client "bobb". Did you mean "bob"?' in error
 
@@ -485,23 +487,32 @@ def test_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> N
     wait = {"authorization.k8s.io/decision": "allow", "apiserver.latency.k8s.io/apf-queue-wait": "1.5s"}
     events = [
         logged(1, 0, 2),
-        logged(2, 1, 3.5, annotations=wait),  # 2 s without the wait
+        logged(2, 1, 3.5, annotations=wait),  # 2 s of execution after the wait
         logged(3, 4, 0.5, responseStatus={"code": 429}, annotations=None),
         logged(4, 5, 1, verb="watch", requestURI="/api/v1/namespaces/team-a/pods?watch=1"),
         logged(5, 10, 1),
     ]
     found = simulate_log(capsys, empty, events)
-    assert found["requests"] == found["level"]["requests"] == 3
+    assert found["requests"] == found["level"]["requests"] == 4
     assert found["duration"] == pytest.approx(10)
     times = found["level"]["latencies"]
-    assert (times["count"], times["max"]) == (3, 2)
+    assert (times["count"], times["max"]) == (4, 2)
     assert found["level"]["seats"]["peak"] == 2
-    assert [client["name"] for client in found["level"]["clients"]] == ["alice"]
-    assert [note.split(" that ")[0].split(" whose ")[0] for note in found["notes"][:2]] == [
-        "Left out: 1 request",
+    clients = [(client["name"], client["user"], client["resource"]) for client in found["level"]["clients"]]
+    assert clients == [("alice list pods", "alice", "pods")]
+    assert [note.split(" have ")[0].split(" whose ")[0] for note in found["notes"][:2]] == [
+        "1 rejected request",
         "Left out: 1 request",
     ]
-    assert "does not show how clients would react" in found["notes"][2]
+    assert "does not show how other clients would react" in found["notes"][2]
+    (level,) = found["backtest"]["levels"]
+    assert level == {
+        "name": "global-default",
+        "requests": 5,
+        "logged": {"rejected": 1, "waitP99": 1.5},
+        "simulated": {"rejected": 0, "waitP99": 0},
+        "usable": True,  # the level has too few requests
+    }
 
 
 def test_scale_repeats_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
@@ -530,7 +541,7 @@ def test_compare_a_log(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAss
         shutil.copy(live / name, ".")
     command = ["simulate", "--from-audit", "audit.log.gz", "-f", "objects-begin.json"]
     options = ["--compare", "defaults:1.36", "--kubernetes", "1.36", "--server-concurrency", "20+10", "--isolated"]
-    assert read(capsys, [*command, *options]) == snapshot
+    assert read(capsys, [*command, *options], code=2) == snapshot
 
 
 def test_log_from_standard_input_is_read_once_for_both_sides(
@@ -539,22 +550,100 @@ def test_log_from_standard_input_is_read_once_for_both_sides(
     log = ROOT / "fixtures/replay/live/audit.log.gz"
     objects = str(ROOT / "fixtures/replay/live/objects-begin.json")
     options = ["-f", objects, "--compare", BEFORE, "--kubernetes", "1.36", "--server-concurrency", "9", "--isolated"]
-    expected = read(capsys, ["simulate", "--from-audit", str(log), *options, "--format", "json"])
+    expected = read(capsys, ["simulate", "--from-audit", str(log), *options, "--format", "json"], code=2)
     assert json.loads(expected)["differences"]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.decompress(log.read_bytes())), "utf-8"))
-    assert read(capsys, ["simulate", "--from-audit", "-", *options, "--format", "json"]) == expected.replace(
+    assert read(capsys, ["simulate", "--from-audit", "-", *options, "--format", "json"], code=2) == expected.replace(
         str(log), "standard input"
     )
 
 
-def test_side_of_a_comparison_of_a_log_is_that_of_a_simulation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_old_side_of_a_comparison_of_a_log_is_that_of_a_simulation(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["simulate", "--from-audit", str(ROOT / "fixtures/replay/live/audit.log.gz"), "--kubernetes", "1.36"]
     options = ["--server-concurrency", "9", "--isolated", "--format", "json"]
-    names = BEFORE, str(ROOT / "fixtures/replay/live/objects-begin.json")
-    sides = [json.loads(read(capsys, [*command, "-f", side, *options])) for side in names]
-    found = json.loads(read(capsys, [*command, "-f", names[1], "--compare", names[0], *options]))
-    assert [found["old"], found["new"]] == sides
-    assert sides[0] != sides[1]
+    before, after = BEFORE, str(ROOT / "fixtures/replay/live/objects-begin.json")
+    alone = json.loads(read(capsys, [*command, "-f", before, *options], code=2))
+    found = json.loads(read(capsys, [*command, "-f", after, "--compare", before, *options], code=2))
+    assert found["backtest"] == alone["backtest"]
+    assert found["old"] == {name: value for name, value in alone.items() if name in found["old"]}
+    assert found["old"] != found["new"]
+
+
+INCIDENTS = ROOT / "fixtures/simulate/incidents"
+
+
+def simulate_incident(name: str, *options: str, objects: str = "") -> list[str]:
+    """Return a command that simulates the log of a recorded incident with the objects and seats of its server."""
+    seats = json.loads((INCIDENTS / "recordings.json").read_text("utf-8"))[name]["seats"]
+    inputs = [
+        "-f",
+        str(INCIDENTS / f"{objects or name}.objects.json"),
+        "--metrics",
+        str(INCIDENTS / f"{name}.metrics.txt"),
+    ]
+    server = ["--server-concurrency", str(seats), "--kubernetes", "1.36", "--isolated"]
+    return ["simulate", "--from-audit", str(INCIDENTS / f"{name}.log.gz"), *inputs, *server, *options]
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown", "html", "json"])
+def test_back_test_stands_first(
+    capsys: pytest.CaptureFixture[str], format_: str, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(INCIDENTS)
+    command = [word.replace(f"{INCIDENTS}/", "") for word in simulate_incident("small-level", "--format", format_)]
+    printed = read(capsys, command)
+    if format_ == "json":
+        found = json.loads(printed)
+        assert {name: found[name] for name in ("backtest", "warnings", "ranges")} == snapshot
+    elif format_ == "html":
+        assert "The log has 1,834 rejections" in printed.split("<h1", 1)[1].split("</p>", 1)[0]
+    else:
+        assert printed.startswith(("The log has 1,834 rejections", "**The log has 1,834 rejections"))
+        assert printed == snapshot
+
+
+def test_unusable_back_test_stands_first(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = read(capsys, simulate_incident("watch-init-storm"), code=2).splitlines()
+    assert lines[0].startswith("Unreliable: this simulation does not reproduce the log.")
+    assert "workload-low has watches" in "\n".join(lines[2:4])
+
+
+def test_back_test_is_that_of_the_configuration_without_a_change(capsys: pytest.CaptureFixture[str]) -> None:
+    alone = json.loads(read(capsys, simulate_incident("small-level", "--format", "json")))
+    change = ["--set", "reporting.nominalConcurrencyShares=150"]
+    changed = json.loads(read(capsys, simulate_incident("small-level", *change, "--format", "json")))
+    old = ["--compare", str(INCIDENTS / "small-level.objects.json")]
+    compared = json.loads(
+        read(capsys, simulate_incident("small-level", *old, "--format", "json", objects="small-level-fixed"))
+    )
+    assert alone["backtest"] == changed["backtest"] == compared["backtest"]
+    for result in (changed, compared["new"]):
+        (level,) = (level for level in result["levels"] if level["name"] == "reporting")
+        assert sum(level["rejected"].values()) == 0
+    (level,) = (level for level in compared["old"]["levels"] if level["name"] == "reporting")
+    assert sum(level["rejected"].values()) == 1842
+
+
+def test_report_names_what_it_cannot_predict(capsys: pytest.CaptureFixture[str]) -> None:
+    old = ["--compare", str(INCIDENTS / "list-heavy.objects.json")]
+    printed = read(capsys, simulate_incident("list-heavy", *old, objects="list-heavy-fixed"))
+    (line,) = (line for line in printed.splitlines() if "Not predicted" in line)
+    assert "asset-sync: list configmaps. In the log, a request takes 186 ms if at most 3 execute at once" in line
+    old = ["--compare", str(INCIDENTS / "slow-webhook.objects.json")]
+    printed = read(capsys, simulate_incident("slow-webhook", *old, objects="slow-webhook-fixed"))
+    (line,) = (line for line in printed.splitlines() if "Not predicted" in line)
+    assert "does not show the effect of a faster webhook" in line
+
+
+def test_interrupt_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("apflint.simulate.logged_simulation.survey_log", interrupt)
+    assert run(simulate_incident("small-level")) == 130
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "apflint: interrupted before there was a result (comparing requests)\napflint: interrupted\n"
 
 
 def test_first_rejected_object_is_named(capsys: pytest.CaptureFixture[str], empty: Path) -> None:

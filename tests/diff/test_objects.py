@@ -96,7 +96,7 @@ def test_changed_exempt_level() -> None:
         "shares 0 -> 5",
         "lendablePercent 0 -> 9",
     )
-    # Without the field, the server uses zeros, so nothing changes.
+    # Without the field, the server uses zeros, so there is no change.
     assert compare_objects(side(exempt()), side(level("exempt", {"type": "Exempt"}))) == ()
 
 

@@ -50,7 +50,7 @@ WAITS = "\n".join(
 
 
 def idle_snapshot(age: float) -> str:
-    """Return the metrics of an idle level that has demand, at an age of the server in seconds."""
+    """Return the metrics of a server that started `age` seconds ago. Its level executes nothing, but had a seat demand before."""
     return "process_start_time_seconds 1\n" + lines(
         *level("low", 10, 10, 610, 10, 0),
         gauge("current_executing_requests", 0, BOTH),
@@ -202,7 +202,7 @@ EXAMPLES = (
         keep=(("9, 4, 0, 3", "9, 4, 0, 1"),),
         remove=(("9, 4, 0, 3", "9, 4, 0, 0"), ("9, 4, 0, 3", "9, 4, 3, 3")),
     ),
-    # The release decides whether the server counts time-outs apart: `wait` in queueset.go of 1.27 does.
+    # The release decides whether the server counts time-outs separately, as `wait` in queueset.go of 1.27 does.
     Example(
         "APF817",
         {

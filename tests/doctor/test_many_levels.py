@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apflint.budgets import MAX_SERVER_LEVELS
-from apflint.doctor import capacity_rules
+from apflint.doctor import capacity_findings
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import compute_state
 from apflint.doctor.snapshot import Server, Snapshot, group_servers, parse_part
@@ -44,7 +44,7 @@ class CountingEvidence(Evidence):
         return super().limited
 
 
-@pytest.mark.parametrize("find", [capacity_rules.saturated_level, capacity_rules.demand_above_nominal])
+@pytest.mark.parametrize("find", [capacity_findings.saturated_level, capacity_findings.demand_above_nominal])
 def test_levels_are_not_listed_for_each_level(find, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     monkeypatch.setattr(CountingEvidence, "lists", 0)
     list(find(CountingEvidence(compute_state(read_levels(50)))))
@@ -52,6 +52,6 @@ def test_levels_are_not_listed_for_each_level(find, monkeypatch: pytest.MonkeyPa
 
 
 def test_too_many_levels_are_an_error() -> None:
-    with pytest.raises(UserError, match=r"m\.txt: 5,001 priority levels are more than the maximum of 5,000"):
+    with pytest.raises(UserError, match=r"m\.txt: 10,001 priority levels are more than the maximum of 10,000"):
         compute_state(read_levels(MAX_SERVER_LEVELS + 1))
     assert isinstance(read_levels(1).last, Snapshot)

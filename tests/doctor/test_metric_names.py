@@ -34,7 +34,7 @@ def test_name_of_a_metric_in_a_release(quantity: Quantity, names: dict[str, str 
     (f"{PREFIX}request_concurrency_limit", 30),
     (f"{PREFIX}request_concurrency_in_use", 31),
     ("etcd_object_counts", 22),
-    # Stable and deprecated in 1.34. From 1.35 on, servers hide such a metric three releases later.
+    # The metric is stable, and deprecated in 1.34. From 1.35 on, servers hide such a metric three releases later.
     ("apiserver_storage_objects", 36),
 ])  # fmt: skip
 def test_last_release_of_a_deprecated_metric(name: str, last: int) -> None:

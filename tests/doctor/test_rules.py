@@ -15,7 +15,7 @@ from support.server_examples import diagnose_files
 from apflint.builtin import load_objects
 from apflint.doctor.evidence import Evidence
 from apflint.doctor.level_state import Waits, compute_state
-from apflint.doctor.manifest_comparison_rules import find_restored, spec_restored
+from apflint.doctor.manifest_comparison_findings import find_restored, spec_restored
 from apflint.doctor.server_seats import find_totals
 from apflint.doctor.snapshot import group_servers, parse_part
 from apflint.effective_configuration import Assumptions, Effective
@@ -106,7 +106,7 @@ def test_idle_levels_that_do_not_lend() -> None:
     # If the other level lends one seat, the next adjustment moves it.
     assert messages("APF803", *busy, *level("high", 20, 19, 620, 20, 1)) == []
     assert messages("APF803", *busy, *level("high", 20, 20, 620, 20, 20)) == []
-    # A level that gets seats soon does not hide one that has reached its maximum.
+    # A level that gets seats soon must not hide a level that has reached its maximum.
     full = level("second", 10, 10, 10, 10, 10, waiting=1)
     (finding,) = messages("APF803", *busy, *full, *level("third", 20, 19, 620, 20, 1))
     assert finding[1].startswith('"second" uses all of its seats')
@@ -201,7 +201,7 @@ ACCOUNT = "system:serviceaccount:kube-system:a"
     ("system:nodes-of-mine", "get", "/api/v1/namespaces/x/pods/a", "low", None),
     ("system:kube-controller-manager", "list", "/api/v1/pods", "workload-high", None),
     ("system:kube-controller-manager", "list", "/api/v1/pods", "exempt", None),
-    ("system:kube-controller-manager", "list", "/api/v1/pods", "global-default", None),  # APF821
+    ("system:kube-controller-manager", "list", "/api/v1/pods", "global-default", None),  # APF821 reports it
     ("system:kube-controller-manager", "update", SYSTEM_LEASE, "workload-high", "leader-election"),
     # The FlowSchema system-leader-election has get, create and update, but not list.
     ("system:kube-controller-manager", "list", f"{LEASES}/leases", "workload-high", None),
@@ -266,7 +266,7 @@ def test_short_burst_is_an_info(seconds: int, severity: str) -> None:
     )
     (finding,) = diagnose_files({"m": lines(*rows)}).findings
     assert (finding.rule, finding.severity) == ("APF804", severity)
-    assert f"For {seconds} of 3600 s, it exceeded the seats that the level had." in finding.notes
+    assert f"For {seconds} of 3600 s, the demand exceeded the seats that the level had." in finding.notes
 
 
 def test_rejections_of_a_dump() -> None:
@@ -421,7 +421,7 @@ def test_capped_lists_are_reported_once_for_each_level_and_resource(place: str, 
         f"{level}, all, 0, -1, x, {MOMENT}, 1, 0, 0s, {MOMENT}, ann, list, /api/v1/{name}, , , v1, {name}, \n"
         for level, name in (("low", "pods"), (place, resource))
     ]
-    rows.insert(0, rows[0].replace(" list, ", " get, "))  # it does not hide the lists
+    rows.insert(0, rows[0].replace(" list, ", " get, "))  # must not hide the lists
     metrics = 'kubernetes_build_info{git_version="v1.33.1"} 1\n' + "".join(
         [f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="{name}"}} 6\n' for name in ("low", "other")]
         + [f'apiserver_storage_objects{{resource="{name}"}} 101\n' for name in ("pods", "nodes")]

@@ -110,7 +110,7 @@ def test_missing_mandatory_objects_are_imagined_first_and_last() -> None:
     config = build_configuration(
         objects([schema("zz", "catch-all", 10000), schema("a", "exempt", 1)]), BUILT_IN, defaults=False
     )
-    # The levels that they name are not stored either, so both dangle.
+    # The server does not store the levels that these FlowSchemas reference, so both FlowSchemas dangle.
     assert [flow_schema.name for flow_schema in config.order] == ["exempt", "catch-all"]
     assert [flow_schema.name for flow_schema in config.dangling] == ["a", "zz"]
     assert sorted(config.levels) == ["catch-all", "exempt"]

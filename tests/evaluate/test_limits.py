@@ -30,7 +30,7 @@ _MANDATORY = {
 
 
 def _document(version: str) -> Document:
-    # The model only reads the version.
+    # Only the version of the document is needed.
     return cast("Document", SimpleNamespace(version=version))
 
 
@@ -191,7 +191,7 @@ def test_allocation_adds_up_and_keeps_its_bounds(parts: list[tuple[float, float,
         assert set(allocation.seats) == {0.0}
 
 
-# Sums of bounds may be off by rounding: `epsilon` of computeConcurrencyAllocation is 1e-7.
+# Sums of bounds may have rounding errors: `epsilon` of computeConcurrencyAllocation is 1e-7.
 
 
 @pytest.mark.parametrize("off", [-0.9e-7, 0.0, 0.9e-7])
@@ -237,7 +237,8 @@ def test_level_has_its_acv_before_borrowing() -> None:
         ("exempt", 0, 0, 600, 600),
     ]
     assert not found.release.has_borrowing
-    # 15% of the ACV: the patch 1.25.13 has the bounds of 1.28 (kubernetes/kubernetes pull request 118601).
+    # The maximum is 15% of the ACV. The patch 1.25.13 has the bounds of 1.28 (kubernetes/kubernetes pull request
+    # 118601).
     assert {level.max_seats for level in found.levels} == {0}
     before = limits.compute_limits(levels, (), 600, parse_release("1.24"))
     assert {level.max_seats for level in before.levels} == {None}

@@ -259,7 +259,7 @@ def test_other_service_account_gets_no_hint(user: str) -> None:
         (
             "/api/v1/pods",
             {"clusterScope": False},
-            'no clusterScope: true, and the request is for all namespaces; namespaces: ["*"] does not match that',
+            'no clusterScope: true, and the request is for all namespaces; namespaces: ["*"] matches only requests to a single namespace',
             "clusterScope",
         ),
         (

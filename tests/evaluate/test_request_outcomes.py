@@ -70,7 +70,7 @@ def test_outcomes_of_a_level_with_queues() -> None:
     ("name", "reason"), [("1.18", None), ("1.22", None), ("1.23", "cancelled"), ("1.27", "cancelled")]
 )
 def test_until_1_27_only_another_request_ends_the_wait(name: str, reason: str | None) -> None:
-    # timeoutOldRequestsAndRejectOrEnqueueLocked and the metrics of `wait` in queueset.go of these releases.
+    # Source: timeoutOldRequestsAndRejectOrEnqueueLocked, and the metrics of `wait`, in queueset.go of these releases.
     found = list_outcomes(_limits(queue_level()), parse_release(name))
     assert [outcome.reason for outcome in found] == [None, None, "queue-full", "time-out", reason]
     assert [outcome[::2] for outcome in found] == [("dispatched", None), ("queued", None), *[("rejected", 429)] * 3]

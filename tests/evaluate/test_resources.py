@@ -29,7 +29,7 @@ def test_resource_of_another_group() -> None:
 def test_resource_is_found_by_names_of_kubectl() -> None:
     for word in ("pods", "pod", "po", "Pod", "PO"):
         assert [resource.name for resource in find_resources(word)] == ["pods"]
-    assert [resource.group for resource in find_resources("ev")] == ["", "events.k8s.io"]  # kubectl uses the first one
+    assert [resource.group for resource in find_resources("ev")] == ["", "events.k8s.io"]  # kubectl uses the first
     assert find_resources("") == find_resources("widgets") == ()
 
 
@@ -77,7 +77,7 @@ def test_table_of_resources_is_consistent() -> None:
     assert get_resource("pods", "") is not None
     assert get_resource("pods", "apps") is None
     assert get_resource("podsecuritypolicies", "policy") is None  # removed in 1.25
-    # Only events are in two groups; every other name that kubectl takes means one resource.
+    # Only events belong to two groups. Every other name that kubectl accepts identifies one resource.
     shared = {
         word
         for resource in RESOURCES

@@ -130,7 +130,7 @@ def test_seats_by_size(took: int, objects: seats.Count, size: int, options: Any,
         (2, 100, {}, False),  # objects are read and decoded
         (1, 5000, {"limit": 50}, False),
         (2, 5000, {"limit": 51}, False),
-        (4, 300, {"limit": 51, "selector": True}, False),  # all objects are read
+        (4, 300, {"limit": 51, "selector": True}, False),  # the server reads all objects
         (6, 300, {"limit": 5000, "selector": True}, False),
         (1, "unknown", {}, False),
         (10, "stale", {"limit": 1}, False),
@@ -149,7 +149,7 @@ def test_level_bounds_a_list() -> None:
         assert seats.estimate_seats(newest, "watch", seats.ListOptions(is_valid=False), 1, 1, bound) == took
 
 
-# Read from the release branches: releases, and whether the cache answers.
+# Pairs of releases, and whether the cache answers, as read from the release branches.
 _CACHE_CASES: tuple[tuple[dict[str, Any], dict[int, bool]], ...] = (
     ({}, {23: False, 30: False, 31: True, 33: True, 36: True}),
     ({"limit": 500}, {23: False, 30: False, 31: True, 36: True}),
@@ -179,12 +179,12 @@ def test_newest_state_is_read_from_an_old_etcd() -> None:
     assert seats.is_listed_from_cache(parse_release("1.36"), options._replace(resource_version="0"), consistent=False)
 
 
-# By hand: 5,000 objects of 4 kB. A list of all objects, the same with a limit, watches with and without versions.
+# Computed by hand for 5,000 objects of 4 kB: a list of all, a list with a limit, watches with and without a version.
 @pytest.mark.parametrize(
     ("minors", "took"),
     [
         (range(18, 23), (1, 1, 1, 1, 1, 1)),
-        (range(23, 31), (10, 10, 1, 1, 1, 10)),  # 2 * 500 objects from etcd
+        (range(23, 31), (10, 10, 1, 1, 1, 10)),  # etcd: 2 * 500 objects
         ((31, 33), (10, 10, 1, 1, 1, 10)),
         ((32,), (10, 10, 1, 1, 10, 10)),
         ((34,), (10, 10, 1, 1, 10, 20)),  # at most 1 MB from the cache, 500 objects of 4 kB from etcd
@@ -239,7 +239,7 @@ def test_list_takes_from_one_seat_to_its_bound(
     took = seats.estimate_seats(release, verb, options, objects, size, bound)
     maximum = release.max_list_seats
     assert 1 <= took <= (min(bound, maximum) if bound else maximum)
-    # An empty resource has no size, so it is not compared with one of unknown size.
+    # An empty resource has no size, so it is not compared with a resource of unknown size.
     assert seats.estimate_seats(release, verb, options, objects + 1, size, bound) >= took
     assert seats.estimate_seats(release, verb, options, "stale", size, bound) >= took
     assert seats.estimate_seats(release, verb, options._replace(is_valid=True), "unknown", size, bound) == 1

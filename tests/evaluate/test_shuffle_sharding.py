@@ -17,7 +17,7 @@ from apflint.user_error import UserError
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The table of the Kubernetes documentation, page "API Priority and Fairness": (hand, deck): 1, 4, 16 elephants.
+# Table of the page "API Priority and Fairness" of the Kubernetes documentation. (hand, deck): 1, 4, 16 elephants.
 PUBLISHED = {
     (12, 32): (4.428838398950118e-09, 0.11431348830099144, 0.9935089607656024),
     (10, 32): (1.550093439632541e-08, 0.0626479840223545, 0.9753101519027554),
@@ -67,7 +67,7 @@ def _check_entropy(rows: list[tuple[int, int, int | None, bool, bool | None]]) -
         if bits is not None:
             assert shuffle_sharding.required_entropy_bits(queues, hand) == bits
         assert (shuffle_sharding.find_sharding_error(queues, hand) is None) == dealer, (queues, hand)
-        if api is not None:  # the API turns 0 into its defaults first
+        if api is not None:  # the API sets defaults for 0
             assert shuffle_sharding.is_admitted(queues or 64, hand or 8) == api, (queues, hand)
 
 
@@ -93,7 +93,7 @@ def test_entropy_agrees_with_all_recordings(shared: Path) -> None:
 
 
 def test_floating_point_never_shifts_the_entropy() -> None:
-    # The server takes the ceiling of a floating-point logarithm. It could only be wrong next to an integer.
+    # The server rounds up a floating-point logarithm. The result can only be wrong next to an integer.
     for hand in range(1, shuffle_sharding.MAX_HAND + 1):
         for bits in range(1, 70):
             near = int(2 ** (bits / hand))
@@ -105,7 +105,7 @@ def test_invalid_text_is_hashed_as_by_the_server() -> None:
     assert shuffle_sharding.flow_hash("a\ud83d", "") == shuffle_sharding.flow_hash(
         "a\ufffd", ""
     )  # a lone surrogate, from JSON
-    # The last surrogate and the first one.
+    # The strings contain the last and the first surrogate, which become U+FFFD.
     assert shuffle_sharding.flow_hash("a\udfff", "\ud800") == shuffle_sharding.flow_hash("a\ufffd", "\ufffd")
     assert shuffle_sharding.flow_hash("a\udcff", "") != shuffle_sharding.flow_hash(
         "a\ufffd", ""
@@ -225,8 +225,8 @@ def test_recommendations_have_at_most_1024_queues_by_default() -> None:
         == shuffle_sharding.find_safest_pair(1000, 1024)
         != shuffle_sharding.find_safest_pair(1000, 1025)
     )
-    # With a hand of 1 of d queues, one elephant fills the queue of a mouse with probability 1/d: just within the goal,
-    # and just not.
+    # With a hand of 1 of d queues, an elephant fills the queue of a mouse with probability 1/d. The goals are just
+    # above and just below this probability.
     assert [(row.hand_size, row.queues) for row in shuffle_sharding.recommend_pairs(1 / 1024, 1)][-1] == (1, 1024)
     assert all(row.hand_size > 1 for row in shuffle_sharding.recommend_pairs(1 / 1025, 1))
     assert [(row.hand_size, row.queues) for row in shuffle_sharding.recommend_pairs(1 / 512, 1)][-1] == (1, 512)
@@ -255,8 +255,8 @@ def test_recommendations_that_are_known() -> None:
         (3, 0, 1, "number of queues must be from 1"),
         (2, 8, -1, "number of elephants"),
         (2, 8, 10_001, "number of elephants"),
-        (5_000_000, 10_000_000, 1, "too large"),
-        (200, 512, 10_000, "too large to compute for 10000 elephants"),
+        (5_000_000, 10_000_000, 1, "takes too long"),
+        (200, 512, 10_000, "takes too long to compute for 10000 elephants"),
     ],
 )
 def test_values_out_of_range_are_errors(hand: int, queues: int, elephants: int, words: str) -> None:
@@ -266,7 +266,7 @@ def test_values_out_of_range_are_errors(hand: int, queues: int, elephants: int, 
 
 def test_work_of_a_probability_is_bounded() -> None:
     assert shuffle_sharding.squish_ratio(2_000, 10_000_000, 1)[0] == 1  # the hand contains all queues
-    with pytest.raises(UserError, match=r"a hand of 2000 from 10000000 queues is too large .* 2 elephants"):
+    with pytest.raises(UserError, match=r"a hand of 2000 from 10000000 queues takes too long .* 2 elephants"):
         shuffle_sharding.squish_ratio(2_000, 10_000_000, 2)
 
 

@@ -381,7 +381,7 @@ def test_insertion_beside_a_removal() -> None:
     assert calls == 2
 
 
-# Refused.
+# Fixes that are refused.
 
 
 def test_shared_value_stays() -> None:

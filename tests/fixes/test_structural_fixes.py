@@ -343,7 +343,7 @@ ANCHORED = SCHEMA.replace("[get, update]", "&verbs [get, update]").replace('["ge
             "APF102",
             "something else would change",
         ),
-        # A tag makes it a boolean with or without quotes.
+        # With the tag, the value is a boolean with or without quotes.
         (SCHEMA.replace('"ci"}', "!!bool yes}"), "APF102", "cannot be edited"),
         # The server does not accept the value.
         (SCHEMA.replace("1500", '"99999"'), "APF102", "it would cause APF201"),

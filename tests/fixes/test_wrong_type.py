@@ -61,7 +61,7 @@ def test_help_for_a_string_in_place_of_a_mapping(original: str, key: str, value:
     [
         ("2.10", "`2.10`", "2.1", 'quote it: "2.10"'),
         ("1" * 40, f"`{'1' * 40}`", str(float("1" * 40)), f'quote it: "{"1" * 40}"'),
-        ("1" * 41, "it", "1.111111111111111e+40", f'quote it: "{"1" * 41}"'),  # too long to repeat
+        ("1" * 41, "it", "1.111111111111111e+40", f'quote it: "{"1" * 41}"'),  # too long for a message
     ],
 )
 def test_string_that_yaml_parses_as_a_number_is_shown_as_written(
@@ -80,7 +80,7 @@ def test_string_that_yaml_parses_as_a_number_is_shown_as_written(
         ("'-5'", "remove the quotes: -5"),
         ('"five"', None),
         ('"0500"', None),  # YAML parses it as 320
-        ('"99999999999"', None),  # does not fit into the field
+        ('"99999999999"', None),  # exceeds the range
         ('"\uff15"', None),  # a digit for Python, a string for YAML
         ("!!str 5", None),
         (f"'{'9' * 400}'", None),

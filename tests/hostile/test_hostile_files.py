@@ -149,7 +149,7 @@ def test_a_dangling_link_costs_a_warning_and_not_the_answer(command: str, tmp_pa
     run = apflint(tmp_path, *command.split())
     assert run.status == 0
     assert run.out
-    assert "apflint: gone.yaml: Symbolic link to something that does not exist. It is not used\n" in run.err
+    assert "apflint: gone.yaml: Symbolic link to something that does not exist. apflint ignores the file\n" in run.err
 
 
 def test_a_dangling_link_that_is_named_is_an_error(tmp_path: Path) -> None:

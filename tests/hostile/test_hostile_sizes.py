@@ -74,7 +74,8 @@ def test_the_largest_file_that_is_read(name: str, head: str, filler: str, rule: 
     assert run.status == 1
 
 
-# Functions create the large texts. Otherwise, each process of the test run would hold them, and its forks would take longer.
+# Functions create the large texts. As constants, the texts would be in each process of the test run, and slow down
+# forks.
 @pytest.mark.parametrize(
     "text", [lambda: HEAD + "  x: '" + "x" * 15 * MILLION + "'\n", lambda: HEAD.replace(" x", " " + "x" * 15 * MILLION)]
 )

@@ -206,9 +206,9 @@ def streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def reads_input(stdin: IO[bytes], _stdout: IO[bytes]) -> None:
-    stdin.write(MORE_THAN_A_PIPE_HOLDS)  # once all is written, apflint reads standard input
+    stdin.write(MORE_THAN_A_PIPE_HOLDS)  # after the last byte, apflint reads standard input
     stdin.flush()
-    time.sleep(0.1)  # until apflint waits for more input
+    time.sleep(0.1)  # apflint now waits for more input
 
 
 def answers(stdin: IO[bytes], stdout: IO[bytes]) -> None:

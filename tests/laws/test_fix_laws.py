@@ -90,7 +90,7 @@ def test_fixing_twice_equals_fixing_once(random: Random, unsafe: bool) -> None:
 def test_comments_stay(random: Random, unsafe: bool) -> None:
     files = generated(random)
     outcome = fixed(files, unsafe=unsafe)
-    # Fields that move into a mapping together keep their comments, and pass the comments of fields between them.
+    # Fields that move together into a mapping keep their comments, and move across the comments of fields between them.
     moved = any(
         isinstance(operation, Nest) for found in outcome.fixed if found.fix for operation in found.fix.operations
     )
@@ -120,7 +120,7 @@ def test_other_lines_stay(random: Random) -> None:
     for name, file in files.items():
         source, _ = decode(file.data)
         if any(found.document and found.document.source.text != source for found in outcome.fixed):
-            reject()  # fixes are made one after the other, so lines refer to intermediate texts
+            reject()  # after several rounds of fixes, lines refer to intermediate texts
         touched: set[int] = set()
         for edit in _together(outcome):
             touched |= set(range(source.count("\n", 0, edit.start), source.count("\n", 0, edit.end) + 1))

@@ -225,7 +225,7 @@ def test_capabilities_of_the_editor_are_used(folder: Path) -> None:
         editor.notify("workspace/didChangeWatchedFiles", changes=[{"uri": flow, "type": 2}])
         editor.wait_for(flow, [])
         editor.open(flow, FLOW)
-        # As on saving: only this kind of action, requested automatically. The edits apply to the current text.
+        # As on saving: the editor requests only this kind of action. The edits apply to the current text.
         [action] = editor.request(
             "textDocument/codeAction",
             textDocument={"uri": flow},

@@ -70,7 +70,7 @@ def test_findings_equal_those_of_the_command_line(
     expected = checked(folder, capsys, monkeypatch)
     assert len(expected) > 5
     assert findings_of(folder, check_folders(folder).diagnostics) == expected
-    # The same with every file open.
+    # The same check with every file open.
     texts = {uri_from_path(str(file)): file.read_text("utf-8") for file in folder.rglob("*.yaml")}
     assert findings_of(folder, check_folders(folder, documents=texts).diagnostics) == expected
 

@@ -15,6 +15,7 @@ from apflint.output.blocks import (
     HTML,
     TEXT,
     Bullets,
+    Code,
     Column,
     Command,
     Details,
@@ -29,8 +30,8 @@ from apflint.output.blocks import (
     Table,
     Text,
 )
-from apflint.output.chart import Bar, Bars, HeatMap, Line, Queues, SeatsOverTime
 from apflint.output.console import Style, count_cells
+from apflint.output.svg_chart import Bar, Bars, HeatMap, Line, Queues, SeatsOverTime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +57,7 @@ TAGS = {
     "code",
     "a",
     "span",
+    "pre",
 }
 TAGS |= {"div", "table", "tr", "th", "td", "br", "details", "summary", "svg", "desc", "path", "rect", "text", "g"}
 
@@ -71,6 +73,7 @@ def make_blocks(value: str) -> Iterator[Block]:
     yield Bullets([value, parts], "  ")
     yield Facts([(value, value), ("", value), (Text(value, "name"), parts)], more=value)
     yield Command("apflint explain", value)
+    yield Code(f"{value}\n```\n{value}", "yaml")
     columns = [Column(value, kind) for kind in ("name", "number", "text", "bar")]
     rows: list[tuple[Cell, ...]] = [(value, value, value, value), (parts, parts, parts, Lines([value, parts]))]
     yield Table(columns, rows, value, [value, parts])
@@ -103,7 +106,10 @@ def test_strings_are_harmless_in_text(style: Style) -> None:
 
 def test_strings_are_harmless_in_markdown() -> None:
     shown = markdown.render(make_blocks(EVIL))
-    outside = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", shown)
+    unfenced = re.sub(r"^(`{3,})\w*\n.*?\n\1$", "", shown, flags=re.DOTALL | re.MULTILINE)
+    assert unfenced != shown
+    assert re.search(r"^\s*::", shown, re.MULTILINE) is None
+    outside = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", unfenced)
     assert "alert(1)" in shown
     for markup in ("<script", "</code", "@team", "::error", "##["):
         assert markup not in outside

@@ -15,7 +15,7 @@ from apflint.doctor.level_state import compute_state
 from apflint.doctor.rule_runner import diagnose
 from apflint.doctor.snapshot import group_servers, parse_part
 from apflint.output import html as html_page
-from apflint.output import markdown as markdown_page
+from apflint.output import markdown as terminal_markdown
 from apflint.output.console import Style
 from apflint.output.doctor import MAX_DRAWN_QUEUES, report_doctor
 
@@ -34,7 +34,7 @@ def render(*files: str) -> tuple[str, str]:
     states = [one.state for one in evidence]
     conclusion = conclude(states)
     return (
-        markdown_page.render(report_doctor(states, report, conclusion, Style())),
+        terminal_markdown.render(report_doctor(states, report, conclusion, Style())),
         html_page.render("", report_doctor(states, report, conclusion, Style())),
     )
 

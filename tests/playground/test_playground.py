@@ -61,7 +61,7 @@ class Printed(NamedTuple):
 
 def run_in_terminal(arguments: list[str], directory: Path, columns: str) -> Printed:
     """Run a real apflint process, whose standard output is a terminal of this width."""
-    import pty  # not on Windows
+    import pty  # not available on Windows
 
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": columns, "TERM": "xterm"}
@@ -404,7 +404,7 @@ def test_policy_blocks_requests_to_another_host(
     assert open_page.evaluate(send, other_host.url) == "blocked"
     assert worker.evaluate(send, other_host.url) == "blocked"
     assert other_host.paths == []
-    unprotected = browser.new_page()  # the same request without the policy arrives
+    unprotected = browser.new_page()  # without the policy, the same request arrives
     unprotected.goto(other_host.url)
     assert unprotected.evaluate(send, other_host.url) == "sent"
     unprotected.close()

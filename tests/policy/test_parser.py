@@ -63,7 +63,8 @@ def never(body: str) -> str:
     return f"tests:\n- never: {{{body}, reaches: exempt}}\n"
 
 
-# The marked part is the position of the mistake, and the words are in its message. `by_schema`: the JSON Schema rejects it too.
+# Each marked part is the position of a mistake. The words are in its message. `by_schema`: the JSON Schema rejects it,
+# too.
 MISTAKES = [
     (
         "«manifest»: [a]\ntests: [{unreachable: {flowSchema: x}}]",

@@ -127,7 +127,7 @@ def test_expectation_holds(test: dict[str, Any]) -> None:
         assert found.request is None
 
 
-# The test, the path of the failure, the actual result, and parts of the reasons in order.
+# Tuples of the test, the path of the failure, the actual result, and parts of the reasons in order.
 FAILING: list[tuple[dict[str, Any], str, str, list[str]]] = [
     (
         example("list pods -n a --as alice --as-group dev", "batch"),
@@ -274,7 +274,7 @@ def test_suite_excludes_requests_from_all_properties() -> None:
     ours: dict[str, Any] = {"except": [masters, {"subject": {"group": ["dev", "ops"]}}, {"subject": {"user": "alice"}}]}
     assert not outcome(claim).passed
     assert outcome(claim, **ours).passed
-    # The exclusions of a property are added to those of the suite.
+    # The exclusions of a property are added to the exclusions of the suite.
     both = {"always": {**claim["always"], "except": {"verbs": "watch"}}}
     assert outcome(both, **ours).passed
     assert not outcome({"unreachable": {"flowSchema": "exempt"}}, **ours).passed

@@ -197,7 +197,7 @@ def test_questions_about_two_configurations_share_a_formula(monkeypatch: pytest.
     there = [old.order[position(old, f"team-{name}")] for name in range(9)]
     comparison = ConfigurationComparison(new, old)
     for first, other in product(range(9), repeat=2):
-        # The FlowSchema with the lower precedence number was first. Now the other one is first.
+        # The FlowSchema with the lower matchingPrecedence was first. Now the other FlowSchema is first.
         found = comparison.find_passage([at[first]], [there[other]])
         assert (found is not None) == (first >= other)
     assert len(encodings) == 1

@@ -98,7 +98,7 @@ def test_move_to_another_level(engine: str, log: Path, tmp_path: Path) -> None:
     assert move.first == MovedRequest("c", START, "alice", "list", "pods", "team-a")
     assert comparison.changed
     assert comparison.levels == ("global-default", "tenant")
-    # The old configuration has no level `tenant`, and both have other seats.
+    # Only the new configuration has the level `tenant`. The seats of the other level differ, too.
     assert (comparison.levels_with_other_limits, comparison.levels_with_other_seats, comparison.classified) == (2, 2, 4)
     peaks = [
         {level.name: level.peaks[0].seats for level in report.levels} for report in (comparison.old, comparison.new)
@@ -179,7 +179,7 @@ def test_upgrade_changes_seats_of_lists(engine: str, tmp_path: Path) -> None:
     comparison = compare_logs(log, read(kubernetes="1.33"), read(kubernetes="1.36"), engine, counts=counts)
     assert comparison.moves == ()
     assert [report.levels[0].peaks[0].seats for report in (comparison.old, comparison.new)] == [8, 8]
-    assert comparison.old.levels[0].limits.max_list_seats == 8  # the level allows no more
+    assert comparison.old.levels[0].limits.max_list_seats == 8  # maximum of the level
     counts = {"pods": ObjectTotals(5000, 200)}
     comparison = compare_logs(log, read(kubernetes="1.33"), read(kubernetes="1.36"), engine, counts=counts)
     assert [report.levels[0].peaks[0].seats for report in (comparison.old, comparison.new)] == [8, 1]

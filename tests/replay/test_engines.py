@@ -37,7 +37,7 @@ REQUESTS = (
     ("GET", "/api/v1/namespaces/dev/pods/p/log", {"resource": "pods", "subresource": "log", "namespace": "dev"}),
     ("PATCH", "/api/v1/nodes/n/status", {"resource": "nodes", "subresource": "status", "name": "n"}),
     ("GET", "/apis/apps/v1/deployments", {"resource": "deployments", "apiGroup": "apps"}),
-    # Bodies whose namespace is not that of the URI, which the server writes into `objectRef`.
+    # Bodies whose namespace differs from that of the URI. The server writes this namespace into `objectRef`.
     (
         "POST",
         "/apis/rbac.authorization.k8s.io/v1/clusterroles",

@@ -62,7 +62,7 @@ def test_python_engine_prints_what_it_read() -> None:
         assert process.stdin and process.stdout and process.stderr  # noqa: PT018  # for mypy
         process.stdin.write(recorded_log())
         process.stdin.flush()
-        time.sleep(3)  # until the command has read the pipe, and waits for more
+        time.sleep(3)  # now the command has read the pipe, and waits for more
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
         lines = process.stdout.read().decode().splitlines()

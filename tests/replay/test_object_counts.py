@@ -10,7 +10,7 @@ import pytest
 from support.audit_logs import ENGINES, FIXTURES, RECORDINGS, event, read_lines, replay_each, replay_json, write_log
 
 from apflint.cli.app import run
-from apflint.replay.object_counts import ObjectTotals, parse_metrics, parse_object_count
+from apflint.replay.object_counts import NOT_COUNTED, ObjectTotals, parse_metrics, parse_object_count
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
@@ -52,8 +52,27 @@ def test_parses_metrics_of_all_releases() -> None:
     assert parse_metrics(new) == {
         "pods": ObjectTotals(10, 4000),
         "deployments.apps": ObjectTotals(3, 0),  # the server could not measure
+        "nodes": ObjectTotals(NOT_COUNTED),
         "events": ObjectTotals(0, 0),
     }
+
+
+def test_list_of_a_resource_that_the_server_could_not_count_is_as_wide_as_its_level_allows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Recorded on 1.36.2: lists take as many seats as their level allows, while the metrics have -1."""
+    log = write_log(tmp_path / "audit.log", [event()])
+    metrics = tmp_path / "metrics.txt"
+    widths = []
+    for number in (-1, 0, 400):
+        metrics.write_text(
+            f'apiserver_resource_objects{{group="",resource="pods"}} {number}\n'
+            f'apiserver_resource_size_estimate_bytes{{group="",resource="pods"}} {number}\n',
+            "utf-8",
+        )
+        (request,) = replay_each(capsys, log, "--metrics", metrics)
+        widths.append(request["seats"])
+    assert widths == [8, 1, 1]
 
 
 def test_rejects_other_texts() -> None:

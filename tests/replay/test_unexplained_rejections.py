@@ -32,7 +32,7 @@ def test_rejections_with_free_seats_are_a_contradiction(
         assert run(["replay", str(log), *map(str, options), "--format", output_format]) == 0
         text = capsys.readouterr().out
         assert ("contradicts this configuration" in text) is is_contradiction
-        if is_contradiction:  # before the figures that it refutes
+        if is_contradiction:  # the contradiction precedes the figures
             assert text.index("contradicts this configuration") < text.index("API server:")
 
 

@@ -193,7 +193,7 @@ def test_http_request() -> None:
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        # Groups that Kubernetes serves, and groups without a dot, cannot be those of a custom resource.
+        # The group of a custom resource has a dot, and is not a group that Kubernetes serves.
         ("pods.apps", 'Kubernetes serves "pods" in the core API group "", not in the group "apps".'),
         ("ingresses.extensions", 'Kubernetes serves "ingresses" in the API group "networking.k8s.io", not in the'),
         ("nodes.networking.k8s.io", 'Kubernetes serves "nodes" in the core API group "", not in the group'),

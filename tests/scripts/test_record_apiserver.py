@@ -71,7 +71,7 @@ def test_running_server_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixtur
         arguments = ["requests", "limits", "--server", url, "--change-this-cluster", "--audit-log", str(audit_log)]
         assert record_apiserver.main([*arguments, "--fixtures", str(target)]) == 0
     assert list(differences(target)) == []
-    # A running server has one number of seats only; other cases keep their limits.
+    # A running server has only one number of seats. Cases with another number keep their recorded limits.
     cases = limits.read_cases(FIXTURES / record_apiserver.LIMITS)
     count = sum(case["total"] == 600 for case in cases)
     assert f"{count} of {len(cases)} cases have a number of seats" in capsys.readouterr().err

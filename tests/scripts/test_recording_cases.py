@@ -21,7 +21,7 @@ from apflint.releases import API_VERSIONS, parse_release  # noqa: E402
 
 UNDECODABLE, INVALID, REQUIRED = "BadRequest", "FieldValueInvalid", "FieldValueRequired"
 NOT_SUPPORTED, FORBIDDEN, TOO_LONG = "FieldValueNotSupported", "FieldValueForbidden", "FieldValueTooLong"
-# Family -> the reasons for which 1.36 rejects its cases, and a pattern of the last part of the fields it names.
+# By family: the reasons for which 1.36 rejects its cases, and a pattern for the last part of the rejected fields.
 CLAIMS: dict[str, tuple[set[str], str]] = {
     "valid": (set(), ""),
     "missing_fields": ({REQUIRED, NOT_SUPPORTED}, r"\w+"),

@@ -83,7 +83,7 @@ def test_pages_of_a_development_version_pin_the_release_that_they_document(check
     assert (set_version.read_version(checkout), set_version.check_version(checkout, None)) == ("0.3.0.dev0", [])
     assert (checkout / "CHANGELOG.md").read_text("utf-8") == CHANGELOG
     assert set_version.read_notes(checkout, "0.3.0.dev0") == "### Added\n\n- A rule.\n"
-    # A tag of the release needs a commit that sets it.
+    # A tag requires a commit that sets the version of the release.
     assert "apflint/__init__.py: 0.3.0.dev0 instead of 0.3.0" in set_version.check_version(checkout, "0.3.0")
     (checkout / "docs/guides/page.md").write_text(page.replace("v0.3.0", "v0.2.0", 1), "utf-8")
     assert set_version.check_version(checkout, None) == ["docs/guides/page.md:3: 0.2.0 instead of 0.3.0"]

@@ -216,7 +216,7 @@ def render(value: object) -> str:
         (render('["helm", 1]'), "cluster[0].render: expected a list of strings"),
         (render('["", "a"]'), "cluster[0].render: the program is an empty string."),
         (render('["a\\u0000"]'), "cluster[0].render: a word contains the character NUL."),
-        (render(["a"] * (MAX_PATTERNS + 1)), "cluster[0].render: 1,001 words, but at most 1,000 are allowed."),
+        (render(["a"] * (MAX_PATTERNS + 1)), "cluster[0].render: 1,001 strings, but at most 1,000 are allowed."),
         (cluster(kubernets='"1.36"'), 'cluster[0].kubernets: unknown key of a cluster. Did you mean "kubernetes"?'),
         (cluster() + cluster(name='"b"') + cluster(), 'cluster: two clusters have the name "a".'),
         (cluster(paths="[]"), "cluster[0].paths: the list is empty."),

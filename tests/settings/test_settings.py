@@ -313,7 +313,7 @@ def test_settings_apply_to_limits_and_explain(project: Path, capsys: pytest.Capt
     "line", ["explain list pods --as x", "limits", "diff defaults:1.30 . --exit-zero", "graph", "migrate --diff ."]
 )
 def test_isolated_reads_no_settings(project: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
-    write(project, "kubernetes = 1.27")  # invalid
+    write(project, "kubernetes = 1.27")  # an invalid value
     assert run(line.split()) == 2
     assert "apflint.toml" in capsys.readouterr().err
     assert run([*line.split(), "--isolated"]) == 0

@@ -52,7 +52,7 @@ def make_load(random: Random, *, wide: bool = True, steps: bool = False, grain: 
         requests.append((now, service, seats, random.choice(flows), wait_limit))
     load = Load(queuing, limit, tuple(requests))
     if steps and queues:
-        # Fewer queues can make the server lose requests if final seats remain: see QueueSet._remove_queue_if_empty.
+        # With fewer queues, the server may lose requests if final seats remain: see QueueSet._remove_queue_if_empty.
         kept = ((a, service, Seats(seats.initial), flow, wait) for a, service, seats, flow, wait in requests)
         load = replace(load, requests=tuple(kept))
         times = sorted(random.randint(0, now) for _ in range(random.randint(0, 3)))

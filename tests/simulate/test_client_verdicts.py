@@ -10,7 +10,7 @@ from apflint.simulate.client_verdicts import MAX_VERDICTS, give_client_verdicts,
 from apflint.simulate.histogram import TimePercentiles
 from apflint.simulate.load import SECOND
 
-from .test_level_summaries import RESULT, level_of, result_of
+from .test_verdict_sentences import RESULT, level_of, result_of
 
 if TYPE_CHECKING:
     from apflint.simulate.simulation import SimulationResult

@@ -122,7 +122,7 @@ def test_time_for_a_request_does_not_depend_on_other_requests_queues_or_levels()
 
 def test_memory_does_not_depend_on_the_length_of_the_run() -> None:
     peaks = []
-    simulate(500)  # modules that are imported, and caches that are filled, only once
+    simulate(500)  # imports modules and fills caches
     for count in (2_000, 16_000):
         tracemalloc.start()
         simulate(count)

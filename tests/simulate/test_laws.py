@@ -56,8 +56,8 @@ class Watched(QueueSet):
         before, executing = self.seats_in_use, self.executing
         super()._execute(request, now)
         if self.seats_in_use > self.concurrency_limit:
-            # Only a request that is wider than the limit exceeds it, while no other executes. Others may hold final seats.
-            # Its final seats may have been reduced to the limit.
+            # Only a request that is wider than the limit exceeds the limit, while no other request executes. Other
+            # requests may hold final seats. The final seats of the wide request may have been reduced to the limit.
             assert executing == 0
             assert request.estimate.max_seats >= self.concurrency_limit
         else:
@@ -215,7 +215,7 @@ def test_scaling_all_times_scales_the_result(random: Random, factor: int) -> Non
     with pytest.MonkeyPatch.context() as patch:
         results = []
         for times in (1, factor):
-            # The estimated service time is a constant of the server. It is one of the times here.
+            # The estimated service time is a constant of the server, which is one of the service times in this test.
             for module in (queue_set_module, request_module):
                 patch.setattr(module, "ESTIMATED_SERVICE_NANOSECONDS", 11 * EXACT * times)
             results.append(run(scale(load, times), QueueSet)[1])
@@ -231,7 +231,7 @@ def test_scaling_all_times_scales_the_result(random: Random, factor: int) -> Non
 def test_flows_with_equal_demand_get_equal_service(random: Random) -> None:
     limit = random.choice([1, 2, 4, 8])
     flows = random.sample(range(16), 2)  # with a hand of 1, the hash determines the queue
-    # The demand is equal, but not the requests: one flow has fewer and longer ones.
+    # The demand is equal, but the requests differ: one flow has fewer and longer requests.
     parts = random.choice([1, 2, 5, 20])
     service = random.choice([3, 12, 40]) * MILLISECOND
     longs = [random.randint(service // 2, service) for _ in range(60)]

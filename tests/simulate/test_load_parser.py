@@ -55,7 +55,8 @@ def marked(text: str) -> tuple[str, int, int, int]:
     return before + inside + after, line, column, column + len(inside)
 
 
-# The marked part is the position of the mistake, and the words are in its message. `by_schema`: the JSON Schema rejects it too.
+# Each marked part is the position of a mistake. The words are in its message. `by_schema`: the JSON Schema rejects it,
+# too.
 MISTAKES = [
     ("«duration: 1m»", "`clients` must be a list with at least one client", 1),
     ("duration: 1m\nclients: «[]»", "`clients` must be a list with at least one client", 1),

@@ -13,9 +13,9 @@ from apflint.evaluate.shuffle_sharding import flow_hash
 from apflint.releases import NEWEST
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.simulate.load import SECOND
+from apflint.simulate.log_survey import survey_log
 from apflint.simulate.logged_load import build_logged_load
 from apflint.simulate.routes import SimulatedFlow
-from apflint.simulate.scaling import Scaling
 from apflint.sources.audit_logs import find_audit_logs
 from apflint.workspace import build_workspace
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from apflint.simulate.arrivals import Arrival
     from apflint.simulate.logged_load import LoggedLoad
 
 NAMESPACES = level("spaces").replace("ByUser", "ByNamespace")
@@ -70,54 +71,59 @@ def log(tmp_path: Path) -> Iterator[LoggedLoad]:
         tmp_path / "2.log",
         [logged(15, "spaces", "x"), logged(16, "single"), logged(17, "single", "y", verb="get"), logged(18, "all")],
     )
-    options = ReplayOptions(by=("namespace",), counts=None)
+    options = ReplayOptions(by=("namespace",), counts=None, calls=True)
     replays = replay_sides(find_audit_logs([str(tmp_path)]), known_sides(), options)
-    yield build_logged_load(next(iter(replays)), Scaling(), 1)
+    replay = next(iter(replays))
+    yield build_logged_load(replay, survey_log(replay, 1))
     replays.close()
 
 
+def list_arrivals(log: LoggedLoad) -> list[Arrival]:
+    return [arrival for source in log.sources for arrival in source.arrivals]
+
+
 def test_arrivals_of_a_log(log: LoggedLoad) -> None:
-    arrivals = list(log.source.arrivals)
-    assert [arrival.time for arrival in arrivals] == [int(at * SECOND) for at in (0, 1, 2, 3.5, 5, 6, 7, 8)]
-    assert [arrival.service for arrival in arrivals] == [SECOND] * 3 + [SECOND // 2] + [SECOND] * 4
-    assert [arrival.number for arrival in arrivals] == list(range(8))
-    assert (log.load.servers, log.load.clients, log.requests) == (2, (), 8)
+    arrivals = list_arrivals(log)
+    assert [arrival.time for arrival in arrivals] == [int(at * SECOND) for at in (0, 1, 2, 3.5, 4, 5, 6, 7, 8)]
+    # The rejected request at 4 s has the service time of another request.
+    assert [arrival.service for arrival in arrivals] == [SECOND] * 3 + [SECOND // 2] + [SECOND] * 5
+    assert [arrival.number for arrival in arrivals] == list(range(9))
+    assert (log.load.servers, log.load.clients) == (2, ())
     assert log.load.duration == 8 * SECOND + 1000
-    assert (log.source.differ, log.source.is_closed) == (True, False)
+    assert [(source.differ, source.is_closed) for source in log.sources] == [(True, False)] * 3
     instances = [arrival.instance for arrival in arrivals]
     # Requests with different namespaces or servers belong to different clients, but only if the flow depends on the
     # namespace.
-    assert instances == [0, 1, 2, 1, 3, 4, 5, 6]
-    assert [log.routes.find_server(log.source.client, instance) for instance in instances] == [0] * 4 + [1] * 4
+    assert instances == [0, 1, 2, 1, 3, 4, 5, 6, 7]
+    servers = [log.routes.find_server(log.sources[0].client, instance) for instance in instances]
+    assert servers == [0] * 5 + [1] * 4
 
 
 def test_routes_of_a_log(log: LoggedLoad) -> None:
-    arrivals = list(log.source.arrivals)
-    routes = [log.routes(log.source.client, arrival.instance) for arrival in arrivals]
-    assert [(route.level, *route.flow, route.client, route.verb) for route in routes] == [
-        ("global-default", "global-default", "user-none", "user-none", "list"),
-        ("spaces", "spaces", "x", "user-spaces", "list"),
-        ("spaces", "spaces", "y", "user-spaces", "list"),
-        ("spaces", "spaces", "x", "user-spaces", "list"),
-        ("spaces", "spaces", "x", "user-spaces", "list"),
-        ("single", "single", "", "user-single", "list"),
-        ("single", "single", "", "user-single", "get"),
-        ("all", "all", "", "user-all", "list"),
+    routes = [log.routes(log.sources[0].client, arrival.instance) for arrival in list_arrivals(log)]
+    assert [(route.level, *route.flow, route.client, route.user, route.verb) for route in routes] == [
+        ("global-default", "global-default", "user-none", "user-none list pods", "user-none", "list"),
+        ("spaces", "spaces", "x", "user-spaces list pods", "user-spaces", "list"),
+        ("spaces", "spaces", "y", "user-spaces list pods", "user-spaces", "list"),
+        ("spaces", "spaces", "x", "user-spaces list pods", "user-spaces", "list"),
+        ("global-default", "global-default", "user-team", "user-team list pods", "user-team", "list"),
+        ("spaces", "spaces", "x", "user-spaces list pods", "user-spaces", "list"),
+        ("single", "single", "", "user-single list pods", "user-single", "list"),
+        ("single", "single", "", "user-single get pods", "user-single", "get"),
+        ("all", "all", "", "user-all list pods", "user-all", "list"),
     ]
     for route in routes:
         assert route.flow_hash == (0 if route.level == "single" else flow_hash(*route.flow))
-        assert (route.estimate.max_seats, route.wait_limit, route.deadline) == (1, 15 * SECOND, 60 * SECOND)
+        assert (route.estimate.max_seats, route.deadline) == (1, 60 * SECOND)
+    # The client of the rejected request left its queue after a second.
+    assert [route.wait_limit // SECOND for route in routes] == [15] * 4 + [1] + [15] * 4
     assert routes[0].flow == SimulatedFlow("global-default", "user-none")
-
-
-def test_assumption_about_the_seats_of_lists(log: LoggedLoad) -> None:
-    (assumption,) = log.assumptions
-    assert assumption.startswith("Assumes that each list takes 1 seat, because the log does not show how many objects")
 
 
 def test_notes_about_what_a_log_does_not_show(log: LoggedLoad) -> None:
     assert [note.split(":")[0] for note in log.notes] == [
-        "Left out",
-        "The log does not show how clients would react",
-        "The log shows waits in queues only of requests over 500 ms. Other service times may contain a wait.",
+        "1 rejected request have the service times of similar requests that the server executed at the same time.",
+        "The log does not show how other clients would react",
     ]
+    (assumption,) = log.assumptions
+    assert assumption.startswith("Assumes that each list takes 1 seat, because the log does not show how many objects")

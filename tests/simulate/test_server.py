@@ -49,7 +49,7 @@ class Traced(Restless):
     def __init__(self, *arguments: Any) -> None:
         self.adjustments: list[dict[str, Any]] = []
         super().__init__(*arguments)
-        self.adjustments.clear()  # the first is not in the recordings
+        self.adjustments.clear()  # recordings lack the first one
 
     def adjust(self, now: int) -> Adjustment:
         adjustment = super().adjust(now)

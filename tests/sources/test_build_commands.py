@@ -33,7 +33,7 @@ def list_places(*overlays: str) -> set[str]:
     directories = tuple(f"overlays/{overlay}" for overlay in overlays)
     report = name_origins(check(build_kustomization(directory) for directory in directories), directories)
     assert all(finding.fix is None for finding in report.findings)
-    for finding in report.findings:  # the excerpt that a report shows
+    for finding in report.findings:  # a report shows this excerpt
         line = report.sources[finding.file].text.splitlines()[finding.span.line - 1]
         assert line[finding.span.column - 1 : finding.span.end_column - 1].strip()
     return {f"{finding.rule} {finding.file}:{finding.span.line}" for finding in report.findings}

@@ -358,6 +358,5 @@ def test_other_files_are_cheap(tree: Path) -> None:
         assert len(answers) == 1000
         return time.process_time() - begin
 
-    # About 15 µs each on a quiet machine; the bound allows for a busy one, but would detect that a file is parsed (1
-    # ms).
+    # A search takes about 15 µs on an idle machine, and parsing takes 1 ms. The bound allows for a busy machine.
     assert min(run() for _ in range(5)) < 1000 * 120e-6

@@ -293,7 +293,7 @@ ERRORS: dict[tuple[str, ...], str] = {
 
 @pytest.mark.parametrize(
     ("command", "words"),
-    # A side is one word.
+    # Each side is a single source argument.
     [(command, words) for command in (*COMMANDS, *SIDES) for words in ERRORS if command in COMMANDS or len(words) == 1],
     ids=make_id,
 )

@@ -159,7 +159,9 @@ def test_links_without_a_file_are_noted(repository: Path, tmp_path: Path) -> Non
         "outside": outside,
         "through-a-file": missing,
     }
-    assert read.notes == tuple(f"git:main:{name}.yaml: {problem} It is not used" for name, problem in problems.items())
+    assert read.notes == tuple(
+        f"git:main:{name}.yaml: {problem} apflint ignores the file" for name, problem in problems.items()
+    )
     assert not any(name in file.name for file in read.files for name in targets)
     for name in problems:
         with pytest.raises(UserError, match=f'"main" has no file or directory "{name}.yaml"'):

@@ -167,7 +167,7 @@ def test_two_kustomizations_in_a_directory(project: Path) -> None:
 
 def test_unreadable_kustomization(project: Path) -> None:
     write(project, {FILE: ""})
-    os.truncate(FILE, 2 << 30)  # sparse
+    os.truncate(FILE, 2 << 30)  # a sparse file
     assert find_outside_reference("overlay") == OutsideReference(FILE, "", "cannot be read")
 
 

@@ -1,8 +1,9 @@
-"""An HTTP server that answers as a kube-apiserver does, from recorded objects."""
+"""An HTTP server that gives the responses of a kube-apiserver, made from recorded objects."""
 
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +20,7 @@ OBJECTS = json.loads((ROOT / "fixtures/live/objects.json").read_text(encoding="u
 
 
 def status(code: int, reason: str, message: str) -> tuple[int, dict[str, Any]]:
-    """Return an error as an API server answers it."""
+    """Return the status code and body with which an API server reports an error."""
     body = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -32,7 +33,7 @@ def status(code: int, reason: str, message: str) -> tuple[int, dict[str, Any]]:
 
 
 def recorded_answers(version: str = "v1", git_version: str = "v1.36.2") -> dict[str, tuple[int, Any]]:
-    """Return the code and the body for each path, from the recorded objects. Items of a list have no kind, as in Kubernetes."""
+    """Return status code and body by path, made from the recorded objects. As in Kubernetes, items of a list have no kind."""
     answers: dict[str, tuple[int, Any]] = {
         "/version": (200, {"major": "1", "minor": git_version.split(".")[1], "gitVersion": git_version}),
         f"/apis/{GROUP}": (
@@ -62,10 +63,34 @@ def recorded_answers(version: str = "v1", git_version: str = "v1.36.2") -> dict[
 
 @contextmanager
 def serve(answers: Mapping[str, tuple[int, Any]], directory: Path) -> Iterator[str]:
-    """Answer GET requests for the paths in `answers`, and yield the path of a kubeconfig for the server.
+    """Serve GET requests for the paths in `answers`, and yield the path of a kubeconfig for the server.
 
-    A body that is bytes is sent as it is. Other paths are not found.
+    A body of type bytes is sent unchanged. All other paths get a response 404.
     """
+    with listen(answers) as port:
+        yield write_kubeconfig(directory, f'server: "http://127.0.0.1:{port}"')
+
+
+def write_kubeconfig(directory: Path, cluster: str) -> str:
+    """Write a kubeconfig with the fields of its only cluster, and return its path."""
+    kubeconfig = directory / "kubeconfig.yaml"
+    kubeconfig.write_text(
+        f"""\
+apiVersion: v1
+kind: Config
+clusters: [{{name: recorded, cluster: {{{cluster}}}}}]
+users: [{{name: alice, user: {{token: secret}}}}]
+contexts: [{{name: recorded, context: {{cluster: recorded, user: alice}}}}]
+current-context: recorded
+""",
+        encoding="utf-8",
+    )
+    return str(kubeconfig)
+
+
+@contextmanager
+def listen(answers: Mapping[str, tuple[int, Any]], certificate: Path | None = None) -> Iterator[int]:
+    """Answer GET requests as `serve` does, with TLS if there is a file with a key and a certificate. Yield the port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -81,24 +106,23 @@ def serve(answers: Mapping[str, tuple[int, Any]], directory: Path) -> Iterator[s
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    kubeconfig = directory / "kubeconfig.yaml"
-    kubeconfig.write_text(
-        f"""\
-apiVersion: v1
-kind: Config
-clusters: [{{name: recorded, cluster: {{server: "http://127.0.0.1:{server.server_port}"}}}}]
-users: [{{name: alice, user: {{token: secret}}}}]
-contexts: [{{name: recorded, context: {{cluster: recorded, user: alice}}}}]
-current-context: recorded
-""",
-        encoding="utf-8",
-    )
     try:
-        yield str(kubeconfig)
+        yield server.server_port
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    """A server that does not report clients which end a connection, such as those that reject its certificate."""
+
+    def handle_error(self, *_: object) -> None:
+        pass

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIXTURES = ROOT / "fixtures" / "replay"
 COMPLETE = Path(os.environ.get("APFLINT_RECORDINGS") or ROOT.parent / "shared" / "oracle")
-"""The complete recordings, of which the fixtures are a part. They are not in the repository."""
+"""The complete recordings, which contain the fixtures. They are not in the repository."""
 
 needs_duckdb = pytest.mark.skipif(find_spec("duckdb") is None, reason="DuckDB is not installed: apflint[replay]")
 ENGINES = [pytest.param("python"), pytest.param("duckdb", marks=needs_duckdb)]
@@ -28,7 +28,7 @@ RECORDINGS = [
     pytest.param(
         COMPLETE,
         id="complete",
-        # If the environment names a directory, the tests must fail without it instead of being skipped.
+        # If the environment names a directory, the tests fail without this directory, instead of being skipped.
         marks=pytest.mark.skipif(
             not os.environ.get("APFLINT_RECORDINGS") and not (COMPLETE / "live").is_dir(),
             reason=f"no complete recordings in {COMPLETE}",
@@ -44,7 +44,7 @@ def replay_json(capsys: pytest.CaptureFixture[str], *arguments: object, code: in
 
 
 def replay_each(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> list[dict[str, Any]]:
-    """Run `apflint replay --each`, and return the lines."""
+    """Run `apflint replay --each`, and return the JSON values of its lines."""
     assert run(["replay", *map(str, arguments), "--each"]) == code
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
@@ -56,7 +56,7 @@ def read_lines(path: Path) -> list[Any]:
 
 
 def event(**changes: Any) -> dict[str, Any]:
-    """Return the audit event of a list request that took a second, with some fields changed. None removes a field."""
+    """Return the audit event of a list request that took one second. `changes` replace fields, and None removes a field."""
     fields: dict[str, Any] = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",

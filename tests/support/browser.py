@@ -38,7 +38,7 @@ class Handler(SimpleHTTPRequestHandler):
         super().__init__(*args, directory=directory)
 
     def end_headers(self) -> None:
-        self.send_header("Access-Control-Allow-Origin", "*")  # only the policy of a page may block its requests
+        self.send_header("Access-Control-Allow-Origin", "*")  # only the policy of a page may block requests
         super().end_headers()
 
     def log_message(self, *_: Any) -> None:
@@ -61,7 +61,7 @@ class Server:
 
 
 def launch_chromium() -> Iterator[Browser]:
-    """Yield a headless Chromium, or skip the test if there is none."""
+    """Yield a headless Chromium. Skip the test if Chromium is not installed."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed: pip install playwright"
     )

@@ -34,7 +34,7 @@ spec:
     resourceRules:
     - {verbs: [get], apiGroups: [""], resources: [pods], namespaces: ["*"]}
 """
-"""A manifest with a warning (APF104, the namespace) and an error (APF203, the distinguisher)."""
+"""A manifest with a warning (APF104, for its namespace) and an error (APF203, for its distinguisher)."""
 READ_PODS = {
     "verbs": ["get", "list", "watch"],
     "apiGroups": [""],
@@ -45,22 +45,22 @@ READ_PODS = {
 
 
 def service_account(namespace: str, name: str) -> dict[str, Any]:
-    """Return a subject."""
+    """Return a subject for a service account."""
     return {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": name}}
 
 
 def user(name: str) -> dict[str, Any]:
-    """Return a subject."""
+    """Return a subject for a user."""
     return {"kind": "User", "user": {"name": name}}
 
 
 def group(name: str) -> dict[str, Any]:
-    """Return a subject."""
+    """Return a subject for a group."""
     return {"kind": "Group", "group": {"name": name}}
 
 
 def manifest(kind: str, spec: dict[str, Any], *, version: str = "v1", **metadata: Any) -> dict[str, Any]:
-    """Return a manifest with any spec."""
+    """Return a manifest with this kind, spec and metadata."""
     return {
         "apiVersion": f"flowcontrol.apiserver.k8s.io/{version}",
         "kind": kind,
@@ -80,7 +80,7 @@ def flow_schema(
     by: str | None = None,
     version: str = "v1",
 ) -> dict[str, Any]:
-    """Return a manifest with one rule. By default a service account reads pods."""
+    """Return the manifest of a FlowSchema with one rule. By default, a service account reads pods."""
     if resources is None and paths is None:
         resources = [READ_PODS]
     spec: dict[str, Any] = {"priorityLevelConfiguration": {"name": level}}
@@ -105,7 +105,7 @@ def flow_schema(
 def priority_level(
     name: str, shares: int = 10, queuing: dict[str, int] | None = None, *, version: str = "v1", **limited: Any
 ) -> dict[str, Any]:
-    """Return a manifest. Without `queuing` the level rejects requests."""
+    """Return the manifest of a priority level. Without `queuing`, the level rejects requests."""
     response: dict[str, Any] = {"type": "Queue", "queuing": queuing} if queuing else {"type": "Reject"}
     spec = {
         "type": "Limited",
@@ -125,7 +125,7 @@ def effective(
     assumptions: Assumptions = OPEN,
     kubernetes: str = NEWEST.name,
 ) -> Effective:
-    """Return the effective configuration with these manifests (in files `0.json`, ...) and this context (in files
+    """Return the effective configuration for manifests (in the files `0.json`, ...) and a context (in the files
     `context-0.json`, ...)."""
     inputs = [(f"{index}.json", json.dumps(manifest).encode()) for index, manifest in enumerate(manifests)]
     others = [(f"context-{index}.json", json.dumps(manifest).encode()) for index, manifest in enumerate(context)]
@@ -139,7 +139,7 @@ def findings(
     assumptions: Assumptions = OPEN,
     kubernetes: str = NEWEST.name,
 ) -> list[Finding]:
-    """Return the findings of all rules, or of the rules whose ids start with `only`."""
+    """Return the findings of all rules, or of the rules whose IDs start with `only`."""
     server = effective(*manifests, context=context, assumptions=assumptions, kubernetes=kubernetes)
     return [
         finding
@@ -151,7 +151,7 @@ def findings(
 def findings_in_text(
     text: str, *, only: str = "", name: str = "a.yaml", kubernetes: str = NEWEST.name
 ) -> list[Finding]:
-    """Return the findings of all rules in a file, or of the rules whose ids start with `only`."""
+    """Return the findings in a file of all rules, or of the rules whose IDs start with `only`."""
     answer = check([(name, text.encode())], Options(kubernetes=parse_release(kubernetes)))
     return [finding for finding in answer.findings if finding.rule.startswith(only)]
 
@@ -162,5 +162,5 @@ def full_text(finding: Finding) -> str:
 
 
 def rule_ids(found: list[Finding]) -> list[str]:
-    """Return the rule ids of findings."""
+    """Return the rule IDs of findings."""
     return [finding.rule for finding in found]

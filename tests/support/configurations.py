@@ -52,7 +52,7 @@ def objects(values: list[dict[str, Any]]) -> Objects:
 
 
 def schema(subject: dict[str, Any], *, path: bool = False, **more: Any) -> FlowSchema:
-    """Return a FlowSchema for one subject and all resources or all paths, with other fields from `more`."""
+    """Return a FlowSchema for one subject and all resources, or all paths if `path` is true. `more` sets other fields."""
     rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]} | more
     what = (
         {"nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]} | more]} if path else {"resourceRules": [rule]}
@@ -73,7 +73,7 @@ def merged(base: list[dict[str, Any]], row: dict[str, Any]) -> Objects:
 
 @cache
 def recorded() -> dict[str, tuple[dict[str, Any], Configuration]]:
-    """Return the recorded configurations by id, each with its row."""
+    """Return the recorded configurations by ID. A value is a recorded row and its configuration."""
     base, *rows = lines(FIXTURES / "configs.jsonl")
     return {
         row["id"]: (row, build_configuration(merged(base["objects"], row), BUILT_IN, defaults=False)) for row in rows
@@ -84,7 +84,7 @@ def digest(user: str, groups: list[str], method: str, url: str) -> RequestDigest
     return RequestDigest(parse_request_info(method, url), UserInfo(user, tuple(groups)))
 
 
-# Few values, so that generated requests often match generated rules.
+# There are few values, so that generated requests often match generated rules.
 USERS = ("alice", "bob", "system:serviceaccount:dev:builder", "system:serviceaccount:ops:a:b", "eve*")
 GROUPS = ("dev", "system:authenticated", "system:unauthenticated", "system:masters", "system:nodes", "*")
 NAMESPACES = ("dev", "ops", "kube-system")

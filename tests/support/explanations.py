@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def explain(
     command: str | None, directory: Path, capsys: pytest.CaptureFixture[str], *manifests: dict[str, Any]
 ) -> dict[str, Any]:
-    """Run an `apflint explain` command, the example of a finding, with these manifests. Return its JSON output."""
+    """Run the `apflint explain` command in the example of a finding, with these manifests. Return its JSON output."""
     for index, manifest in enumerate(manifests):
         (directory / f"{index}.json").write_text(json.dumps(manifest), encoding="utf-8")
     assert command is not None

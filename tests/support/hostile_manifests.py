@@ -95,7 +95,7 @@ def objects(draw: st.DrawFn) -> dict[str, Any]:
         }
     if draw(st.booleans()):
         spec[text("unknown")] = 1
-    # Names are drawn from a few values, so that objects share names and findings have related places.
+    # Names come from a few values, so that several objects have the same name, and findings have related places.
     metadata: dict[str, Any] = {"name": draw(st.sampled_from(["twice", "alone"]) | HOSTILE)}
     if draw(st.booleans()):
         metadata["labels"] = {text("app"): text("x")}
@@ -156,9 +156,9 @@ ODD_NAMES = (
     "a=b",
     "..a",
 )
-"""Unusual names of files and directories. Bytes that are not UTF-8 are lone surrogates, as in Python (PEP 383)."""
+"""Unusual names of files and directories. Lone surrogates stand for bytes that are not UTF-8 (PEP 383)."""
 ODD_DIRECTORIES = tuple(name for name in ODD_NAMES if not name.startswith("."))
-"""Names of directories whose files are checked: hidden directories are skipped."""
+"""Names of directories whose files are checked. Hidden directories are excluded, because checks skip them."""
 
 NAMES = st.sampled_from(ODD_NAMES) | st.binary(min_size=1, max_size=12).map(
     lambda data: os.fsdecode(data.replace(b"/", b"_").replace(b"\0", b"_").strip(b".") or b"_")

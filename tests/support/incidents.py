@@ -1,4 +1,4 @@
-"""Labelled incidents of a kube-apiserver: recorded metrics and dumps, and what was true. APFLINT_RECORDINGS names more of them."""
+"""Labelled incidents of a kube-apiserver: recorded metrics and dumps, and their true causes. APFLINT_RECORDINGS adds more."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ COMPLETE = (
     (type(ROOT)(os.environ["APFLINT_RECORDINGS"]) if "APFLINT_RECORDINGS" in os.environ else None)
     or next(iter(RECORDINGS), ROOT / "absent")
 ) / "incidents"
-"""Directory of complete recordings, with the series. It may be absent."""
+"""Directory of the complete recordings, with their series. May be absent."""
 MOMENTS = {"0": "0-before", "1": "1-during", "2": "2-during", "3": "3-after", "f": "flood"}
 NAMES = sorted(str(path.parent.relative_to(INCIDENTS)) for path in INCIDENTS.rglob("label.json"))
-"""Incidents, and their cures: `slow-webhook`, `slow-webhook/fixed`."""
+"""Names of incidents, and of the recordings after their fix: `slow-webhook`, `slow-webhook/fixed`."""
 _SCALED_GAUGES = (
     "nominal_limit_seats",
     "lower_limit_seats",
@@ -58,7 +58,7 @@ _COUNTED = (
     "apiserver_request_terminations_total",
     "apiserver_init_events_total",
 )
-"""Starts of the names of counters of requests. Other counters count time."""
+"""Prefixes of the names of counters that count requests. Other counters count time."""
 RENAMED = {
     "workload-low": "tenants-low",
     "service-accounts": "robots",
@@ -82,17 +82,17 @@ RENAMED = {
     "partner-acme": "partner-one",
     "configmaps": "configsets",
 }
-"""Names of objects, users, webhooks and resources, and others that must not change a conclusion."""
+"""Other names for objects, users, webhooks and resources. Names must not change a conclusion."""
 
 
 def read_label(name: str, root: Path = INCIDENTS) -> dict[str, Any]:
-    """Return what is true about an incident."""
+    """Return the label of an incident: its true cause and other facts."""
     label: dict[str, Any] = json.loads((root / name / "label.json").read_text("utf-8"))
     return label
 
 
 def find_files(name: str, moments: str, *, dumps: bool, metrics: bool = True, root: Path = INCIDENTS) -> list[Path]:
-    """Return the files of moments such as `12`. The dumps are those of moment 1. An imbalance has two servers."""
+    """Return the files of moments such as `12`. Dumps exist for moment 1 only. An imbalance has two servers."""
     found: list[Path] = []
     for folder in (root / name, root / name / "peer"):
         if folder.name == "peer" and not folder.is_dir():
@@ -116,7 +116,7 @@ def _parse(path: Path) -> Part:
 
 
 def conclude_files(paths: Iterable[Path], change: Callable[[str], str | None] | None = None) -> Conclusion:
-    """Return the conclusion from files. `change` changes their text, or returns None to leave a file out."""
+    """Return the conclusion from files. `change` changes the text of a file, or returns None to leave the file out."""
     parts = []
     for path in paths:
         if change is None:
@@ -127,16 +127,16 @@ def conclude_files(paths: Iterable[Path], change: Callable[[str], str | None] | 
 
 
 def rename(text: str) -> str:
-    """Return metrics or a dump with other names."""
+    """Return metrics or a dump with the names replaced by those in `RENAMED`."""
     for name, other in RENAMED.items():
         text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", other, text)
     return text
 
 
 def scale(text: str, factor: float) -> str | None:
-    """Return metrics or a dump of requests of a server with more seats, requests and clients. Durations stay as they are.
+    """Return metrics or a dump of requests of a server with more seats, requests and clients. Durations are unchanged.
 
-    The other dumps are left out: their counters belong to the metrics.
+    Return None for other dumps, because their counters belong to the metrics.
     """
     if text.startswith("PriorityLevelName"):
         return _scale_requests(text, factor) if text.startswith("PriorityLevelName, FlowSchemaName") else None
@@ -170,7 +170,7 @@ def _scale_sample(line: str, factor: float) -> str:
 
 
 def split_series(text: str) -> list[tuple[float, str]]:
-    """Return the scrapes of an OpenMetrics series as metrics of moments, the oldest first."""
+    """Return pairs of time and metrics for the scrapes of an OpenMetrics series, the oldest first."""
     scrapes: dict[int, list[str]] = {}
     for line in text.split("\n"):
         if line and not line.startswith("#"):

@@ -47,17 +47,17 @@ class Raw(str):
 
 
 class Text(str):
-    """A quoted number or boolean in a field that is not a string."""
+    """A quoted number or boolean, in a field of another type than string."""
 
     __slots__ = ()
 
 
 class Generated(NamedTuple):
-    """A text, and the values that it should contain after all safe fixes."""
+    """A text, and the expected values after all safe fixes."""
 
     data: bytes
     wanted: list[Any]
-    """The wanted value of each document that is not empty."""
+    """The expected value of each non-empty document."""
 
 
 def schema(random: Random, name: str) -> dict[str, Any]:
@@ -241,14 +241,14 @@ def from_the_server(value: Any, random: Random) -> None:
 
 
 def old_shares(value: Any, _: Random) -> None:
-    """Write the shares under their former field name."""
+    """Write the shares under the field name of earlier API versions."""
     for owner in mappings(value):
         if "nominalConcurrencyShares" in owner:
             owner["assuredConcurrencyShares"] = owner.pop("nominalConcurrencyShares")
 
 
 def bare_method(value: Any, _: Random) -> None:
-    """Replace a mapping by a string."""
+    """Replace a mapping with its only value, a string."""
     method = value["spec"].get("distinguisherMethod")
     if isinstance(method, dict):
         value["spec"]["distinguisherMethod"] = method["type"]
@@ -271,7 +271,7 @@ MISTAKES: tuple[Callable[[Any, Random], None], ...] = (
 
 
 def mappings(value: Any) -> list[dict[str, Any]]:
-    """Return all mappings in a value. The value itself comes first."""
+    """Return all mappings in a value, including the value itself as the first item."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return ([value] if isinstance(value, dict) else []) + [mapping for item in inner for mapping in mappings(item)]
 
@@ -333,7 +333,7 @@ class Writer:
         return f"#{self.random.choice(['', ' ', '# '])}c{self.count} {self.random.choice(NOTES)}"
 
     def trail(self) -> str:
-        """Return random text for the end of a line: spaces and a comment."""
+        """Return random text for the end of a line: spaces, or a comment."""
         if self.comments and self.chance(0.15):
             return self.random.choice([" ", "  ", "\t", " \t "]) + self.comment()
         return self.random.choice(["", "", "", "", "", " ", "   ", "\t"])
@@ -383,7 +383,7 @@ class Writer:
         return written
 
     def inline(self, item: Any, indent: int) -> str:
-        """Return a value for the line of its key."""
+        """Return the text of a value that follows its key on the same line."""
         for name, known in self.anchored:
             if known == shape(item) and self.chance(0.7):
                 return f"*{name} "
@@ -394,7 +394,7 @@ class Writer:
         return f"&{mark} {written}" if mark else written
 
     def mark(self, item: Any) -> str:
-        """Return an anchor or an empty string. Values that occur several times have an anchor more often."""
+        """Return an anchor, or an empty string. Repeated values have an anchor more often."""
         share = 0.4 if self.shapes[shape(item)] > 1 or (isinstance(item, dict) and "managed" in item) else 0.04
         if not self.anchors or not self.chance(share):
             return ""
@@ -402,7 +402,7 @@ class Writer:
         return f"a{self.named}x{self.random.randint(0, 999)}"
 
     def merge(self, value: dict[str, Any]) -> tuple[str, set[str]] | None:
-        """Return the anchor of a mapping whose entries `value` all contains, for a merge key."""
+        """Return anchor and keys of a mapping for a merge key, or None. `value` must have all entries of the mapping."""
         for name, known in self.anchored:
             kind, _, text = known.partition(":")
             if kind == "dict":
@@ -413,7 +413,7 @@ class Writer:
         return None
 
     def flow(self, value: Any, indent: int) -> str:
-        """Return a value in flow style, which may have several lines."""
+        """Return the text of a value in flow style, on one or several lines."""
         if isinstance(value, dict):
             parts = [f"{self.key(key)}: {self.flow(item, indent)}" for key, item in value.items()]
             left, right = "{", "}"
@@ -484,7 +484,7 @@ def plain(value: Any) -> Any:
 
 
 def shape(value: Any) -> str:
-    """Return a key that is equal for values with equal text."""
+    """Return a key that is equal for values that have the same text in YAML."""
     return f"{type(value).__name__}:{json.dumps(plain(value), sort_keys=True)}"
 
 
@@ -492,7 +492,7 @@ OTHER = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "da
 
 
 def text(random: Random, tag: str, *, anchors: bool = True) -> Generated:
-    """Generate a file with APF objects and other objects, document markers, and sometimes a byte order mark."""
+    """Generate a file with APF objects, other objects, document markers, and sometimes a byte order mark."""
     writer = Writer(random, anchors=anchors)
     documents: list[tuple[Any, Any]] = []
     for number in range(random.choice([1, 1, 1, 2, 3])):

@@ -22,7 +22,7 @@ def copy_story(directory: Path) -> Path:
 
 
 def use_recorded_kubectl(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a kubectl first into the PATH that prints the recorded output for `kubectl kustomize .../NAME`, and hide kustomize."""
+    """Hide kustomize, and put a kubectl first in the PATH that prints the recorded output of `kubectl kustomize .../NAME`."""
     programs = directory / "recorded"
     programs.mkdir()
     script = f'#!/bin/sh\n[ "$1" = kustomize ] && exec {shutil.which("cat")} "{STORY}/built/$(basename "$2").txt"\n'

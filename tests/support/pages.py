@@ -1,4 +1,4 @@
-"""The pages of the documentation as tests read them: fenced blocks, the files they define, and commands with their output."""
+"""Reads pages of the documentation for tests: fenced blocks, the files that blocks define, and commands with their output."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ if TYPE_CHECKING:
 
 DOCS = ROOT / "docs"
 PAGES = tuple(str(path.relative_to(DOCS).with_suffix("")) for path in sorted(DOCS.rglob("*.md")))
-"""Names such as `guides/gitlab`."""
+"""Names of pages in docs/, such as `guides/gitlab`."""
 
 REPOSITORY_PAGES = tuple(
     f"../{path.relative_to(ROOT).with_suffix('')}"
     for pattern in ("*.md", "editors/*/*.md", "fixtures/**/*.md", "requirements/*.md", "tests/**/*.md")
     for path in sorted(ROOT.glob(pattern))
 )
-"""Names such as `../README` of the pages outside `docs/`. Tests of `rules/` run the examples there."""
+"""Names of pages outside of docs/, such as `../README`. Tests of `rules/` run the examples in rule pages."""
 
 IN_CHECKOUT = ("contributing/", "releasing", "exactness", "guides/editors/vscode", "../")
-"""Starts of the names of pages whose commands run in a checkout of apflint. Others run in a directory of a user."""
+"""Prefixes of the names of pages whose commands run in a checkout of apflint. Other commands run in a directory of a user."""
 
 SCRIPTS = ("bash", "sh")
-"""Languages of blocks with commands without output."""
+"""Languages of blocks that contain commands without output."""
 
 START_UP_FILES = {
     "fish": ("fish", "--no-config", "-c", "{}"),
     "zsh": ("zsh", "-f", "-c", "autoload -U compinit && compinit -u\n{}"),
 }
-"""Languages of blocks for other shells, and the commands that run them. They may be missing, so `run_page` leaves them out."""
+"""Commands that run blocks for other shells, by language. The commands may not be installed, so `run_page` skips these blocks."""
 
 NOT_RUN = {"lisp", "lua", "markdown", "mermaid", "python", "text"}
-"""Languages of blocks without commands: settings of editors, code, pictures, and formats.
+"""Languages of blocks without commands: editor settings, code, pictures, and formats.
 
 `tests/test_contributing.py` runs the blocks in Python and Markdown.
 """
 
 PLACEHOLDERS = {"X.Y.Z": "9.9.9", " DIR": " ../documents", "> DIR": "> ../documents"}
-"""Placeholders in commands, with the values that the tests insert. Commands with other placeholders are only parsed."""
+"""Placeholders in commands, each with a value for tests. Commands with other placeholders are only parsed."""
 
 SETUPS = {
     "commands/index": f"cp {ROOT / 'Containerfile'} .",
     "../fixtures/openapi/README": "mkdir ../documents",
 }
-"""Commands that a reader of the page has run before its `sh` blocks."""
+"""Commands that a reader of a page has run before the `sh` blocks of the page."""
 
 _FENCE = re.compile(r'^( *)```(\w*)(?: title="([^"]+)")?\n(.*?)^\1```$', re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)")
@@ -57,7 +57,7 @@ _ANY_LINES = r"(?:.*\n)*"
 
 
 class Block(NamedTuple):
-    """A fenced block of a page. `title` is the file that holds its text, or empty."""
+    """A fenced block of a page. `title` is the name of the file with this text, or empty."""
 
     page: str
     language: str
@@ -76,7 +76,7 @@ def read_page(name: str) -> str:
 
 
 def read_blocks(name: str, *languages: str) -> list[Block]:
-    """Return the fenced blocks of a page in these languages; all blocks without languages."""
+    """Return the fenced blocks of a page in these languages, or all fenced blocks if no languages are given."""
     found = [
         Block(name, language, title, textwrap.dedent(text))
         for _, language, title, text in _FENCE.findall(read_page(name))
@@ -85,7 +85,7 @@ def read_blocks(name: str, *languages: str) -> list[Block]:
 
 
 def read_table(name: str, heading: str) -> dict[str, str]:
-    """Return the rows of the table with this first heading: first cell -> other cells."""
+    """Return the other cells by first cell, for the table whose first heading is `heading`."""
     table = re.search(rf"^\| {heading} \|.*\n\|[-|]+\n((?:\|.*\n)+)", read_page(name), re.MULTILINE)
     assert table is not None
     cells = [line.strip("|").split("|") for line in table[1].splitlines()]
@@ -99,13 +99,14 @@ def list_commands(block: Block) -> list[tuple[str, str]]:
 
 
 def run_page(name: str, directory: Path) -> None:
-    """Act as a reader of the page: save the linked examples, write the files that have a title, and run the commands.
+    """Follow a page as a reader does: save the linked examples, write the files with a title, and run the commands.
 
-    The text below a command is its output: standard output, then standard error. A line `...` stands for any lines. The blocks
-    in `sh` and `bash` run last, because a guide may begin with a summary of its commands. Their output is not compared.
+    The text below a command is its standard output, followed by its standard error. A line `...` matches any lines.
+    Blocks in `sh` and `bash` run last, because a guide may begin with a summary of its commands. Their output is not
+    compared.
 
     Raises:
-        AssertionError: A command prints something else, or fails without an output that explains it.
+        AssertionError: A command prints something else, or fails without an output that explains the failure.
     """
     variables = (prepare_checkout if name.startswith(IN_CHECKOUT) else prepare)(directory)
     for example in _EXAMPLE.findall(read_page(name)):
@@ -133,16 +134,16 @@ def run_page(name: str, directory: Path) -> None:
 def run_script(text: str, directory: Path, variables: dict[str, str]) -> None:
     """Run a block of commands whose output the page does not show. Raises AssertionError if one of them fails."""
     failures = directory / "failures"
-    failures.unlink(missing_ok=True)  # console blocks show failures
+    failures.unlink(missing_ok=True)  # console blocks may fail on purpose
     done = bash(to_strict_script(text), directory, variables)
     assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
     assert not failures.exists(), f"{text}\n{failures.read_text(encoding='utf-8')}{done.stderr}"
 
 
 def to_strict_script(text: str) -> str:
-    """Return the script that stops at the first line that fails. Only apflint may exit with 1, which reports a finding.
+    """Return a script that stops at the first failing line. Only apflint may exit with 1, which means findings.
 
-    Nothing runs in the background: stand-ins for servers return at once.
+    Commands do not run in the background: stand-ins for servers return at once.
     """
     for placeholder, value in PLACEHOLDERS.items():
         text = text.replace(placeholder, value)
@@ -154,7 +155,7 @@ def to_strict_script(text: str) -> str:
 
 
 def add_examples(checkout: Path) -> None:
-    """Write the rule, output format, report, command and source of the page for contributors to a checkout."""
+    """Add the examples of the page for contributors to a checkout: rule, output format, report, command and source."""
     package = checkout / "apflint"
     (checkout / "rules" / "APF610.md").write_text(find_example("---"), encoding="utf-8")
     with (package / "checks" / "capacity.py").open("a", encoding="utf-8") as module:
@@ -166,7 +167,7 @@ def add_examples(checkout: Path) -> None:
     for file, previous, line in (
         (package / "checks" / "__init__.py", '    "APF609": ', find_example('"APF610"')),
         (package / "output" / "findings" / "__init__.py", '    "markdown": ', find_example('"logfmt"')),
-        (package / "sources" / "source_words.py", "    KUSTOMIZE_PREFIX: ", find_example('"helm:": ')),
+        (package / "sources" / "source_arguments.py", "    KUSTOMIZE_PREFIX: ", find_example('"helm:": ')),
     ):
         text = file.read_text(encoding="utf-8")
         before, _, rest = text.partition(previous)
@@ -177,7 +178,7 @@ def add_examples(checkout: Path) -> None:
 
 
 def find_example(start: str) -> str:
-    """Return the block of the page for contributors whose first line contains this text."""
+    """Return the block of the page for contributors whose first line contains `start`."""
     page = read_page("contributing/index")
     blocks = re.findall(r"^ *(```|~~~)\w+\n(.*?)^ *\1$", page, re.MULTILINE | re.DOTALL)
     (block,) = (text for _, text in blocks if start in text.partition("\n")[0])

@@ -1,4 +1,4 @@
-"""Steps in the page of the playground."""
+"""Functions that operate the page of the playground."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def show(page: Page, tab: str, manifests: str, *, kubernetes: str = NEWEST.name,
 
 
 def wait_for_results(page: Page) -> None:
-    """Wait until the findings and the visible tab are those of what is entered. From a change until then, they are busy."""
+    """Wait until the page shows the results for the current input. After a change, it marks its results as busy until then."""
     page.wait_for_selector("#check .output[aria-busy=false]", state="attached")
     page.wait_for_selector("[role=tabpanel]:not([hidden]) .output[aria-busy=false]", state="attached")
 
 
 def wait_for(read: Callable[[], Any], wanted: Any) -> None:
-    """Wait until `read` returns the wanted value."""
+    """Wait until `read` returns `wanted`."""
     deadline = time.monotonic() + 60
     while read() != wanted and time.monotonic() < deadline:
         time.sleep(0.1)

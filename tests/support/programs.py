@@ -1,7 +1,7 @@
-"""Stand-ins for programs in the documentation that need a cluster, a network or an editor, or that take minutes.
+"""Stand-ins for programs in the documentation that need a cluster, a network or an editor, or take minutes.
 
-`python programs.py PROGRAM ARGUMENT...` stands for `PROGRAM ARGUMENT...`. Arguments that `USAGES` does not list are
-errors, so that a wrong option on a page fails its test. Python is the real one, except for the scripts that
+`python programs.py PROGRAM ARGUMENT...` is run in place of `PROGRAM ARGUMENT...`. Arguments that `USAGES` does not list
+are errors, so that a wrong option on a page fails its test. Python is not replaced, except for the scripts that
 `run_python` lists.
 """
 # ruff: noqa: T201  # stand-ins print what programs print
@@ -37,13 +37,13 @@ SCRIPTS_TO_RUN = (
     "generate_terminal_picture.py",
     "set_version.py",
 )
-"""Starts of command lines that need neither a network nor more than some seconds. Of others, only the arguments are parsed."""
+"""Prefixes of command lines that need no network and run for seconds at most. For all others, only the arguments are parsed."""
 PYTEST_PATHS = ["tests/checks/test_rule_pages.py"]
-"""What pytest collects for a command that names no path: collecting all tests takes 15 seconds."""
+"""Paths for pytest in commands without a path, because collecting all tests takes 15 seconds."""
 
 
 def fail(message: str) -> NoReturn:
-    """Print an error, and exit with the code of wrong usage."""
+    """Print an error, and exit with the exit code for wrong usage."""
     print(message, file=sys.stderr)
     raise SystemExit(2)
 
@@ -71,14 +71,14 @@ def read_objects(file: str) -> list[dict[str, Any]]:
 
 
 def apply_objects(file: str) -> None:
-    """Keep the file for `get_flow_schema`, and print what kubectl prints."""
+    """Store the file for `get_flow_schema`, and print the output of `kubectl apply`."""
     for value in read_objects(file):
         print(f"{value['kind'].lower()}.flowcontrol.apiserver.k8s.io/{value['metadata']['name']} created")
     shutil.copy(file, Path.home() / "applied.yaml")
 
 
 def get_flow_schema(name: str) -> None:
-    """Print the table of an applied FlowSchema in the columns of kubectl."""
+    """Print an applied FlowSchema as a table with the columns of kubectl."""
     objects = read_objects(str(Path.home() / "applied.yaml"))
     levels = {value["metadata"]["name"] for value in objects if value["kind"] == "PriorityLevelConfiguration"}
     (spec,) = (v["spec"] for v in objects if v["kind"] == "FlowSchema" and v["metadata"]["name"] == name)
@@ -100,7 +100,7 @@ def get_flow_schema(name: str) -> None:
 
 
 def show_recording(name: str) -> Callable[..., None]:
-    """Return a function that prints what a server returned. The pages call its busy level `reports`."""
+    """Return a function that prints a recorded response of a server. Pages call the busy level of this server `reports`."""
     data = (LIVE / name).read_bytes()
     text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
     return lambda *_: print(re.sub(r"\bslow(-writes)?\b", "reports", text), end="")
@@ -112,9 +112,9 @@ def show_openapi(*_: str) -> None:
 
 
 def show_answer(path: str) -> None:
-    """Print what a recorded server answers, as JSON."""
+    """Print the response of a recorded server for a path, as JSON."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    from support.api_server import recorded_answers  # imports this module
+    from support.api_server import recorded_answers  # this module imports the present one
 
     if path not in recorded_answers():
         fail("Error from server (NotFound): the server could not find the requested resource")
@@ -127,7 +127,7 @@ def run_apflint(*arguments: str) -> None:
 
 
 def run_container(mount: str) -> None:
-    """Check the files of this directory, if it is what the container mounts."""
+    """Run `apflint check` on this directory, if the container mounts it."""
     if mount != f"{Path.cwd()}:/work:ro":
         fail(f"the container would not see this directory: {mount}")
     run_apflint("check")
@@ -142,7 +142,7 @@ def install_checkout(project: str) -> None:
 
 
 def install_packages(*_: str) -> None:
-    """Check that there is a lock file, which `npm ci` needs."""
+    """Check that a lock file exists, which `npm ci` needs."""
     if not Path("package-lock.json").is_file():
         fail("npm ci needs package-lock.json")
 
@@ -162,7 +162,7 @@ def download_wheel(*_: str) -> None:
 
 def validate_report(schema: str, file: str) -> None:
     """Validate a file as check-jsonschema does."""
-    import jsonschema  # takes time to import
+    import jsonschema  # the import takes time
 
     values = [json.loads(Path(name).read_text(encoding="utf-8")) for name in (file, schema)]
     jsonschema.validate(*values)
@@ -170,20 +170,21 @@ def validate_report(schema: str, file: str) -> None:
 
 
 def draw_graph(*_: str) -> None:
-    """Accept a graph in the language DOT only."""
+    """Check that the input is a graph in DOT."""
     if not sys.stdin.read().startswith("digraph"):
         fail("syntax error in line 1")
 
 
 def sign(*_: str) -> None:
-    """Sign as GnuPG does for git."""
+    """Print the output of GnuPG when git signs a tag."""
     sys.stdin.read()
     print("\n[GNUPG:] SIG_CREATED D", file=sys.stderr)
     print("-----BEGIN PGP SIGNATURE-----\n\n-----END PGP SIGNATURE-----")
 
 
 USAGES: dict[str, Callable[..., None]] = {
-    # A word in capitals stands for one argument: FILE and DIR for one that exists, all others for one that is not an option.
+    # Words in capitals are placeholders: FILE and DIR for an existing path, and all others for an argument that is not
+    # an option.
     ".ci/run": succeed,
     "argocd app manifests APPLICATION --source git": show("live.yaml"),
     "check-jsonschema --schemafile FILE FILE": validate_report,
@@ -200,11 +201,12 @@ USAGES: dict[str, Callable[..., None]] = {
     "gh release download v9.9.9 --pattern *.whl": download_wheel,
     "gh release download --repo apflint/apflint --pattern *.whl": download_wheel,
     "gpg --status-fd=2 -bsau KEY": sign,
-    # helm and kustomize print a stream of manifests. Comments of Helm name the templates.
+    # helm and kustomize print a stream of manifests. Helm adds comments with the names of templates.
     "helm template CHART": show("chart.txt"),
     "helm template CHART --values VALUES --kube-version RELEASE": show("chart.txt"),
     "kind create cluster --image IMAGE": succeed,
     "kubectl apply -f FILE": apply_objects,
+    "kubectl config view --minify --output=json": lambda: print('{"clusters": [{"cluster": {}}]}'),
     "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels": show_recording(
         "2-slow-a.priority_levels.txt"
     ),
@@ -214,9 +216,15 @@ USAGES: dict[str, Callable[..., None]] = {
     ),
     "kubectl get --raw /metrics": show_recording("metrics.txt"),
     "kubectl get --raw /openapi/v3/apis/flowcontrol.apiserver.k8s.io/v1": show_openapi,
+    "kubectl get --raw /apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    "?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes": lambda: print('{"items": []}'),
     "kubectl get --raw PATH": show_answer,
     "kubectl get flowschemas NAME": get_flow_schema,
     "kubectl get flowschemas,prioritylevelconfigurations -o yaml": show("live.yaml"),
+    "kubectl get --raw /metrics --server=https://127.0.0.1:16443 --tls-server-name=kubernetes.default.svc": show_recording(
+        "metrics.txt"
+    ),
+    "kubectl port-forward -n kube-system POD PORTS": succeed,
     "kubectl kustomize PATH": show("live.yaml"),
     "kubectl proxy --port PORT": succeed,
     "kustomize build PATH": show("live.yaml"),
@@ -238,14 +246,14 @@ USAGES: dict[str, Callable[..., None]] = {
     "uvx apflint check": lambda: run_apflint("check"),
     "uvx apflint@9.9.9 --version": lambda: run_apflint("--version"),
 }
-"""Command lines that stand-ins accept, and what they do with the arguments that stand for words in capitals."""
+"""Functions of stand-ins by accepted command line. They get the arguments for the placeholders."""
 
 KUBECTL_OPTIONS = ("--context=", "--kubeconfig=", "--request-timeout=")
-"""Starts of options that kubectl accepts with every command."""
+"""Prefixes of options that kubectl accepts with every command."""
 
 
 def match_usage(usage: str, words: list[str]) -> list[str] | None:
-    """Return the arguments for the words in capitals, or None if the command line has another form."""
+    """Return the arguments for the placeholders, or None if a command line does not match."""
     if len(words) != len(usage.split()):
         return None
     arguments = []
@@ -261,7 +269,7 @@ def match_usage(usage: str, words: list[str]) -> list[str] | None:
 
 
 def run_stand_in(words: list[str]) -> None:
-    """Do what `USAGES` says. Fails for any other command line."""
+    """Run the function in `USAGES` for a command line. Fail for any other command line."""
     if words[0] == "kubectl":
         words = [word for word in words if not word.startswith(KUBECTL_OPTIONS)]
     for usage, action in USAGES.items():
@@ -290,7 +298,7 @@ def run_python(arguments: list[str]) -> None:
 
 
 def create_environment(directory: str) -> None:
-    """Create a real virtual environment. Its programs are the stand-ins, because nothing can be installed."""
+    """Create a virtual environment. Its programs are stand-ins, because nothing can be installed."""
     call(sys.executable, "-m", "venv", "--without-pip", directory)
     for name in ("python", "python3", "pip", "apflint"):
         link = Path(directory, "bin", name)
@@ -299,9 +307,9 @@ def create_environment(directory: str) -> None:
 
 
 def collect_tests(arguments: list[str]) -> None:
-    """Let pytest parse the arguments and select tests, without running them. It fails if it selects none.
+    """Let pytest parse the arguments and select tests without running them. Fail if it selects no tests.
 
-    It selects without workers, because syrupy warns if workers report no snapshots.
+    No workers are used, because syrupy warns if workers report no snapshots.
     """
     has_path = any(Path(argument).exists() for argument in arguments)
     call(
@@ -311,7 +319,7 @@ def collect_tests(arguments: list[str]) -> None:
 
 
 def serve_once(arguments: list[str]) -> None:
-    """Start the web server on a free port, get its start page, and stop it."""
+    """Start the web server on a free port, get its start page, and stop the server."""
     command = [sys.executable, "-u", "-m", "http.server", *arguments, "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -327,14 +335,14 @@ def serve_once(arguments: list[str]) -> None:
 
 
 class NotInstalled(MetaPathFinder, Loader):
-    """Finds empty modules for the packages that a page installs for a script."""
+    """Import hook that provides empty modules for the packages that a page installs for a script."""
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
-        """Return a package if the name is that of mutmut, or of libcst, on which mutmut depends."""
+        """Return a package if the name is mutmut, or libcst, a dependency of mutmut."""
         return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in ("libcst", "mutmut") else None
 
     def create_module(self, spec: ModuleSpec) -> MagicMock:
-        """Return a module that has every attribute."""
+        """Return a module that has every possible attribute."""
         return MagicMock(name=spec.name)
 
     def exec_module(self, module: object) -> None:
@@ -342,7 +350,7 @@ class NotInstalled(MetaPathFinder, Loader):
 
 
 def parse_arguments(script: str, arguments: list[str]) -> None:
-    """Run a script until it has parsed its arguments. `--out DIR` becomes a directory with a start page."""
+    """Run a script until its arguments are parsed. For `--out DIR`, create the directory with a start page."""
     parse = argparse.ArgumentParser.parse_args
 
     def stop(*parsed: Any) -> NoReturn:

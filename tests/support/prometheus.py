@@ -1,4 +1,4 @@
-"""A real Prometheus on a loopback port with the series of recorded incidents. Tests that need it are skipped without it.
+"""Runs a real Prometheus on a loopback port with the series of recorded incidents. Without Prometheus, tests are skipped.
 
 with serve(tmp_path, [(read_recording("small-level"), KUBE_APISERVER)]) as server:
     server.query_range("up", server.start, server.end)
@@ -39,11 +39,11 @@ _CONFIGURATION = "global: {scrape_interval: 1h}\n"
 
 
 class Result(NamedTuple):
-    """A series of an answer."""
+    """A series in a response of Prometheus."""
 
     labels: dict[str, str]
     values: list[tuple[float, float]]
-    """Times in seconds since 1970, and values."""
+    """Pairs of time (seconds since 1970) and value."""
 
 
 class Server(NamedTuple):
@@ -71,7 +71,7 @@ class Server(NamedTuple):
         return values
 
     def get(self, path: str, **parameters: object) -> Any:
-        """Return the data of an answer of the API."""
+        """Return the field `data` of a response of the API."""
         address = f"{self.url}{path}?{urllib.parse.urlencode(parameters)}"
         try:
             with urllib.request.urlopen(address, timeout=30) as answer:
@@ -82,7 +82,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def serve(directory: Path, recordings: Sequence[tuple[Recording, Mapping[str, str]]]) -> Iterator[Server]:
-    """Run a Prometheus with recordings, each with the labels of a target. All recordings start at `START`."""
+    """Run a Prometheus with recordings, each with the labels of its target. All recordings start at `START`."""
     assert PROMETHEUS is not None
     data = directory / "data"
     for number, (recording, labels) in enumerate(recordings):
@@ -124,6 +124,6 @@ def _wait_until_ready(address: str, process: subprocess.Popen[bytes], log: Path)
         try:
             with urllib.request.urlopen(address, timeout=5):
                 return
-        except OSError:  # also the error of an answer 503
+        except OSError:  # includes a response 503
             time.sleep(0.1)
     raise AssertionError(f"Prometheus did not start: {log.read_text(encoding='utf-8', errors='replace')[-2000:]}")

@@ -1,4 +1,4 @@
-"""Runs `promtool test rules`. Tests that need promtool are skipped without it."""
+"""Runs `promtool test rules`. Without promtool, tests are skipped."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def _parse_labels(text: str) -> dict[str, str]:
 def find_alerts(
     directory: Path, rules: str, series: list[dict[str, str]], until: int, *, label: str = ""
 ) -> dict[tuple[str, str], int]:
-    """Return the alerts that fire up to `until` seconds, as name and subject, and when each one fires first.
+    """Return the alerts that fire up to `until` seconds: the time of the first firing by name and subject.
 
     The subject is the priority level, the webhook, or the value of `label`.
     """
     found: dict[tuple[str, str], int] = {}
     times = range(0, until + 1, 15)
-    # A test that expects nothing reports what it got. One expression per time shows the time.
+    # A test that expects no alert reports the actual alerts. An expression for each time shows when they fire.
     expected = [{"expr": 'ALERTS{alertstate="firing"}', "eval_time": f"{time}s", "exp_samples": []} for time in times]
     output = run_tests(directory, rules, [{"interval": "5s", "input_series": series, "promql_expr_test": expected}])
     assert not output or 'expr: "ALERTS' in output, output

@@ -22,6 +22,6 @@ def read_effective(
     isolated: bool = True,
     **more: Any,
 ) -> Effective:
-    """Return the objects of a cluster with the manifests that `words` name. Without words, these are the built-in objects."""
+    """Return the configuration with the manifests of the source arguments `words`. Without arguments: built-in objects."""
     request = create_request(tuple(words), kubernetes, server_concurrency, isolated=isolated)
     return read_configuration(request._replace(uses_project=False, **more)).effective

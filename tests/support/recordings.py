@@ -1,4 +1,4 @@
-"""The recorded moments of a running server: metrics, dumps and objects. APFLINT_RECORDINGS names another directory of them."""
+"""Recorded moments of a running server: metrics, dumps and objects. APFLINT_RECORDINGS names another directory with moments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apflint.doctor.snapshot import Part, group_servers, parse_part
 ROOT = Path(__file__).resolve().parent.parent.parent
 LIVE = Path(os.environ.get("APFLINT_RECORDINGS", ROOT / "fixtures")) / "live"
 MOMENTS = sorted(path.name.removesuffix(".metrics.txt.gz") for path in LIVE.glob("*.metrics.txt.gz"))
-"""Moments of which the metrics are recorded, such as `0-idle`."""
+"""Names of moments with recorded metrics, such as `0-idle`."""
 TOTAL = 30
 """Server concurrency limit: --max-requests-inflight=20 --max-mutating-requests-inflight=10."""
 
@@ -31,7 +31,7 @@ def read_moment(moment: str) -> list[Part]:
 
 
 def state_of(*moments: str) -> ServerState:
-    """Return the state of the server at the last of these moments."""
+    """Return the state of the server at the last of these moments, with totals since the first."""
     (server,) = group_servers([part for moment in moments for part in read_moment(moment)])
     return compute_state(server)
 
@@ -39,7 +39,7 @@ def state_of(*moments: str) -> ServerState:
 def recorded_objects(moment: str) -> list[dict[str, Any]]:
     """Return the FlowSchemas and priority levels of the server at a moment.
 
-    From moment 7 on, the level `batch` is gone. At moment 6, it was deleted and still had requests.
+    From moment 7 on, the level `batch` is absent. At moment 6, it is deleted but still has requests.
     """
     names = ("objects-end.json",) if moment[0] >= "7" else ("objects-begin.json", "objects.json")
     path = next(path for name in names if (path := LIVE / name).exists())

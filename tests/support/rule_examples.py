@@ -1,4 +1,4 @@
-"""The examples of rule pages: fenced manifests below the headings Bad and Good, with markers on the lines that have findings."""
+"""Examples in rule pages: fenced manifests below the headings Bad and Good. Markers show the lines with findings."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Example(NamedTuple):
     kind: Literal["bad", "good"]
     text: str
     file: str
-    """Name to read it under: the ending says whether it is YAML or JSON."""
+    """File name for reading the example. Its extension distinguishes YAML and JSON."""
     kubernetes: str | None
-    """Target release; None for the newest."""
+    """Target release, or None for the newest release."""
     expected: tuple[tuple[str, int], ...]
-    """All findings: rule id and 1-based line of `text`, in the order of lines."""
+    """All expected findings, as pairs of rule ID and line of `text` (from 1), sorted by line."""
     page_line: int
-    """1-based line of its opening fence in the page."""
+    """Line of the opening fence in the page, from 1."""
     prefix: str = ""
     """`namePrefix` of a kustomization that lists the file."""
 
@@ -43,8 +43,8 @@ class Example(NamedTuple):
 def parse_examples(rule: Rule) -> list[Example]:
     """Return the `yaml` and `json` fences below the headings Bad and Good, in order.
 
-    Raises ValueError, with page and line, for a fence that is not closed, an unknown option, a misspelled marker, and
-    a bad example without or a good one with a marker.
+    Raises ValueError, with page and line, for a fence that is not closed, an unknown option, a misspelled marker, a bad
+    example without a marker, or a good example with a marker.
     """
     return list(_parse_examples(rule))
 

@@ -1,4 +1,7 @@
-"""The recorded series of incidents, as input of promtool tests and as blocks of Prometheus. fixtures/doctor/series/README.md has the format."""
+"""Reads the recorded series of incidents, and writes them for promtool and Prometheus.
+
+fixtures/doctor/series/README.md describes the format.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +27,16 @@ KUBE_APISERVER = {"job": "kube-apiserver", "instance": "192.0.2.1:6443", "cluste
 
 
 class Series(NamedTuple):
-    """A series on a grid of 5 seconds."""
+    """A series with a value every 5 seconds."""
 
     metric: str
     labels: str
     """Labels as PromQL, such as `flow_schema="probes",priority_level="exempt"`."""
     values: tuple[str, ...]
-    """`_` is a missing value."""
+    """Values as text. `_` is a missing value."""
 
     def name(self, labels: Mapping[str, str]) -> str:
-        """Return the series with the labels of a target."""
+        """Return the series in PromQL, with the labels of a target added."""
         target = ",".join(f'{name}="{value}"' for name, value in labels.items())
         return f"{self.metric}{{{','.join(filter(None, (target, self.labels)))}}}"
 
@@ -47,7 +50,7 @@ class Recording(NamedTuple):
     start: float
     """Time of the first scrape, in seconds since 1970."""
     started: float | None
-    """Start of the cause."""
+    """Time at which the cause started, or None."""
     ended: float | None
     seats: str
     objects: tuple[dict[str, Any], ...]
@@ -62,7 +65,7 @@ class Recording(NamedTuple):
 
     @property
     def last(self) -> int:
-        """Time of the last scrape."""
+        """Time of the last scrape, in seconds after the first."""
         return INTERVAL_SECONDS * (max(len(series.values) for series in self.series) - 1)
 
 

@@ -1,4 +1,4 @@
-"""The examples of the pages of rules about running servers: metrics, dumps and manifests below the headings Bad and Good."""
+"""Examples in pages of rules about running servers: metrics, dumps and manifests below the headings Bad and Good."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ RULES = sorted(rules_of("runtime"))
 
 
 def example_files(rule: Rule, heading: str) -> dict[str, str]:
-    """Return the fences below a heading: `text` is metrics or a dump, `yml` is a manifest."""
+    """Return the fenced blocks below a heading as files: `text` for metrics or a dump, `yml` for a manifest."""
     section = rule.body.split(f"## {heading}\n")[1].split("\n## ")[0]
     fences = re.findall(r"^```(\w+)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     return {f"{number}.{language}": text for number, (language, text) in enumerate(fences, 1)}
 
 
 def diagnose_files(files: dict[str, str], server_concurrency: int | None = None) -> Report:
-    """Return the report about the servers of these files, with the manifests among them."""
+    """Return the report about the servers in these files, compared with the manifests in the files."""
     parts = [parse_part(name, text) for name, text in files.items() if not name.endswith(".yml")]
     manifests = [(name, text.encode()) for name, text in files.items() if name.endswith(".yml")]
     effective = None

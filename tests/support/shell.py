@@ -1,4 +1,4 @@
-"""A directory for running command lines of the documentation: apflint, stand-ins for other tools, and small files or a checkout."""
+"""Prepares a directory for commands of the documentation: apflint, stand-ins for other tools, and files or a checkout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.programs import USAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {usage.split()[0] for usage in USAGES} | {"python", "python3"}
-"""Programs that are replaced by stand-ins, even if they are installed."""
+"""Programs that are always replaced by stand-ins, even if they are installed."""
 
 LEVEL = """\
 apiVersion: flowcontrol.apiserver.k8s.io/v1
@@ -50,8 +50,9 @@ WITHOUT_EFFECT = {
     "APF504": SCHEMA.replace('apiGroups: [""]', 'apiGroups: ["apps/v1"]'),
     "APF506": SCHEMA.replace("pods", "nodes").replace("[get, list]", "[get]"),
 }
-"""A manifest without an effect for each rule about it: a FlowSchema that is skipped, unreachable or matches nothing, or a change
-that the API server reverts. `LEVEL` and `SCHEMA` have an effect, and `SCHEMA` has a warning (APF505)."""
+"""A manifest without an effect for each rule that reports this: a FlowSchema that is skipped, is unreachable or matches
+nothing, or a change that the API server reverts. `LEVEL` and `SCHEMA` have an effect, and `SCHEMA` has a warning
+(APF505)."""
 LIVE = SCHEMA.replace("spec:", "  uid: 6f9a4d3e-0c5b-4b7e-9a51-3f2d8a1c7e60\nspec:", 1)
 OLD_LEVEL = LEVEL.replace("io/v1", "io/v1beta2").replace("nominal", "assured")
 SUITE = """\
@@ -82,7 +83,7 @@ FILES = {
     "apf-test.yaml": SUITE.format(manifests="manifests"),
     "policy/apf-test.yaml": SUITE.format(manifests="../manifests"),
     "ci/apflint.toml": 'kubernetes = "1.36"\n',
-    # Recordings of a server whose level `slow` has full queues, and of its metrics 24 seconds earlier.
+    # Metrics of a server whose level `slow` has full queues, now and 24 seconds earlier.
     "metrics-1.txt": gzip.decompress((ROOT / "fixtures/live/1-varied.metrics.txt.gz").read_bytes()).decode(),
     "metrics.txt": gzip.decompress((ROOT / "fixtures/live/2-slow-a.metrics.txt.gz").read_bytes()).decode(),
     "dump_requests.txt": (ROOT / "fixtures/live/2-slow-a.requests.txt").read_text(encoding="utf-8"),
@@ -102,7 +103,7 @@ code=$?
 [ $code -le 1 ] || echo "${{0##*/}} $*: exit code $code" >> "$APFLINT_EXAMPLE/../failures"
 exit $code
 """
-"""A program in the PATH of a page. It also lists its failures in a file, because a shell ignores those in `$(...)` and before `&`."""
+"""A stand-in in the PATH of a page. It also writes its failures to a file, because shells ignore some of them."""
 
 
 def prepare(directory: Path) -> dict[str, str]:
@@ -114,6 +115,8 @@ def prepare(directory: Path) -> dict[str, str]:
     log = ROOT / "fixtures" / "replay" / "live" / "audit.log.gz"
     shutil.copy(log, directory / "work")
     (directory / "work" / "audit.log").write_bytes(gzip.decompress(log.read_bytes()))
+    incidents = ROOT / "fixtures" / "simulate" / "incidents"
+    (directory / "work" / "rollout.log").write_bytes(gzip.decompress((incidents / "rollout-spike.log.gz").read_bytes()))
     # Some pages show a story of this repository. Directories that are searched do not follow the link.
     (directory / "work" / "fixtures").symlink_to(ROOT / "fixtures")
     return _prepare_programs(directory) | {"APFLINT_EXAMPLE": str(directory / "work"), "PYTHONPATH": str(ROOT)}
@@ -125,7 +128,7 @@ def prepare_checkout(directory: Path) -> dict[str, str]:
     The copy has one commit, which is also in the branch `main` of its remote repository `origin`.
     """
 
-    import pytest  # stand-ins need this module, but not pytest
+    import pytest  # this module must also work without pytest
 
     if not (ROOT / ".git").exists():
         pytest.skip("needs a git repository")
@@ -141,7 +144,7 @@ def prepare_checkout(directory: Path) -> dict[str, str]:
         "PYTHONPATH": str(directory / "work"),
     }
     (directory / "example").mkdir()
-    shutil.copy(directory / "bin" / ".ci/run", directory / "work" / ".ci/run")  # installs packages, and takes minutes
+    shutil.copy(directory / "bin" / ".ci/run", directory / "work" / ".ci/run")  # the stand-in does not install
     script = """
         git init --quiet && git add --all && git commit --quiet --message Start
         git init --quiet --bare ../origin && git remote add origin ../origin && git push --quiet --set-upstream origin main
@@ -152,7 +155,7 @@ def prepare_checkout(directory: Path) -> dict[str, str]:
 
 
 def _prepare_programs(directory: Path) -> dict[str, str]:
-    """Write apflint, Python and the stand-ins to `bin`, and return an environment that finds them first."""
+    """Write apflint, Python and the stand-ins to `bin`, and return an environment whose PATH starts with `bin`."""
     (directory / "home").mkdir()
     (directory / "home" / ".gitconfig").write_text(GIT_SETTINGS, encoding="utf-8")
     python = shlex.quote(sys.executable)
@@ -175,7 +178,7 @@ def environment() -> dict[str, str]:
 
 
 def bash(script: str, directory: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run command lines in the prepared directory. A pipe fails if any part of it fails."""
+    """Run a script in the prepared directory. A pipe fails if any of its commands fails."""
     return subprocess.run(
         ["bash", "--norc", "-o", "pipefail", "-c", script],
         cwd=directory / "work",

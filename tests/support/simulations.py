@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """A configuration: manifests, the seats of a server, and changes of fields."""
+    """A configuration: manifests, the seats of a server, and changed fields."""
 
     manifests: str
     seats: int = 600

@@ -1,7 +1,7 @@
-"""HTTP server that answers as a recorded kube-apiserver did.
+"""HTTP server that gives the responses of a recorded kube-apiserver.
 
-The answer depends on the request: method, path, query, headers and body. It answers in the server's own format, such as
-a `Status` with `details.causes`, which it derives from the files in `fixtures/`.
+A response depends on method, path, query, headers and body of the request. It has the format of the server, such as a
+`Status` with `details.causes`. The content comes from the files in `fixtures/`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Recorded:
         self.entry = entry
         self.served = entry["default"] + (entry["removed"] if removed else [])
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
-        """Version and kind -> name -> spec."""
+        """Specs by version and kind, and then by name."""
         for row in lines("oracle/releases/defaults.jsonl"):
             for label in row["in"]:
                 if label.partition("-")[0] == kube:
@@ -123,7 +123,7 @@ class Recorded:
             return status(404, "NotFound", f"{name} not found")
         assert value["metadata"]["annotations"] == {
             AUTOUPDATE: "false"
-        }  # without the annotation, the server would restore the built-in spec
+        }  # without it, the server would restore the built-in spec
         existing[target] = value["spec"]
         return Reply(201 if method == "POST" else 200, value)
 
@@ -239,7 +239,7 @@ def describe_decode_error(version: str, kind: str, named: list[dict[str, Any]]) 
 
 @contextmanager
 def serve(recorded: Recorded) -> Iterator[str]:
-    """Answer on the loopback address. Yields the URL."""
+    """Run the server on the loopback address. Yields its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -252,7 +252,7 @@ def serve(recorded: Recorded) -> Iterator[str]:
 
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            # `self.path` has only one of several leading slashes.
+            # `self.path` reduces several leading slashes to one.
             url = self.requestline.split(" ")[1]
             headers = {name.lower(): value for name, value in self.headers.items()}
             reply = recorded.reply(self.command, url, headers, body)

@@ -149,7 +149,7 @@ def test_suppressed_findings(text: str, left: list[str]) -> None:
         (put("name: nightly", "\n  annotations: {apflint/ignore: all}"), ["APF902"]),
         (put("name: nightly", "\n  annotations: {apflint/ignore.APF999: all}"), ["APF902"]),
         (put("type: ByFoo", "# apflint: ignore[APF902] no rule of that kind"), ["APF901"]),
-        # The text looks like a comment, but is not one.
+        # The text resembles a comment, but is not a comment.
         (put("name: nightly", '\n  annotations: {a: "x # apflint: ignore[APF203]"}'), []),
         (
             before("apiVersion", "# nothing").replace(

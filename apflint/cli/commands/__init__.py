@@ -1,1 +1,1 @@
-"""The commands of apflint. The name of a module is the name of the command that it defines."""
+"""The commands of apflint. Each module defines the command of the same name."""

@@ -1,4 +1,4 @@
-"""The command `apflint alerts`."""
+"""Defines `apflint alerts`, which prints Prometheus alerts for the priority levels of a configuration."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def alerts(
     def find_answer(configuration: EffectiveConfiguration) -> Answer:
         effective = configuration.effective
         source = Queries(effective.release, tuple(map(str, matchers)), label)
-        # The notes are part of the output, too: whoever reads the file later does not see standard error.
+        # The notes become comments, because readers of the file do not see standard error.
         comments = [f"Configuration: {configuration.description}", *configuration.notes]
         comments += [
             f'No alert about rejections and waits of "{name}": it contains a single client, and cannot borrow seats.'
@@ -109,7 +109,7 @@ def alerts(
 
 
 def _check_test_options(tests: str, output_format: str) -> None:
-    """Raise UserError for a name that does not show where the rules are, or for rules that promtool does not read."""
+    """Raise UserError for a test file whose name does not identify the rule file, or for an output that promtool cannot read."""
     from apflint.monitoring.alert_tests import SUFFIX
 
     if output_format != "rules":

@@ -1,4 +1,4 @@
-"""The command `apflint check`."""
+"""Defines `apflint check`, which reports findings in manifests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apflint.input_checking import check_inputs
 from apflint.output.findings import FORMATS
 from apflint.run import Answer, run
 from apflint.sources.input_types import InputRequest
-from apflint.sources.source_words import Words, parse_words
+from apflint.sources.source_arguments import Words, parse_words
 from apflint.user_error import UserError
 from apflint.wording import pluralize
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from apflint.sources.input_types import Inputs
 
 _MAX_STALE_ENTRIES = 5
-"""Maximum number of stale entries that a message names. The finding of a stale baseline entry no longer exists."""
+"""Maximum number of stale entries that a message names. A baseline entry is stale if its finding no longer exists."""
 
 
 @command(
@@ -165,7 +165,7 @@ def check(
     if statistics and output.format not in ("text", "concise"):
         raise UserError(f"--statistics requires --format text or concise, and the format is {output.format}")
     _reject_conflicts({"--write-baseline": write_baseline, "--fix": fix, "--diff": diff, "--report": bool(report)})
-    # A baseline of some clusters would lose the entries of all other clusters.
+    # With some clusters only, the baseline would lose the entries of all other clusters.
     _reject_conflicts({"--write-baseline": write_baseline, "--cluster": bool(words.clusters)})
     options.reject_combinations(
         {"--live": words.is_live, "git:REVISION": words.revisions, "--kustomize": words.kustomizations},
@@ -205,14 +205,14 @@ def _reject_conflicts(given: dict[str, bool]) -> None:
 
 
 def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, tuple[str, ...]]:
-    """Return the report without the findings in the baseline, and notes on stale entries of the baseline."""
+    """Return the report without the findings in the baseline, and notes about stale entries of the baseline."""
     report, baseline = check_inputs(inputs, get_options), inputs.request.baseline
     if baseline is None:
         return report, ()
     from apflint.sources.baseline_file import hide_known_findings
 
     compared = hide_known_findings(report, baseline, inputs.request.paths, get_options())
-    # Other clusters may have the findings of the entries.
+    # With named clusters, the entries may be findings of other clusters.
     if not compared.stale or inputs.request.parsed.clusters:
         return compared.report, ()
     stale = compared.stale
@@ -227,7 +227,7 @@ def _check(inputs: Inputs, get_options: Callable[[], Options]) -> tuple[Report, 
 
 
 def _write_baseline(request: InputRequest, chosen: Options) -> int:
-    """Write all findings to the baseline file. If an input is unreadable, write nothing, because its entries would be lost."""
+    """Write all findings to the baseline file. If an input is unreadable, write nothing, to keep the entries of the input."""
     from apflint.sources.baseline_file import read_previous_baseline, write_baseline
 
     path = request.baseline
@@ -248,6 +248,6 @@ def _write_baseline(request: InputRequest, chosen: Options) -> int:
 
 
 def _suggest_live() -> None:
-    """On a terminal, tell users of `kubectl apflint check` without a path how to check the cluster instead of files."""
+    """Print a hint on a terminal if the user ran `kubectl apflint check` without a path: how to check the running cluster."""
     if is_kubectl_plugin() and sys.stderr.isatty():
         print_note("to check the objects of the running cluster instead of files: kubectl apflint check --live")

@@ -1,4 +1,4 @@
-"""The command `apflint completion`."""
+"""Defines `apflint completion`, which prints the completion script of a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `apflint config`."""
+"""Defines `apflint config`, which shows the effective settings and their sources."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def config(
         return
     how = style(color)
     head = f"# settings: {sanitize(settings.path) if settings.path else 'no file'}"
-    lines = [how.paint(sanitize_json(head), "dim")]  # TOML has the same escapes as JSON
+    lines = [how.paint(sanitize_json(head), "dim")]  # TOML has the escapes of JSON
     for key, value in values.items():
         origin = how.paint(sanitize_json(f"# {sanitize(origins[key])}"), "dim")
         lines.append(f"{sanitize_json(f'{key} = {_to_toml(value)}')}  {origin}")
@@ -68,9 +68,9 @@ def config(
 
 
 def _plain(value: Any) -> Any:
-    """Convert the value of a setting to the form that it has in a settings file."""
+    """Return the value of a setting as it is written in a settings file."""
     match value:
-        case None:  # `select`: all rules that are enabled by default
+        case None:  # `select`: the default rules
             return ["APF"]
         case Release():
             return value.name

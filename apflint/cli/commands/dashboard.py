@@ -1,4 +1,4 @@
-"""The command `apflint dashboard`."""
+"""Defines `apflint dashboard`, which prints a Grafana dashboard for the priority levels of a configuration."""
 
 from __future__ import annotations
 

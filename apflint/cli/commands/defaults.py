@@ -1,4 +1,4 @@
-"""The command `apflint defaults`."""
+"""Defines `apflint defaults`, which prints the built-in objects of a release."""
 
 from __future__ import annotations
 

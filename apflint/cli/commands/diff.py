@@ -1,4 +1,4 @@
-"""The command `apflint diff`."""
+"""Defines `apflint diff`, which shows the requests and seats that differ between two configurations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apflint.output.json_text import to_json
 from apflint.output.report import render_report
 from apflint.run import Answer, show
 from apflint.sources.input_types import create_request
-from apflint.sources.source_words import LIVE
+from apflint.sources.source_arguments import LIVE
 from apflint.user_error import UserError
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def diff(
 def _read_sides(
     names: tuple[str, str], request: InputRequest, cluster: str | None
 ) -> tuple[EffectiveConfiguration, EffectiveConfiguration]:
-    """Read OLD and NEW. A running cluster has the seats of the other side."""
+    """Read OLD and NEW. For a running cluster, use the server concurrency limit of the other side."""
     old, new = names
     if old == LIVE:
         after = read_side(new, request, cluster)

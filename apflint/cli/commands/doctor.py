@@ -1,13 +1,13 @@
-"""The command `apflint doctor`."""
+"""Defines `apflint doctor`, which diagnoses a running API server."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from apflint.cli import options
 from apflint.cli.command_definitions import command, examples
-from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
@@ -23,7 +23,7 @@ from apflint.doctor.snapshot import group_servers
 from apflint.evaluate.request_outcomes import parse_duration
 from apflint.output.configuration_line import name_configuration
 from apflint.output.doctor import describe_gaps, report_doctor, state_json
-from apflint.output.doctor_causes import causes_json, group_findings
+from apflint.output.doctor_causes import causes_json, group_findings, name_verdict
 from apflint.output.findings import FORMATS, render
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
@@ -36,7 +36,7 @@ from apflint.user_error import UserError
 if TYPE_CHECKING:
     from apflint.doctor.causes import Conclusion
     from apflint.doctor.level_state import ServerState
-    from apflint.doctor.snapshot import Part
+    from apflint.doctor.snapshot import Server
     from apflint.effective_configuration import Effective
     from apflint.finding import Report
     from apflint.output.console import Style
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 _FILES_HELP = "Metrics and debug dumps of API servers: files, gzip, directories, or - for standard input."
 _MANIFESTS_HELP = "Manifests that the server should have: files or directories; repeatable."
-_LIVE_HELP = "Read the metrics, dumps and objects of the API server that kubectl reaches."
-_WATCH_HELP = "With --live: read the metrics twice, such as 60s apart, and show rates."
+_LIVE_HELP = "Read the metrics, dumps and objects of the API servers that kubectl reaches."
+_WATCH_HELP = "With --live: read the metrics again after this time, such as 60s, and show rates. A terminal shows them until Ctrl-C."
 _FORMATS = (*FORMATS, "html")
 _FORMATS_WITH_TABLES = ("text", "json", "markdown", "html")
-"""Formats that also show the state of the server. With the others, missing metrics are notes."""
+"""Formats that show the state of the server, too. In other formats, missing metrics are printed as notes."""
 _MIN_WATCH_SECONDS, _MAX_WATCH_SECONDS = 1, 600
 
 
@@ -59,7 +59,7 @@ def parse_doctor_format(name: str) -> str:
 
 
 def parse_watch(text: str) -> float:
-    """Parse the time between two snapshots, such as `60s`. Raises UserError for another text."""
+    """Parse the time between two snapshots, such as `60s`. Raises UserError for another form."""
     seconds = parse_duration(text)
     if seconds is None or not _MIN_WATCH_SECONDS <= seconds <= _MAX_WATCH_SECONDS:
         raise UserError(f'"{text}" is not a time from 1s to 10m, such as 60s')
@@ -70,7 +70,7 @@ def parse_watch(text: str) -> float:
     panel="Analyze",
     epilog=examples(
         ("the saved metrics of a server", "apflint doctor metrics.txt"),
-        ("the API server that kubectl reaches", "apflint doctor --live"),
+        ("the API servers that kubectl reaches", "apflint doctor --live"),
         ("with dumps, which show clients and queues", "apflint doctor metrics.txt dump_requests.txt"),
         ("compare the server with manifests", "apflint doctor metrics.txt -f manifests/"),
     ),
@@ -112,11 +112,11 @@ def doctor(
     """Diagnose a running API server from its metrics and debug dumps.
 
     Shows a verdict, and the causes of waits and rejections, the worst first.
-    Two snapshots of a server show rates. Of several API servers, --live reads
-    only the one that answers.
+    Two snapshots of a server show rates. --live reads all API servers whose
+    addresses can be reached, and names the others.
 
     Exits with 1 if there are findings at or above --fail-on. An overload is a
-    warning.
+    warning. If Ctrl-C ends --watch, the status is that of the last report.
     """
     paths = options.chain_paths(files, metrics, dump)
     kubectl = options.parse_kubectl(live, kubeconfig, kube_context)
@@ -144,56 +144,93 @@ def doctor(
     )
     if cluster is not None:
         settings = _apply_cluster(settings, cluster)
-    parts, current = (read_parts(paths), None) if kubectl is None else _read_live(kubectl, named, watch)
-    servers = group_servers(parts)
+    question = _Question(settings, named, output_format, color, verbose, exit_zero)
+    if kubectl is None:
+        return show(_answer(question, _Observed(group_servers(read_parts(paths)))))
+    return _diagnose_live(question, kubectl, watch)
+
+
+class _Question(NamedTuple):
+    """What the user wants to know, and in which form."""
+
+    settings: Settings
+    manifests: InputRequest
+    output_format: str
+    color: str
+    verbose: bool
+    exit_zero: bool
+
+
+class _Observed(NamedTuple):
+    """What API servers have answered."""
+
+    servers: tuple[Server, ...]
+    objects: Effective | None = None
+    """The objects of the running cluster, or None if they are unknown."""
+    coverage: tuple[str, ...] = ()
+    """Sentences about API servers that were not asked."""
+    notes: tuple[str, ...] = ()
+
+
+def _answer(question: _Question, observed: _Observed) -> Answer:
+    """Return the report about API servers."""
+    if not observed.servers:  # --watch: later, they may answer again
+        return Answer("No API server answers.\n", errors=observed.notes)
+    settings, output_format, current = question.settings, question.output_format, observed.objects
     release = settings.kubernetes if "kubernetes" in settings.origins else current.release if current else None
-    states = [compute_state(server, release) for server in servers]
+    states = [compute_state(server, release) for server in observed.servers]
     effective = current
     description = None
-    if named.words:
+    if question.manifests.words:
         shown = next((state.release for state in states if state.release is not None), None)
-        configuration = read(named.assume(shown))
+        configuration = read(question.manifests.assume(shown))
         effective, description = configuration.effective, configuration.description
     expected = settings.server_concurrency if "server_concurrency" in settings.origins else None
     evidence = [Evidence(state, effective, expected, current) for state in states]
     chosen = settings.to_options()
     conclusion = conclude(states)
+    conclusion = conclusion._replace(limits=(*observed.coverage, *conclusion.limits))
     report = diagnose(evidence, chosen.rules, chosen.adjust, conclusion)
-    notes = (
-        []
-        if DIAGNOSES.keys() & chosen.rules
-        else ["the selected rules are not about a running server, unlike APF801 to APF821"]
-    )
+    notes = list(observed.notes)
+    if not DIAGNOSES.keys() & chosen.rules:
+        notes.append("the selected rules are not about a running server, unlike APF801 to APF821")
     if output_format not in _FORMATS_WITH_TABLES:
-        notes += [gap for state in states for gap in describe_gaps(state)]
-    how = style(color, quiet=True, verbose=verbose)
+        notes += [*observed.coverage, *(gap for state in states for gap in describe_gaps(state))]
+    how = style(question.color, quiet=True, verbose=question.verbose)
     is_selected = "select" in settings.origins
     text = _render(states, report, conclusion, output_format, how, description, is_selected=is_selected)
-    status = exit_code_of(report, Output(output_format, settings.fail_on, exit_zero=exit_zero))
-    # Not every cause has a finding: those of storage, lists and differences between servers have none.
-    if conclusion.warnings and settings.fail_on in ("warning", "info") and not exit_zero:
+    status = exit_code_of(report, Output(output_format, settings.fail_on, exit_zero=question.exit_zero))
+    # Some causes have no finding: those about storage, lists and differences between servers.
+    if conclusion.warnings and settings.fail_on in ("warning", "info") and not question.exit_zero:
         status = ExitCode.FINDINGS
-    return show(Answer(text, tuple(notes), status=status))
+    return Answer(text, tuple(notes), status=status)
+
+
+def _diagnose_live(question: _Question, kubectl: KubectlOptions, watch: float | None) -> int:
+    """Report on all API servers that answer, once, or on a terminal with --watch until Ctrl-C."""
+    from apflint.sources.live_servers import read_live_servers, watch_live_servers
+
+    if watch is not None and question.output_format == "text" and sys.stdout.isatty():
+        from apflint.cli.screen_updates import watch as show_on_screen
+
+        return show_on_screen(
+            _answer(question, _Observed(*found)) for found in watch_live_servers(kubectl, question.manifests, watch)
+        )
+    with show_progress("Reading the cluster"):
+        found = read_live_servers(kubectl, question.manifests, watch)
+    answer = _answer(question, _Observed(*found))
+    if watch is not None and question.output_format == "text":
+        from apflint.cli.screen_updates import format_time
+
+        answer = answer._replace(text=f"{format_time()}\n{answer.text}")  # so that a log of several runs has times
+    return show(answer)
 
 
 def _apply_cluster(settings: Settings, name: str) -> Settings:
-    """Return the settings that apply in a cluster. Its release and seats count as given."""
+    """Return the settings for a cluster. The cluster's release and seats count as set by the user."""
     cluster = find_cluster(settings, name)
     origins = {field: name for field in ("kubernetes", "server_concurrency") if getattr(cluster, field) is not None}
     return apply_cluster(settings, cluster)._replace(origins={**origins, **settings.origins})
-
-
-def _read_live(
-    kubectl: KubectlOptions, request: InputRequest, watch: float | None
-) -> tuple[tuple[Part, ...], Effective | None]:
-    """Return the metrics and dumps of the API server that answers, and the objects of the cluster, or None if unknown."""
-    from apflint.sources.live_server_state import read_live_server
-
-    with show_progress("Reading the cluster"):
-        answer = read_live_server(kubectl, request, watch)
-    for note in (*answer.notes, "these are the numbers of one API server: the one that answered"):
-        print_note(note)
-    return answer.parts, answer.objects
 
 
 def _render(
@@ -213,5 +250,5 @@ def _render(
         return to_json(name_configuration({**head, **findings, "configuration": configuration}, configuration), 2)
     if output_format in _FORMATS_WITH_TABLES:
         blocks = report_doctor(states, report, conclusion, how, configuration, is_selected=is_selected)
-        return render_report("apflint doctor", blocks, output_format, how)
+        return render_report(name_verdict(conclusion), blocks, output_format, how)
     return render(report, output_format, how)

@@ -1,4 +1,4 @@
-"""The command `apflint explain`."""
+"""Defines `apflint explain`, which shows the FlowSchema and priority level of requests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 REQUEST = "Request"
 HttpMethod = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]
 _MAX_PRINTED_ERRORS = 10
-"""Maximum number of rejected input lines whose errors are printed. Further rejected lines are only counted."""
+"""Maximum number of rejected input lines whose errors are printed. All others are only counted."""
 
 
 @command(
@@ -146,7 +146,7 @@ def explain(
     """
     uids = flow_schema_uid, priority_level_uid
     ways = {
-        "a request in words": bool(words),
+        "a request as arguments": bool(words),
         "--path": method is not None or path is not None,
         "--event": event is not None,
         "--requests": requests is not None,
@@ -226,7 +226,7 @@ def explain(
 def _print_answer(
     explanation: Explanation, description: str, observed: ObservedServers | None, how: Style, *, is_json: bool
 ) -> int:
-    """Print the answer for one request, with the state of its level according to files or the running server."""
+    """Print the answer for one request. Add the state of its level from files or the running server."""
     observations, now = (None, "") if observed is None else observed.describe(explanation)
     if is_json:
         more = {} if observations is None else {"observed": observations}
@@ -235,21 +235,21 @@ def _print_answer(
 
 
 def _explain_in_clusters(request: Request, selected: InputRequest, how: Style, *, is_json: bool) -> int:
-    """Print the answer of each cluster for a request."""
+    """Print the answer of each cluster for one request. Return the exit code."""
     with show_progress("Explaining"):
         configurations = build_configurations(read_inputs(selected._replace(is_single=False)))
         explanations = [
             (configuration, Explainer(configuration.effective).explain(request, reasons=is_json))
             for configuration in configurations
         ]
-    # Print equal notes once, because clusters share files.
+    # Clusters share files, so print equal notes only once.
     notes = tuple(dict.fromkeys(note for configuration in configurations for note in configuration.notes))
     text = to_json(clusters_json(explanations), 2) if is_json else render_text(report_clusters(explanations), how)
     return show(Answer(text, notes))
 
 
 def _parse_request(arguments: RequestArguments) -> Request:
-    """Return the request. Raises UserError for an invalid request and for a missing user, with one message about both."""
+    """Return the request. Raises UserError with a single message if the request is invalid or the user is missing, or both."""
     if arguments.words and re.fullmatch(r"APF\d{3}", arguments.words[-1]):
         raise UserError(f'"{arguments.words[-1]}" is a rule, and not a request: see apflint rule {arguments.words[-1]}')
     if arguments.user and not arguments.user.isspace():
@@ -324,7 +324,7 @@ def _explain_logged_json(explainer: Explainer, description: str) -> ExplainLogge
 
 
 def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """Yield the explanations of a log as `LogExplainer` does, and then print how many lines are not about requests."""
+    """Yield the explanations of `LogExplainer.explain`. Then print the number of lines that are not about requests."""
     from apflint.output.explain_log import LogExplainer
 
     log = LogExplainer(explainer, how)
@@ -336,19 +336,19 @@ def _explain_events(explainer: Explainer, path: str, how: Style) -> Iterator[tup
 def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]]], *, is_log: bool) -> int:
     """Print the explanations in `answers` as they arrive, then the errors of rejected lines. Return the exit code.
 
-    `answers` yields text, together with the rejected input lines: their numbers and errors. A log without audit events
-    (`is_log`) is an error, because then it is probably the wrong file.
+    `answers` yields pairs of text and rejected input lines. A rejected line is a pair of its number and its error. If
+    `is_log` is true, a file without audit events is an error, because it is probably the wrong file.
     """
     errors: list[tuple[int, str]] = []
     error_count = answered = not_json = unlike = 0
-    gc.disable()  # the caches are bounded and free of cycles; collecting them would take a fifth of the time
+    gc.disable()  # no garbage: caches have no cycles
     try:
-        # On a terminal, the answers show the progress.
+        # On a terminal, the printed answers are progress enough.
         with nullcontext(Progress("")) if sys.stdout.isatty() else show_progress("Explaining") as progress:
             for text, new_errors in answers:
                 sys.stdout.write(text)
-                sys.stdout.flush()  # requests from a pipe are answered at once
-                # Lines of JSON, also about errors, or one answer.
+                sys.stdout.flush()  # answer requests from a pipe at once
+                # `text` contains lines of JSON (some of which are errors), or a single answer.
                 answered += text.count("\n") - len(new_errors) if text.startswith("{") else bool(text)
                 progress.label = f"Explained {pluralize(answered, 'request')}"
                 errors += new_errors[: _MAX_PRINTED_ERRORS - len(errors)]
@@ -366,7 +366,7 @@ def _print_answers(path: str, answers: Iterator[tuple[str, list[tuple[int, str]]
     for line, error in errors:
         print_note(f"{name}:{line}: {error}")
     if error_count > len(errors):
-        print_note(f"{name}: {pluralize(error_count - len(errors), 'more line')} without a request")
+        print_note(f"{name}: {pluralize(error_count - len(errors), 'more line')} that cannot be read as a request")
     if not (answered or error_count) and is_log:
         print_note(f"{name}: no audit event")
         return ExitCode.ERROR

@@ -1,4 +1,4 @@
-"""The command `apflint fix`, and the options --fix and --diff of `apflint check`."""
+"""Defines `apflint fix`, which fixes findings in files, and implements --fix and --diff of `apflint check`."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def fix(
 
 
 def fix_and_check(request: InputRequest, chosen: Options, output: Output, *, diff: bool, unsafe: bool) -> int:
-    """Run `check --fix` or `check --diff`. Return the exit code for the findings in the files at the end of the run."""
+    """Run `check --fix` or `check --diff`. Return the exit code for the findings that are left at the end of the run."""
     if not diff and not {"-", "/dev/stdin"}.isdisjoint(request.paths):
         raise UserError("--fix edits files. For standard input use `apflint fix -`, which prints the result")
 
@@ -135,7 +135,7 @@ class _Outcome(NamedTuple):
     before: Report
     """The findings in the files before fixing."""
     fixed: list[Finding]
-    """Findings that were fixed, or that would be fixed without --diff."""
+    """Findings that were fixed. With --diff, findings that would be fixed."""
     refused: tuple[Refusal, ...]
     after: Report
     """The findings in the files after fixing."""
@@ -146,14 +146,14 @@ class _Outcome(NamedTuple):
 
 
 def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsafe: bool) -> _Outcome:
-    """Fix findings in memory, then print the edits or write the files."""
-    # Findings must refer to the text of standard input, not to the templates of a rendered chart.
+    """Fix findings in memory. Then print the edits, or write the files."""
+    # Findings refer to the text of standard input, not to the templates of a rendered chart.
     chosen = chosen._replace(max_findings_per_rule=MAX_FIXED_FINDINGS, covered=True, helm=False)
     checker = Checker(inputs, chosen)
     files = {name: inputs.files[name] for name in inputs.reported}
     with show_progress("Fixing"):
         check = _checker(inputs, chosen, checker.check)
-        before = dict(file.content for file in files.values())
+        before = {name: file.data if file.may_hold_apf else b"" for name, file in files.items()}
         first = check(before)
         if inputs.left_out:
             result = apply_fixes(before, _checker(inputs, chosen, checker.check_in_all_clusters), unsafe=unsafe)
@@ -174,12 +174,12 @@ def _fix_files(inputs: Inputs, chosen: Options, color: str, *, diff: bool, unsaf
 
 
 def _checker(inputs: Inputs, chosen: Options, check_files: Check) -> Check:
-    """Return a function that checks files in memory. Its reports contain all findings that are not in the baseline."""
+    """Return a function that checks files in memory, and returns a report without the findings in the baseline."""
     skipped, is_partial = inputs.skipped, inputs.request.is_partial
 
     def check(contents: Mapping[str, bytes]) -> Report:
         report = check_files(contents)
-        if is_partial:  # other files may refute a finding, such as an unused suppression
+        if is_partial:  # other files of the project may disprove a finding
             findings = (
                 finding._replace(fix=None) if depends_on_others(finding) else finding for finding in report.findings
             )
@@ -200,7 +200,7 @@ def _render_refusals(outcome: _Outcome, *, diff: bool) -> str:
     current = {} if diff else {identity(finding): finding for finding in outcome.after.findings}
     lines = []
     for finding, reason in sorted(outcome.refused, key=lambda refusal: _order(refusal.finding)):
-        moved = current.get(identity(finding), finding)  # with its line after fixing
+        moved = current.get(identity(finding), finding)  # the line number after fixing
         remark = f"{_at(moved)}: not fixed: {finding.rule} ({_title(moved)}): {reason}"
         lines.append(f"{sanitize_path(remark)}\n")
     return "".join(lines)

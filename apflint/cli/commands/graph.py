@@ -1,4 +1,4 @@
-"""The command `apflint graph`."""
+"""Defines `apflint graph`, which draws FlowSchemas and priority levels."""
 
 from __future__ import annotations
 

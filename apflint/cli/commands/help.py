@@ -1,4 +1,4 @@
-"""The command `apflint help`."""
+"""Defines `apflint help`, which shows the help of apflint or of a command."""
 
 from __future__ import annotations
 

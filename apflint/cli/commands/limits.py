@@ -1,7 +1,8 @@
-"""The command `apflint limits`."""
+"""Defines `apflint limits`, which shows the seats of each priority level."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from apflint.cli import options
@@ -15,6 +16,7 @@ from apflint.output.text import render
 from apflint.run import Answer, analyze
 
 if TYPE_CHECKING:
+    from apflint.output.console import Style
     from apflint.sources.effective_configurations import EffectiveConfiguration
 
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     epilog=examples(
         ("the priority levels of a new cluster, and those of the manifests", "apflint limits manifests/"),
         ("a server with other flags", "apflint limits --server-concurrency 1600+400 manifests/"),
+        ("the shares for a number of seats", "apflint limits --want workload-low=300 manifests/"),
         ("a running cluster", "apflint limits --live"),
         ("what changes with an upgrade", "apflint diff defaults:1.28 defaults:1.36"),
     ),
@@ -30,6 +33,15 @@ if TYPE_CHECKING:
 def limits(
     paths: options.Paths = None,
     sources: options.SourceOptions = options.SourceOptions(),  # noqa: B008  # a frozen value
+    want: Annotated[
+        list[str] | None,
+        option(
+            OUTPUT,
+            "Show which shares give a level at least this many nominal seats, and which levels give them; repeatable.",
+            "--want",
+            metavar="LEVEL=SEATS",
+        ),
+    ] = None,
     output_format: options.Format = "text",
     verbose: Annotated[
         bool, option(OUTPUT, "Show queues, the seats of one request, and FlowSchemas, too.", "--verbose", "-v")
@@ -41,6 +53,8 @@ def limits(
     Built-in objects of the Kubernetes release are included, unless the
     manifests define them or --no-defaults is given.
     """
+    if want:
+        return analyze(sources.select(paths), partial(_find_shares, want, output_format, style(color)))
 
     def find_answer(configuration: EffectiveConfiguration) -> Answer:
         limits, description = configuration.effective.limits, configuration.description
@@ -50,3 +64,15 @@ def limits(
         return Answer(render_configuration(description) + render(report_limits(limits, how), how))
 
     return analyze(sources.select(paths), find_answer)
+
+
+def _find_shares(want: list[str], output_format: str, how: Style, configuration: EffectiveConfiguration) -> Answer:
+    """Answer which shares give the wanted seats. Raises UserError for `--want` that no shares can meet."""
+    from apflint.output.wanted_seats import report_wanted_seats, wanted_seats_json
+    from apflint.wanted_seats import find_wanted_seats, parse_wanted
+
+    found, description = find_wanted_seats(configuration.effective, parse_wanted(want)), configuration.description
+    if output_format == "json":
+        value = {**limits_json(found.before), **wanted_seats_json(found)}
+        return Answer(to_json(name_configuration(value, description), 2))
+    return Answer(render_configuration(description) + render(report_wanted_seats(found), how))

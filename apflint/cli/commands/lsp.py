@@ -1,4 +1,4 @@
-"""The command `apflint lsp`."""
+"""Defines `apflint lsp`, which runs the language server for editors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `apflint migrate`."""
+"""Defines `apflint migrate`, which moves manifests to a later API version."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from apflint.sources.input_types import Inputs
 
     _Cluster = tuple[Release, list[str]]
-    """A release, and the files and directories of a cluster with this release."""
+    """The release of a cluster, and the real paths of its files and directories."""
 
 
 @command(
@@ -100,7 +100,7 @@ def migrate(
         target_releases = (settings.kubernetes,)
         clusters = _list_clusters(settings) if kubernetes is None else []
     default = choose_target(version, target_releases)
-    # Each file is migrated on its own, so neither the other files of its clusters nor the context matter.
+    # Each file is migrated independently of other files, so clusters and context do not matter.
     own = settings._replace(cluster=(), context=())
     request = InputRequest(words, own, "migrate", force_exclude=force_exclude)
 
@@ -140,7 +140,7 @@ def migrate(
 
 
 def _list_clusters(settings: Settings) -> list[_Cluster]:
-    """Return the releases and the real paths of the clusters."""
+    """Return a release and real paths for each cluster in the settings."""
     applied = [(cluster, apply_cluster(settings, cluster)) for cluster in settings.cluster]
     return [
         (
@@ -184,7 +184,7 @@ def _migrate_file(
 def _print_remarks(name: str, migration: Migration) -> None:
     for remark in migration.remarks:
         if remark.kind == "migrated" and migration.is_refused:
-            continue  # the file stays unchanged
+            continue  # nothing to write
         prefix = "refused: " if remark.kind == "refused" else ""
         owner = f"{remark.object}: " if remark.object else ""
         print_remark(f"{name}:{remark.line}: {prefix}{owner}{remark.message}")

@@ -1,4 +1,4 @@
-"""The command `apflint replay`."""
+"""Defines `apflint replay`, which shows the priority levels of the requests in an audit log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apflint.cli.progress import show_progress
 from apflint.cli.terminal import style
 from apflint.output.configuration_line import name_sides
 from apflint.output.json_text import to_json
-from apflint.output.replay import server_decisions
+from apflint.output.replay import server_log_report
 from apflint.output.replay.comparison import TITLE as COMPARISON_TITLE
 from apflint.output.replay.comparison import comparison_json, report_comparison
 from apflint.output.replay.json import replay_json, request_json
@@ -35,7 +35,7 @@ from apflint.run import read
 from apflint.sources.audit_logs import find_audit_logs, read_beginning
 from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.object_counts import read_object_counts
-from apflint.sources.source_words import BUILT_IN_PREFIX, LIVE
+from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE
 from apflint.user_error import UserError
 from apflint.wording import count_noun, join_some, pluralize
 
@@ -204,7 +204,7 @@ def replay(
         if LIVE in selected.words:
             selected = read_live(selected)  # both sides share the objects
         configuration = read(selected)
-        if compared == LIVE and selected.recorded is None:  # the running cluster has the seats of the other side
+        if compared == LIVE and selected.recorded is None:  # use the seats of the other side
             seats = configuration.effective.limits.server_concurrency
             selected = read_live(selected.assume(server_concurrency=seats))
         other = _read_other_side(compared, selected)
@@ -223,9 +223,9 @@ def replay(
 
 
 def _is_log_of_server(files: list[AuditLogFile], unsupported: Mapping[str, object]) -> bool:
-    """Return whether all files are kube-apiserver's own logs. Raises UserError if they are, and an option needs users.
+    """Return whether all files are kube-apiserver's own logs. Raises UserError if they are, but an option needs user names.
 
-    Among audit logs, the lines of such a log are counted as unreadable.
+    If only some files are, their lines are counted as unreadable lines of the audit log.
     """
     if not all(map(is_server_log, files)):
         return False
@@ -240,13 +240,13 @@ def _is_log_of_server(files: list[AuditLogFile], unsupported: Mapping[str, objec
 def _report_server_log(
     files: list[AuditLogFile], configuration: EffectiveConfiguration, output_format: str, how: Style
 ) -> ExitCode:
-    """Print what kube-apiserver's own logs show. Return the exit code."""
+    """Print the report about kube-apiserver's own logs. Return the exit code."""
     with _show_reading(files) as (_, show):
         report = read_server_logs(files, configuration.effective, configuration.description, show)
     if output_format == "json":
-        text = to_json(server_decisions.report_json(report), 2)
+        text = to_json(server_log_report.report_json(report), 2)
     else:
-        text = render_report(server_decisions.TITLE, server_decisions.report_server_log(report), output_format, how)
+        text = render_report(server_log_report.TITLE, server_log_report.report_server_log(report), output_format, how)
     sys.stdout.write(text)
     return ExitCode.ERROR if report.damaged else ExitCode.OK
 
@@ -264,7 +264,7 @@ def _render_comparison(comparison: ReplayComparison, sides: Sides, output_format
 
 
 def _read_other_side(name: str, request: InputRequest) -> EffectiveConfiguration:
-    """Read the configuration to compare with. `defaults:X.Y` is the same configuration in a release."""
+    """Read the configuration to compare with. For `defaults:X.Y`, return the same configuration in the release X.Y."""
     if not name.startswith(BUILT_IN_PREFIX):
         return read_other_side(name, request)
     if request.recorded is not None:
@@ -284,16 +284,16 @@ def _reject_shared_stdin(inputs: list[str]) -> None:
 
 @contextmanager
 def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callable[[int], None]]]:
-    """Show a progress bar. Yield it with the function that is called with the number of bytes read since the last call."""
+    """Show a progress bar. Yield the bar, and a function to call with the number of bytes read since the previous call."""
     total, done = sum(file.size for file in files), 0
-    gc.disable()  # rows have no reference cycles; looking for them would take a third of the time
+    gc.disable()  # no garbage: rows have no cycles
     try:
         with show_progress("Reading") as progress:
 
             def show(size: int) -> None:
                 nonlocal done
                 done += size
-                # Streams have no size, and compressed files contain more than their size.
+                # Streams have no size. The size of compressed files is less than that of their content.
                 known_total = f" of {total / 1e6:,.0f} MB" if done <= total else ""
                 progress.label = f"Read {done / 1e6:,.0f} MB{known_total}"
 
@@ -351,7 +351,7 @@ def _compare(
 
 
 def _report_problems(coverage: Coverage, *, is_shown: bool) -> ExitCode:
-    """Print what was not read on standard error, unless the report shows it. Return the exit code."""
+    """Print unreadable input to standard error, unless the report already shows it. Return the exit code."""
     first = coverage.first_unreadable
     if not is_shown and first is not None:
         print_note(f"{first.file}:{first.line}: {first.reason} (unreadable lines: {coverage.unreadable})")

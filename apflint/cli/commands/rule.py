@@ -1,4 +1,4 @@
-"""The command `apflint rule`."""
+"""Defines `apflint rule`, which explains a rule or lists all rules."""
 
 from __future__ import annotations
 

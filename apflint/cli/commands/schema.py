@@ -1,4 +1,4 @@
-"""The command `apflint schema`."""
+"""Defines `apflint schema`, which prints a JSON schema."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ Name = Literal[
     "doctor-output",
     "explain-output",
     "limits-output",
+    "propose-output",
     "replay-output",
     "rule-output",
     "shards-output",
@@ -35,9 +36,9 @@ Name = Literal[
     "test-output",
 ]
 FILES = {name: f"apflint-{name}.json" for name in ("config", "load", "report", "test")}
-"""Schemas of apflint's own files: settings, loads of simulations, policy tests, and the output of `check --format json`."""
+"""File names of schemas by kind: settings, loads of simulations, policy tests, and the output of `check --format json`."""
 OUTPUTS = "apflint-output.json"
-"""Schemas of the JSON output of other commands, which share definitions. Each is an entry of `$defs`."""
+"""File with the schemas of the JSON output of other commands, which share definitions. `$defs` has an entry for each."""
 
 
 @command(

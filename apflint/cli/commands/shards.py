@@ -1,4 +1,4 @@
-"""The command `apflint shards`."""
+"""Defines `apflint shards`, which shows how well shuffle sharding isolates flows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TABLE, HAND, RECOMMENDATION = "Table of probabilities", "Hand of a flow", "Recommendation"
 _DEFAULT_ELEPHANTS = 4
-"""Number of elephants (flows that fill all queues of their hands) that --recommend assumes by default."""
+"""Default number of elephants for --recommend. An elephant is a flow that fills all queues of its hand."""
 _DEFAULT_MAX_QUEUES = 1024
 
 

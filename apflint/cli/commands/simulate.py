@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from apflint.checks import rules_of
@@ -13,6 +13,7 @@ from apflint.cli import options
 from apflint.cli.command_definitions import command, examples
 from apflint.cli.comparison_sides import read_live, read_other_side
 from apflint.cli.completers import complete_configuration
+from apflint.cli.error_reporting import print_note
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.load_options import LoadOptions, parse_time
 from apflint.cli.options import CLUSTER, OUTPUT, argument, option
@@ -20,6 +21,7 @@ from apflint.cli.progress import show_progress
 from apflint.cli.simulate_inputs import InvalidLoadError, list_mistakes, read_load
 from apflint.cli.terminal import style
 from apflint.engine import Options, find_problems
+from apflint.output.back_test import back_test_json, report_back_test
 from apflint.output.diagnostic import Diagnostic, render_diagnostic
 from apflint.output.json_text import to_json
 from apflint.output.rate_search import RATE_TITLE, RateReport, rate_json, report_rate
@@ -38,15 +40,15 @@ from apflint.simulate.conditions import check_conditions, list_failures, parse_c
 from apflint.simulate.field_overrides import apply_changes, parse_change
 from apflint.simulate.rate_search import DEFAULT_MAX_WAIT, search_rate
 from apflint.simulate.scaling import check_name
-from apflint.sources.source_words import LIVE
+from apflint.sources.source_arguments import LIVE
 from apflint.user_error import UserError
 from apflint.wording import join_words, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from apflint.cli.progress import Progress
-    from apflint.cli.simulate_inputs import SimulatedLoad
+    from apflint.cli.simulate_inputs import Simulated, SimulatedLoad
     from apflint.effective_configuration import Effective
     from apflint.output.console import Style
     from apflint.simulate.conditions import Condition
@@ -140,21 +142,26 @@ def simulate(
         assert parsed is not None
         return _print_mistakes(parsed, None, color)
     selected = selected._replace(ignored=frozenset(map(os.path.realpath, loads.from_audit or ())))
-    sides = _read_sides(selected, compare, wanted, changes or ())
+    sides, in_force = _read_sides(selected, compare, wanted, changes or ())
     how, name = style(color, verbose=verbose), describe_load(simulated.description, loads.describe_changes())
     try:
         if search is not None:
             found = _search(simulated, sides[0], search, scaling, longest)
             return show(Answer(_render_search(found, name, output_format, how)))
-        results = _simulate(simulated, sides, scaling, conditions)
+        done = _simulate(simulated, in_force, sides, scaling, conditions)
     except InvalidLoadError as error:
         if parsed is None:
             raise
         return _print_mistakes(parsed, error, color)
-    results = [result._replace(load_name=name) for result in results]
-    failures = tuple(list_failures(conditions, results[-1]))
-    status = ExitCode.FINDINGS if failures else ExitCode.OK
-    return show(Answer(_render(results, failures, output_format, how), status=status))
+    done = done._replace(results=[result._replace(load_name=name) for result in done.results])
+    failures = tuple(list_failures(conditions, done.results[-1]))
+    text = _render(done, failures, output_format, how)
+    if done.is_partial:
+        print_note("interrupted: the result is that of a part of the log")
+        return show(Answer(text, status=ExitCode.INTERRUPTED))
+    if done.log is not None and not done.log.back_test.is_usable:
+        return show(Answer(text, status=ExitCode.ERROR))
+    return show(Answer(text, status=ExitCode.FINDINGS if failures else ExitCode.OK))
 
 
 def _parse_search(client: str | None, max_wait: str | None, others: dict[str, object]) -> int:
@@ -169,11 +176,14 @@ def _parse_search(client: str | None, max_wait: str | None, others: dict[str, ob
 
 def _read_sides(
     selected: InputRequest, compare: str | None, changes: Sequence[LevelFieldChange], texts: Sequence[str]
-) -> list[EffectiveConfiguration]:
-    """Return the old configuration of a comparison, if there is one, and the configuration to simulate."""
+) -> tuple[list[EffectiveConfiguration], EffectiveConfiguration]:
+    """Return the sides of the simulation, and the configuration that was in force when a log was written.
+
+    The sides are the old configuration of a comparison, if there is one, and the configuration to simulate.
+    """
     if compare is not None and LIVE in selected.words:
         selected = read_live(selected)  # both sides share the objects
-    configuration = read(selected)
+    configuration = in_force = read(selected)
     _reject_unsuitable(configuration.effective)
     other = None if compare is None else _read_other(compare, selected, configuration.effective)
     known = apply_changes(configuration.effective, changes)
@@ -181,29 +191,36 @@ def _read_sides(
     if changes:
         description = f"{configuration.description} with {join_words((f'--set {text}' for text in texts), 'and')}"
         configuration = configuration._replace(effective=known, description=description)
-    return [configuration] if other is None else [other, configuration]
+    return ([configuration], in_force) if other is None else ([other, configuration], other)
 
 
 def _simulate(
-    load: SimulatedLoad, sides: Sequence[EffectiveConfiguration], scaling: Scaling, conditions: Sequence[Condition]
-) -> list[SimulationResult]:
+    load: SimulatedLoad,
+    in_force: EffectiveConfiguration,
+    sides: Sequence[EffectiveConfiguration],
+    scaling: Scaling,
+    conditions: Sequence[Condition],
+) -> Simulated:
     """Return the result for each configuration. Raises UserError if the load cannot be simulated."""
-    results: list[SimulationResult] = []
-    with _show_simulating() as progress, closing(load.open_sides([side.effective for side in sides], progress)) as runs:
-        for configuration, side in zip(sides, runs, strict=True):
-            if configuration is sides[-1]:
-                levels = [level.name for level in configuration.effective.limits.levels]
-                check_conditions(conditions, side.names, levels)
-            results.append(side.simulate(scaling)._replace(configuration=configuration.description))
-    return results
+    levels = [level.name for level in sides[-1].effective.limits.levels]
+
+    def check(names: Collection[str]) -> None:
+        check_conditions(conditions, names, levels)
+
+    with _show_simulating() as progress:
+        known = [side.effective for side in sides]
+        done = load.simulate(in_force.effective, known, scaling, progress, check)
+    results = [
+        result._replace(configuration=side.description) for result, side in zip(done.results, sides, strict=True)
+    ]
+    return done._replace(results=results)
 
 
 def _search(
     load: SimulatedLoad, configuration: EffectiveConfiguration, client: str, scaling: Scaling, max_wait: int
 ) -> RateReport:
     """Search for the largest rate of a client. Raises UserError for an unknown client."""
-    with _show_simulating() as progress, closing(load.open_sides([configuration.effective], progress)) as runs:
-        side = next(runs)
+    with _show_simulating() as progress, load.open_side(configuration.effective, progress) as side:
         check_name("--search", client, side.names)
         factor = scaling.find_factor(client) or 1.0
         assumptions: list[str] = []
@@ -235,14 +252,15 @@ def _show_simulating() -> Iterator[Progress]:
         gc.enable()
 
 
-def _render(
-    results: Sequence[SimulationResult], failures: Sequence[tuple[str, str]], output_format: str, how: Style
-) -> str:
+def _render(done: Simulated, failures: Sequence[tuple[str, str]], output_format: str, how: Style) -> str:
     """Render the only result, or the differences of two results."""
+    results, log = done.results, done.log
     result, found = results[-1], compare_results(*results) if len(results) > 1 else None
     if output_format == "json":
-        return to_json(simulation_json(result, failures) if found is None else comparison_json(found, failures), 2)
-    blocks = report_simulation(result, found, failures, is_verbose=how.verbose)
+        value = simulation_json(result, failures) if found is None else comparison_json(found, failures)
+        return to_json(value if log is None else {**value, **back_test_json(log)}, 2)
+    lead = () if log is None else tuple(report_back_test(log))
+    blocks = report_simulation(result, found, lead, failures, is_verbose=how.verbose)
     return render_report(TITLE, blocks, output_format, how)
 
 

@@ -1,4 +1,4 @@
-"""The command `apflint test`."""
+"""Defines `apflint test`, which runs policy tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apflint.run import Answer, show
 from apflint.settings.clusters import find_cluster
 from apflint.settings.resolution import resolve_settings
 from apflint.sources.input_types import create_request
-from apflint.sources.source_words import LIVE
+from apflint.sources.source_arguments import LIVE
 from apflint.user_error import UserError
 
 
@@ -71,7 +71,7 @@ def test(
     words = options.list_words(filename, kustomize=kustomize, clusters=clusters, live=live)
     if "-" in suites and "-" in words:
         raise UserError("standard input cannot be both the suite and the manifests")
-    effective = resolve_settings(config=config, isolated=isolated)  # reports a mistake once, not for each suite
+    effective = resolve_settings(config=config, isolated=isolated)  # reports a mistake only once
     options.reject_combinations({"--live": live, "--kustomize": kustomize}, {"--cluster": cluster})
     request = create_request(
         words,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.doctor.causes.clients import find_client
+from apflint.doctor.causes.client_ranking import find_client
+from apflint.doctor.causes.competing_clients import MIN_SHORT_WAITS, find_wait_limit, short_wait_share
 from apflint.doctor.causes.conclusion import Action, OverloadCause
-from apflint.doctor.causes.contention import MIN_SHORT_WAITS, find_wait_limit, short_wait_share
 from apflint.doctor.causes.evidence_text import (
     describe_clients,
     describe_harm,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.doctor.causes.overloaded_levels import Overload
 
 MIN_IDLE_SHARE = 0.3
-"""Minimum proportion of idle seats of a server that could serve a level that is too small."""
+"""Minimum proportion of idle seats of a server that is enough to enlarge a level."""
 _DUMP_ACTION = Action(
     "save a dump of requests, which shows the clients, and pass it with the metrics",
     "kubectl get --raw '/debug/api_priority_and_fairness/dump_requests?includeRequestDetails=1'",
@@ -31,7 +31,7 @@ _DUMP_ACTION = Action(
 
 
 def find_capacity(server: ServerLoad, overload: Overload) -> list[OverloadCause]:
-    """Conclude that a level has too few seats, or that the server has. Of two possible causes, return both."""
+    """Return the cause that the level has too few seats, or that the server has. If both are possible, return both causes."""
     level = overload.load
     if _is_single_flow_possible(level):
         return [_suspect_single_flow(server, overload), _small_level(server, overload, is_second=True)]
@@ -49,7 +49,7 @@ def idle_share(server: ServerLoad) -> float | None:
 
 
 def _is_single_flow_possible(level: LevelLoad) -> bool:
-    """Return whether all requests of a level wait alike and none is rejected, as in one flow of several users."""
+    """Return whether all requests of a level wait equally long and none is rejected, as in one flow of several users."""
     short = short_wait_share(level)
     return (
         not level.rows
@@ -66,7 +66,7 @@ def _suspect_single_flow(server: ServerLoad, overload: Overload) -> OverloadCaus
     schema = next(iter(level.schemas), None)
     return OverloadCause(
         "single-flow",
-        f'All requests of "{level.name}" wait alike, as if its clients shared one flow: the FlowSchema "{schema}" may have no flow'
+        f'All requests of "{level.name}" wait equally long, as if its clients shared one flow: the FlowSchema "{schema}" may have no flow'
         " distinguisher.",
         is_apf=True,
         levels=(level.name,),

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 Verdict = Literal["healthy", "past", "overloaded", "not-apf"]
-"""`not-apf`: requests are slow or rejected, and no change of API Priority and Fairness helps."""
+"""Verdict about all servers. `not-apf`: requests are slow or rejected, but changes of APF objects do not help."""
 CauseId = Literal[
     "slow-webhook",
     "list-heavy",
@@ -34,10 +34,10 @@ CauseId = Literal[
 
 
 class Action(NamedTuple):
-    """What to do, with a command that shows the effect or the reason."""
+    """An instruction, and a command that shows its effect or the reason for it."""
 
     text: str
-    """An instruction without a final period."""
+    """The instruction, without a final period."""
     command: str | None = None
 
 
@@ -48,9 +48,9 @@ class OverloadCause(NamedTuple):
     message: str
     """What happens, in one or two sentences."""
     is_apf: bool
-    """Whether objects of API Priority and Fairness, or the place of a request among them, are the cause."""
+    """Whether APF objects, or the FlowSchema and level of a request, are the cause."""
     severity: Literal["warning", "info"] = "warning"
-    """`info`: nothing has to be done."""
+    """`info` if no action is needed."""
     levels: tuple[str, ...] = ()
     """Affected levels, the worst first."""
     schema: str | None = None
@@ -58,14 +58,14 @@ class OverloadCause(NamedTuple):
     verb: str | None = None
     resource: str | None = None
     since: str | None = None
-    """For how long the level has been overloaded, as a clause, or None if unknown."""
+    """How long the level has been overloaded, as a clause of a sentence, or None if unknown."""
     evidence: tuple[str, ...] = ()
     """Sentences with figures, units and what they are compared with."""
     actions: tuple[Action, ...] = ()
     would_not_help: tuple[str, ...] = ()
-    """Sentences about changes that look right and are not."""
+    """Sentences about changes that look right but do not help."""
     unsure: str | None = None
-    """What else could explain the figures, and what would show it. None if the cause is certain."""
+    """Another possible explanation of the figures, and data that would rule it out. None if the cause is certain."""
     server: str = ""
     """File of the last snapshot of the server."""
 
@@ -76,22 +76,22 @@ class Conclusion(NamedTuple):
     verdict: Verdict
     causes: tuple[OverloadCause, ...]
     summary: str
-    """One sentence."""
+    """The verdict in one sentence."""
     limits: tuple[str, ...]
-    """Sentences about what the files do not show, and what would show it."""
+    """Sentences about data that the files do not contain, and how to get these data."""
     explanations: Mapping[tuple[str, str], OverloadCause]
-    """The cause that needs something to be done, by the file of the server and the name of the level or FlowSchema."""
+    """Causes with severity warning. The key is the file of the server and the name of the level or FlowSchema."""
 
     @property
     def warnings(self) -> tuple[OverloadCause, ...]:
-        """The causes that need something to be done."""
+        """The causes with severity warning."""
         return tuple(cause for cause in self.causes if cause.severity == "warning")
 
     @classmethod
     def of(
         cls, verdict: Verdict, causes: tuple[OverloadCause, ...], summary: str, limits: tuple[str, ...]
     ) -> Conclusion:
-        """Return a conclusion with the explanations that follow from its causes."""
+        """Return a conclusion. `explanations` is computed from the causes."""
         explanations: dict[tuple[str, str], OverloadCause] = {}
         for cause in causes:
             if cause.severity == "warning":
@@ -101,6 +101,6 @@ class Conclusion(NamedTuple):
 
 
 def name_verdict(causes: Collection[OverloadCause]) -> Verdict | None:
-    """Return the verdict that follows from the worst cause, or None without a warning."""
+    """Return the verdict that the worst warning implies, or None if there is no warning."""
     worst = next((cause for cause in causes if cause.severity == "warning"), None)
     return None if worst is None else "overloaded" if worst.is_apf else "not-apf"

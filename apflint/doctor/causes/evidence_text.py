@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.doctor.causes.clients import name_shares, rank_clients
+from apflint.doctor.causes.client_ranking import name_shares, rank_clients
 from apflint.wording import count_noun, format_duration
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def offered_seats(server: ServerLoad, level: LevelLoad) -> float | None:
 
 
 def describe_span(server: ServerLoad) -> str:
-    """Return the time of the rates, in words."""
+    """Return the time in which requests were counted, in words."""
     if server.seconds is None:
         return "between the snapshots" if not server.is_since_start else "since the start of the server"
     span = f"{server.seconds:.0f} s"
@@ -101,7 +101,7 @@ def is_as_fast_as_before(level: LevelLoad) -> bool:
 
 
 def compare(earlier: Sum) -> str:
-    """Return `, before: 43 ms` in parentheses, or an empty string if there are too few earlier observations."""
+    """Return the earlier mean in parentheses, to append to a duration, or an empty string for too few observations."""
     if earlier.mean is None or earlier.number < _MIN_BASELINE:
         return ""
     return f" (before: {seconds_text(earlier.mean)}, the mean of {earlier.number:,.0f} since the start)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.doctor.causes.capacity import find_capacity
+from apflint.doctor.causes.competing_clients import find_client_timeouts, find_flood, find_own_wait, find_single_flow
 from apflint.doctor.causes.conclusion import Conclusion, name_verdict
-from apflint.doctor.causes.contention import find_client_timeouts, find_flood, find_own_wait, find_single_flow
 from apflint.doctor.causes.measurements import intervals, measure
 from apflint.doctor.causes.overloaded_levels import describe_duration, find_overloads
 from apflint.doctor.causes.past_and_short_overloads import find_notes, find_past
@@ -35,7 +35,7 @@ _BEFORE_SPREAD: tuple[Callable[[ServerLoad, Overload], OverloadCause | None], ..
     find_starved_leases,
     find_single_flow,
 )
-"""Causes of the overload of a level that show in the figures of one server, the most specific first."""
+"""Finders of the causes that show in the figures of one server and level, the most specific causes first."""
 _AFTER_SPREAD: tuple[Callable[[ServerLoad, Overload], OverloadCause | None], ...] = (find_flood, find_client_timeouts)
 
 
@@ -64,14 +64,14 @@ def conclude(states: Sequence[ServerState]) -> Conclusion:
 
 
 def _merge_webhooks(causes: list[OverloadCause]) -> list[OverloadCause]:
-    """Return the causes of a server with one cause for all levels whose requests are slow, at the place of the first one."""
+    """Merge the causes `slow-webhook` of a server into one cause for all of their levels, at the place of the first one."""
     slow = [cause for cause in causes if cause.cause == "slow-webhook"]
     if len(slow) < 2:
         return causes
     first, *others = slow
     names = join_words([f'"{level}"' for cause in others for level in cause.levels], "and")
     merged = first._replace(
-        message=f"{first.message} The same at {names}.",
+        message=f"{first.message} The same applies to {names}.",
         levels=tuple(level for cause in slow for level in cause.levels),
         evidence=(
             *first.evidence,
@@ -83,7 +83,7 @@ def _merge_webhooks(causes: list[OverloadCause]) -> list[OverloadCause]:
 
 
 def _named(causes: Sequence[OverloadCause], server: ServerLoad) -> frozenset[str]:
-    """Return the levels of a server that causes name."""
+    """Return the levels of a server that any of the causes names."""
     return frozenset(level for cause in causes if cause.server == server.name for level in cause.levels)
 
 
@@ -110,7 +110,7 @@ def _find_causes(
 
 
 def _complete(cause: OverloadCause, server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause:
-    """Return a cause with its server, and for how long its worst level has been overloaded."""
+    """Return the cause with its server, and with the time for which its worst level has been overloaded."""
     overloaded = {overload.name for overload in overloads} if len(cause.levels) > 1 else set(cause.levels)
     name = next((name for name in cause.levels if name in overloaded), "")
     level = server.level(name)
@@ -118,7 +118,7 @@ def _complete(cause: OverloadCause, server: ServerLoad, overloads: Sequence[Over
 
 
 def _explain(server: ServerLoad, overload: Overload, others: Sequence[ServerLoad]) -> list[OverloadCause]:
-    """Return the cause of the overload of a level: of two that look the same, both."""
+    """Return the causes of the overload of a level: one, or two that the figures cannot tell apart."""
     for find in _BEFORE_SPREAD:
         if (cause := find(server, overload)) is not None:
             return [cause]
@@ -140,11 +140,11 @@ def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[
         return f"{levels}."
     if verdict == "past":
         return "Nothing waits or is rejected now. Counters show an overload in the past."
-    return "Nothing waits or is rejected that should not."
+    return "No request waits or is rejected unexpectedly."
 
 
 def _describe_limits(servers: Sequence[ServerLoad]) -> Iterator[str]:
-    """Yield sentences about what the files do not show."""
+    """Yield sentences about data that the files do not contain."""
     for server in servers:
         last = server.state.server.last
         if last.metrics is None:

@@ -1,7 +1,7 @@
-"""What the metrics and dumps of a server show about the causes of waits and rejections, read once into values.
+"""The measurements from which the causes of waits and rejections are concluded, read once from metrics and dumps.
 
 Rates and service times are those between the last two snapshots. With one snapshot, they count since the start of the
-server, and `ServerLoad.is_since_start` says so.
+server (`ServerLoad.is_since_start`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 _Key = TypeVar("_Key")
 MIN_INTERVAL_SECONDS = 4.0
-"""Minimum time between two snapshots whose difference shows rates. Scrapes are usually 5 to 60 s apart."""
+"""Minimum time between two snapshots for computing rates. Scrapes are usually 5 to 60 s apart."""
 MIN_EXECUTIONS = 10
-"""Minimum number of executions of a level whose mean execution time is compared with that of others."""
+"""Minimum number of executions of a level for comparing its mean execution time with other levels."""
 LEASES = "leases"
-"""Resource of leader election and of the heartbeats of nodes."""
+"""Resource that leader election and the heartbeats of nodes update."""
 _LIST_OPERATIONS = ("list", "listWithCount")
 """Operations of etcd whose duration depends on the number of objects."""
 
@@ -55,7 +55,7 @@ class Sum(NamedTuple):
         return Sum(self.number + other.number, self.total + other.total)
 
     def since(self, earlier: Sum) -> Sum:
-        """Return the observations after an earlier state of the histogram."""
+        """Return the observations that were added after an earlier state of the same histogram."""
         return Sum(max(0, self.number - earlier.number), max(0.0, self.total - earlier.total))
 
 
@@ -77,26 +77,26 @@ class LevelLoad(NamedTuple):
     """The load of a priority level. Values that the files do not show are None."""
 
     state: LevelState
-    """Limits, seats and queues at the last snapshot, and the requests since the earlier one."""
+    """Limits, seats and queues at the last snapshot, and the requests since the earlier snapshot."""
     waiting_seats: float | None
     executions: Sum
     """Executions in seconds, without watches. A request is counted when it ends."""
     watches: Sum
-    """Executions of watches in seconds: until their initial events are sent."""
+    """Executions of watches in seconds, which end when the initial events are sent."""
     earlier_executions: Sum
     """The executions from the start of the server to the earlier snapshot."""
     earlier_watches: Sum
     wait: Sum
     """Waits of requests in a queue, including those that timed out."""
     width: Sum
-    """Seats of requests as estimated on arrival, including rejected ones."""
+    """Seats of requests as estimated on arrival, including rejected requests."""
     demand_deviation: float | None
     was_waiting: int | None
     """Waiting requests at the earlier snapshot."""
     schemas: tuple[str, ...]
-    """FlowSchemas whose requests arrived, the one with the most requests first."""
+    """FlowSchemas whose requests arrived at the level, the FlowSchema with the most requests first."""
     flows: tuple[FlowLoad, ...]
-    """Flows in the dump of requests, the one with the most seats first."""
+    """Flows in the dump of requests, the flow with the most seats first."""
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class LevelLoad(NamedTuple):
 
     @property
     def service_seconds(self) -> float | None:
-        """Mean execution time of all requests, with watches."""
+        """Mean execution time in seconds of all requests, including watches."""
         return (self.executions + self.watches).mean
 
     @property
@@ -115,12 +115,12 @@ class LevelLoad(NamedTuple):
 
     @property
     def rows(self) -> tuple[RequestRow, ...]:
-        """The requests in the dump."""
+        """The requests of the level in the dump."""
         return tuple(row for flow in self.flows for row in flow.rows)
 
     @property
     def arrived(self) -> int | None:
-        """Dispatched and rejected requests, or None if unknown."""
+        """Number of dispatched and rejected requests, or None if unknown."""
         if self.state.dispatched is None and self.state.rejected is None:
             return None
         return self.state.requests
@@ -156,29 +156,29 @@ class ServerLoad(NamedTuple):
     """The load of an API server."""
 
     state: ServerState
-    """State whose counters count the time of the rates."""
+    """State of the server. Its counters count during the time of the rates."""
     seconds: float | None
-    """Time in which requests were counted, or None if unknown."""
+    """Time in seconds in which requests were counted, or None if unknown."""
     age: float | None
     """Seconds since the start of the server at the last snapshot, or None if unknown."""
     started: float | None
     is_since_start: bool
     levels: tuple[LevelLoad, ...]
     webhooks: tuple[Webhook, ...]
-    """The webhook with the most time first."""
+    """All webhooks, sorted by the total time of their calls, the longest first."""
     etcd: Sum
     """Operations of etcd on single objects."""
     earlier_etcd: Sum
     terminated: Mapping[tuple[str, str, str], float]
     """Requests that the server ended, by code, verb and resource."""
     terminated_before: Mapping[tuple[str, str, str], float]
-    """The same from the start of the server to the earlier snapshot."""
+    """The same requests, counted from the start of the server to the earlier snapshot."""
     watch_events: float
     has_webhooks: bool
-    """Whether the metrics show webhooks. Without calls, they show none."""
+    """Whether the metrics show calls of webhooks. A server without webhooks has no such metrics."""
     has_etcd: bool
     dumped: datetime | None
-    """Moment of the dump of requests: the newest time in it."""
+    """Time of the dump of requests: the latest time in the dump."""
     by_name: Mapping[str, LevelLoad]
     """The levels by name."""
     limited: tuple[LevelLoad, ...]
@@ -190,7 +190,9 @@ class ServerLoad(NamedTuple):
     used_seats: int | None
     """Seats in use at all levels, or None if unknown."""
     typical_seconds: float | None
-    """Median of the mean execution times of the levels with enough executions, or None if there are none."""
+    """Median over the levels of the mean execution time in seconds, or None.
+
+    Only levels with enough executions count."""
 
     @property
     def name(self) -> str:
@@ -199,19 +201,19 @@ class ServerLoad(NamedTuple):
 
     @property
     def exempt(self) -> LevelLoad | None:
-        """The level exempt, or None."""
+        """The mandatory level `exempt`, or None if the files do not show it."""
         return self.by_name.get(EXEMPT)
 
     def level(self, name: str) -> LevelLoad | None:
-        """Return a level, or None."""
+        """Return the level with a name, or None."""
         return self.by_name.get(name)
 
     def rate(self, count: float | None) -> float | None:
-        """Return a count per second, or None if unknown."""
+        """Return a count per second of the counted time, or None if unknown."""
         return count / self.seconds if count is not None and self.seconds else None
 
     def held_seats(self, seconds: float) -> float | None:
-        """Return the seats that executions with this sum of durations held on average."""
+        """Return the average number of seats in use during the counted time. `seconds` is the sum of all execution times."""
         return seconds / self.seconds if self.seconds else None
 
 
@@ -266,7 +268,7 @@ def list_means(levels: Iterable[LevelLoad]) -> list[float]:
 
 
 def _choose_window(snapshots: tuple[Snapshot, ...]) -> tuple[Snapshot, ...]:
-    """Return the last snapshot and the newest earlier one that is old enough for rates, if there is any."""
+    """Return the last snapshot and, if there is any, the newest earlier snapshot that is old enough for rates."""
     last = snapshots[-1]
     age = last.metrics.age_seconds if last.metrics is not None else None
     for shot in reversed(snapshots[:-1]):
@@ -277,20 +279,20 @@ def _choose_window(snapshots: tuple[Snapshot, ...]) -> tuple[Snapshot, ...]:
 
 
 def intervals(state: ServerState) -> list[ServerState]:
-    """Return the state between each snapshot and the next, the first of which counts since the start of the server."""
+    """Return the state between each snapshot and the next. The first state counts since the start of the server."""
     shots = state.server.snapshots
     pairs = [(shots[0],), *pairwise(shots)]
     return [compute_state(Server(pair), state.release) for pair in pairs]
 
 
 class _Reader:
-    """Reads sums of samples by a key, minus those of an earlier snapshot."""
+    """Reads counters of the last snapshot minus those of an earlier snapshot. `key` chooses the samples that are added up."""
 
     def __init__(self, metrics: Metrics | None, earlier: Metrics | None) -> None:
         self.metrics, self.earlier = metrics, earlier
 
     def difference(self, quantity: Quantity, key: Callable[[Sample], _Key | None]) -> dict[_Key, float]:
-        """Return the increase of a counter by key. Samples without a key are left out."""
+        """Return the increase of a counter by key. Samples for which `key` returns None are ignored."""
         totals = self.total(self.metrics, quantity, key)
         before = self.total(self.earlier, quantity, key)
         return {found: max(0.0, value - before.get(found, 0)) for found, value in totals.items()}
@@ -308,7 +310,7 @@ class _Reader:
     def sums(
         self, count: Quantity, total: Quantity, key: Callable[[Sample], _Key | None]
     ) -> tuple[dict[_Key, Sum], dict[_Key, Sum]]:
-        """Return a histogram by key: its increase, and its value in the earlier snapshot."""
+        """Return two histograms by key: the increase since the earlier snapshot, and the state in the earlier snapshot."""
         now, before = (
             (self.total(metrics, count, key), self.total(metrics, total, key))
             for metrics in (self.metrics, self.earlier)
@@ -375,7 +377,7 @@ def _level_load(state: LevelState, tally: _Tallies, flows: Sequence[FlowLoad], w
 
 
 def _group_flows(rows: Iterable[RequestRow]) -> dict[str, tuple[FlowLoad, ...]]:
-    """Return the flows of each level, the one with the most seats first."""
+    """Return the flows of each level, the flow with the most seats first."""
     groups: dict[tuple[str, str, str], tuple[list[RequestRow], list[RequestRow]]] = {}
     for row in rows:
         group = groups.setdefault((row.level, *row.flow), ([], []))
@@ -390,7 +392,7 @@ def _group_flows(rows: Iterable[RequestRow]) -> dict[str, tuple[FlowLoad, ...]]:
 
 
 def count_seats(rows: Iterable[RequestRow]) -> int:
-    """Return the seats that requests have or wait for. Final seats are held only for some milliseconds after a write."""
+    """Return the seats that requests have or wait for, without final seats: a write holds these for only a few milliseconds."""
     return sum(row.initial_seats for row in rows)
 
 
@@ -421,7 +423,7 @@ def _single_operations(reader: _Reader, metrics: Metrics | None, earlier: Metric
 def waits_between(waits: Waits | None, low: float, high: float = inf) -> int | None:
     """Return the number of requests that waited longer than `low` and at most `high` seconds, or None if unknown.
 
-    Both are rounded to the next bound of a bucket.
+    `low` and `high` are rounded up to the next bucket bound.
     """
     if waits is None or not waits.requests:
         return None

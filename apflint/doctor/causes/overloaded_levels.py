@@ -1,4 +1,4 @@
-"""Which priority levels delay or reject requests now, and for how long they have done so.
+"""The priority levels that delay or reject requests now, and how long they have done so.
 
 A level that was idle has few seats, because idle levels share the remainder equally. The first requests of a burst wait for
 the next adjustment of the limits, within 10 seconds (`updateBorrowing` in apf_controller.go). So a level is overloaded only
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
 
 MIN_DELAY_SECONDS = 0.1
-"""Minimum wait that is a delay. A level that is well used lets requests wait for some tens of milliseconds."""
+"""Minimum wait that counts as a delay. At a busy but healthy level, requests wait for some tens of milliseconds."""
 LONG_DELAY_SECONDS = 0.5
-"""Minimum wait of a burst that the last adjustment has not covered."""
+"""Minimum wait that shows that the last adjustment did not cover a burst."""
 MIN_REJECTED_SHARE, MIN_REJECTED = 0.01, 5
-"""Minimum proportion and number of rejected requests: a few rejections are no overload."""
+"""Minimum proportion and number of rejected requests. Fewer rejections do not count as overload."""
 MAX_DRAIN_SECONDS = 2.5
-"""Maximum time for which the waiting requests of a burst would use all seats of the server: a quarter of the time between two
-adjustments. No adjustment helps a larger burst in time."""
+"""Maximum time for which the waiting requests of a burst would use all seats of the server: a quarter of the time between
+two adjustments. A larger burst is not over soon after an adjustment."""
 ADJUSTMENT_SECONDS = 10.0
 """Time between two adjustments of the limits (`borrowingAdjustmentPeriod` in apf_controller.go)."""
 RECENT_SECONDS = 60.0
-"""Maximum time of counts that are about now."""
+"""Maximum length of a counted time that still describes the present."""
 MIN_USE_RATIO = 0.3
 """Minimum ratio of the seats in use in the last adjustment period to those in the counted time."""
 MIN_WIDTH = 2.0
-"""Minimum mean seats of requests that are wide."""
+"""Minimum mean number of seats of wide requests."""
 MAX_SAME_WIDTH = 0.7
-"""Maximum ratio of the mean seats of all requests to those of the wide ones if narrow requests suffer, too."""
+"""Maximum ratio of the mean seats of all requests to the mean seats of wide requests, if narrow requests suffer, too."""
 _MIN_BLOCKED = 0.05
-"""Minimum probability of a rejection at a level without queues that follows from its use in the last period."""
+"""Minimum probability of a rejection at a level without queues, computed from the seats in use in the last period."""
 
 
 class Overload(NamedTuple):
@@ -52,7 +52,7 @@ class Overload(NamedTuple):
 
 
 def find_overloads(server: ServerLoad) -> tuple[Overload, ...]:
-    """Return the levels with a limit that are overloaded now, those with the most harmed requests first."""
+    """Return the overloaded levels among the limited ones, the level with the most delayed and rejected requests first."""
     found = [overload for level in server.limited if (overload := _check(server, level)) is not None]
     return tuple(sorted(found, key=lambda overload: (-overload.rejected - overload.waiting, overload.name)))
 
@@ -68,7 +68,7 @@ def _check(server: ServerLoad, level: LevelLoad) -> Overload | None:
 
 
 def _count_waiting(level: LevelLoad) -> int:
-    """Return the waiting requests: of the gauge or, without metrics, of the dump."""
+    """Return the number of waiting requests according to the metrics or, without metrics, to the dump."""
     if level.state.waiting is not None:
         return level.state.waiting
     return sum(len(flow.waiting) for flow in level.flows)
@@ -95,13 +95,16 @@ def drain_seconds(level: LevelLoad, seats: int | None) -> float | None:
 
 
 def service_of_waiting(level: LevelLoad) -> float | None:
-    """Return the mean execution time of the waiting requests, or None if unknown: of watches if wide requests wait and watches execute."""
+    """Return the mean execution time of the waiting requests, or None if unknown.
+
+    Wide waiting requests are taken for watches if watches execute.
+    """
     is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
     return level.watches.mean if is_wide and level.watches.mean else level.service_seconds
 
 
 def longest_wait(level: LevelLoad) -> float | None:
-    """Return the longest wait of a request in the dump, or None if none waits. The newest time in the dump is its moment."""
+    """Return the longest wait of a request in the dump, or None if none waits. The wait ends at the latest time in the dump."""
     waiting = [row.arrived for flow in level.flows for row in flow.waiting]
     if not waiting:
         return None
@@ -110,7 +113,7 @@ def longest_wait(level: LevelLoad) -> float | None:
 
 
 def _is_lasting(server: ServerLoad, level: LevelLoad, delay: float | None) -> bool:
-    """Return whether the waiting requests are more than a burst that the next adjustment of the limits will serve."""
+    """Return whether the requests still wait after the next adjustment of the limits."""
     current, average = level.state.current, level.state.demand_average
     if current is None or average is None:
         return True  # releases before 1.26 do not borrow, and dumps do not show the demand
@@ -133,17 +136,17 @@ def _is_lasting(server: ServerLoad, level: LevelLoad, delay: float | None) -> bo
 def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
     """Return whether a level without waiting requests still rejects requests.
 
-    A level without queues never lets a request wait. Its use in the last completed adjustment period shows whether it has
-    reached its limit. With a single snapshot, rejections may be old, so this use must explain them.
+    A level without queues never lets a request wait. Its demand in the last completed adjustment period shows whether it has
+    reached its limit. With a single snapshot, the rejections may be old, so the demand must explain the rejections.
     """
     state = level.state
     if state.current is None or state.demand_average is None:
         return not server.is_since_start
     if state.current == 0:
-        return False  # the level executes nothing, so its requests wait until they time out, unless there are none
+        return False  # with a limit of 0, requests can only wait or time out
     is_full = (state.seats_in_use or 0) >= state.current and state.demand_average >= state.current
     if not level.reasons()["concurrency-limit"]:
-        return is_full  # a level with queues: its queue is empty, so it is overloaded only if it is just refilled
+        return is_full  # a level with queues and no waiting request is overloaded only if it is full
     if blocking_probability(state.demand_average, state.current) >= _MIN_BLOCKED:
         return True
     if not server.is_since_start and state.demand_high is not None and state.demand_high >= state.current:
@@ -152,7 +155,7 @@ def _rejects_now(server: ServerLoad, level: LevelLoad) -> bool:
 
 
 def _is_still_used(server: ServerLoad, level: LevelLoad, average: float) -> bool:
-    """Return whether the rejections are recent, and the level is used about as much as when it rejected requests."""
+    """Return whether the rejections are recent, and the demand is about as high as when they happened."""
     held = server.held_seats(level.executions.total + level.watches.total)
     return bool(held and server.seconds and server.seconds <= RECENT_SECONDS and average >= MIN_USE_RATIO * held)
 
@@ -172,9 +175,9 @@ def describe_duration(server: ServerLoad, level: LevelLoad) -> str | None:
 
 
 def blocking_probability(used: float, seats: int) -> float:
-    """Return the probability that all seats of a level without queues are in use, from the mean seats in use.
+    """Return the probability that all seats of a level without queues are in use, given the mean number of seats in use.
 
-    Erlang's loss formula gives the seats in use that follow from an offered load, and the offered load is found by bisection.
+    Erlang's loss formula computes the mean from an offered load. The function finds the offered load by bisection.
     """
     if seats < 1 or used <= 0:
         return 0.0
@@ -189,6 +192,6 @@ def _erlang_b(offered: float, seats: int) -> float:
     inverse = 1.0
     for seat in range(1, seats + 1):
         inverse = 1.0 + inverse * seat / offered if offered > 0 else float("inf")
-        if inverse > 1e12:  # the probability is practically 0, and the number of seats may be huge
+        if inverse > 1e12:  # practically 0, and the number of seats may be huge
             return 0.0
     return 1 / inverse

@@ -1,4 +1,4 @@
-"""What is worth knowing about a server that is not overloaded now: an overload in the past, a short peak, borrowed seats."""
+"""Causes at a server that is not overloaded now: an overload in the past, a short peak, and borrowed seats."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from apflint.doctor.level_state import ServerState
 
 LONG_WAIT_SECONDS = 10.0
-"""Minimum wait that shows an overload in the past: most of the wait limit of 15 s."""
+"""Minimum wait that shows an overload in the past. The maximum wait is 15 s by default."""
 MIN_PEAK_WAIT_SECONDS = 0.02
 """Minimum wait of requests in a short peak."""
 MIN_PEAK_REQUESTS = 5
 _CALM_USE = 0.9
-"""Minimum ratio of the offered load to the nominal limit of a level that lives on borrowed seats."""
+"""Minimum ratio of the offered load to the nominal limit for reporting that a level depends on borrowed seats."""
 
 
 def find_past(
     server: ServerLoad, intervals: list[ServerState], explained: frozenset[str] = frozenset()
 ) -> OverloadCause | None:
-    """Return the overload that the counters show, and that is over, or None.
+    """Return an overload in the past according to the counters, or None.
 
-    It names no client, because the dump shows only the present. Levels in `explained` have a cause already.
+    The cause names no client, because the dump shows only the present. Levels in `explained` are ignored.
     """
     evidence: list[str] = []
-    names: dict[str, None] = {}  # in order
+    names: dict[str, None] = {}  # used as an ordered set
     for state in intervals:
         for level in state.levels:
             if level.is_exempt or level.is_deleted or level.name in explained or level.name in names:
@@ -68,14 +68,14 @@ def find_past(
         return None
     return OverloadCause(
         "old-incident",
-        "An overload is over: counters show it, and nothing waits or is rejected now. The smoothed demand stays high after it, and"
-        " halves in 5 minutes.",
+        "The counters show an overload that is over: nothing waits or is rejected now. The smoothed demand stays high after an"
+        " overload, and halves every 5 minutes.",
         is_apf=True,
         severity="info",
         levels=tuple(names),
         evidence=tuple(evidence),
         would_not_help=(
-            "Limits need no change because of old counters. If it comes again, save metrics and dumps meanwhile.",
+            "Old counters are not a reason to change limits. If the overload returns, save metrics and dumps during it.",
         ),
         server=server.name,
     )
@@ -86,7 +86,7 @@ def _all_requests(state: ServerState) -> int:
 
 
 def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
-    """Yield what is normal at a healthy server: levels that live on borrowed seats, and short peaks."""
+    """Yield notes about a healthy server: levels that depend on borrowed seats, and short peaks."""
     waiting = [level for level in server.limited if level.state.waiting and level.state.demand_average is not None]
     if waiting:
         level = max(waiting, key=lambda level: level.state.waiting or 0)
@@ -102,7 +102,7 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
                     f" completed period of 10 s: {level.state.demand_average or 0:.1f} seats."
                 ),
             ),
-            would_not_help=("More seats for a peak of some seconds: queues are made for it.",),
+            would_not_help=("More seats for a peak of some seconds: queues absorb short peaks.",),
             server=server.name,
         )
         return
@@ -124,7 +124,7 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
                     f" {level.state.nominal}. Limit now: {level.state.current}."
                 ),
             ),
-            would_not_help=("A high use of seats is no reason for other limits while nothing waits.",),
+            would_not_help=("A high use of seats is not a reason to change limits while no request waits.",),
             server=server.name,
         )
         return
@@ -143,7 +143,7 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
                     f" {seconds_text(MIN_PEAK_WAIT_SECONDS)} {describe_span(server)}; the mean is {seconds_text(level.wait.mean or 0)}."
                 ),
             ),
-            would_not_help=("More seats for a peak of some seconds: queues are made for it.",),
+            would_not_help=("More seats for a peak of some seconds: queues absorb short peaks.",),
             server=server.name,
         )
 

@@ -1,10 +1,10 @@
-"""Causes by the place of requests: catch-all, and leases at the wrong or at a too small level."""
+"""Causes by the level of requests: requests at catch-all, and leases at the wrong level or at a level that is too small."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.doctor.causes.clients import describe_rejected, find_client, rank_clients
+from apflint.doctor.causes.client_ranking import describe_rejected, find_client, rank_clients
 from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
     describe_clients,
@@ -21,7 +21,7 @@ from apflint.doctor.causes.suggested_commands import (
     explain_request,
     simulate_change,
 )
-from apflint.doctor.request_places import GLOBAL_DEFAULT, LEADER_ELECTION, LEASE_LEVELS, find_built_in_level
+from apflint.doctor.expected_levels import GLOBAL_DEFAULT, LEADER_ELECTION, LEASE_LEVELS, find_built_in_level
 from apflint.evaluate.configuration import CATCH_ALL
 from apflint.releases import NEWEST
 from apflint.wording import count_noun
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
     from apflint.releases import Release
 
 _MIN_LEASE_SHARE = 0.5
-"""Minimum proportion of leases among the rejected requests that shows where leases are, without a dump."""
+"""Minimum proportion of leases among the rejected requests for concluding, without a dump, that leases are rejected."""
 _HEADROOM = 1.5
-"""Ratio of seats to the offered load that is advised. With fewer seats, requests still wait at times."""
+"""Recommended ratio of seats to the offered load. With fewer seats, requests still wait at times."""
 
 
 def find_catch_all(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that no FlowSchema but catch-all matches the requests of users."""
+    """Return the cause that no FlowSchema except catch-all matches the requests of users, or None."""
     level = overload.load
     if level.name != CATCH_ALL:
         return None
     client = find_client(server, level, level.rows)
     return OverloadCause(
         "catch-all",
-        "No FlowSchema but catch-all matches these requests. Its level has few seats and no queues, so it rejects ordinary"
+        "No FlowSchema except catch-all matches these requests. The level catch-all has few seats and no queues, so it rejects ordinary"
         " requests.",
         is_apf=True,
         levels=(CATCH_ALL,),
@@ -83,7 +83,7 @@ def _describe_global_default(server: ServerLoad) -> list[str]:
 
 
 def find_captured_leases(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that a FlowSchema sends leases of the control plane or of nodes to a busy level."""
+    """Return the cause that a FlowSchema sends leases of the control plane or of nodes to a busy level, or None."""
     level = overload.load
     if level.name in LEASE_LEVELS:
         return None
@@ -153,7 +153,7 @@ def _is_misplaced_lease(server: ServerLoad, row: RequestRow) -> bool:
 
 
 def _rejects_leases(server: ServerLoad, level: LevelLoad) -> bool:
-    """Return whether the rejected requests are leases, which the lease levels do not get."""
+    """Return whether most rejected requests are leases, and a level for leases is idle."""
     if server.rejecting - {level.name}:
         return False
     counts = {resource: 0.0 for _, _, resource in server.terminated}
@@ -171,7 +171,7 @@ def _describe_idle_lease_levels(server: ServerLoad) -> list[str]:
 
 
 def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that the level leader-election has too few seats for all who renew leases there."""
+    """Return the cause that the level leader-election has too few seats for all clients that renew leases there, or None."""
     level = overload.load
     if level.name != LEADER_ELECTION:
         return None
@@ -179,8 +179,8 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
     client = describe_rejected(server, level)
     return OverloadCause(
         "leader-election-starved",
-        "The level leader-election has too few seats for all clients that renew leases there, so leaders renew late or lose"
-        " their leases.",
+        "The level leader-election has too few seats for all clients whose leases it serves, so leaders renew late or lose their"
+        " leases.",
         is_apf=True,
         levels=(LEADER_ELECTION,),
         schema=client.schema,
@@ -194,7 +194,7 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
         ),
         actions=(
             Action("give leader-election more shares, or let it borrow", enlarge(server, level)),
-            Action("increase the retryPeriod of the operators that renew leases there"),
+            Action("increase the retryPeriod of the operators that renew leases at this level"),
             Action(
                 "send the leases of operators to a separate priority level, so that the control plane keeps its seats",
                 compare_manifests(),
@@ -209,7 +209,7 @@ def find_starved_leases(server: ServerLoad, overload: Overload) -> OverloadCause
 
 
 def enlarge(server: ServerLoad, level: LevelLoad) -> str | None:
-    """Return a command that simulates a level that may borrow what its offered load needs."""
+    """Return a command that simulates a level whose borrowing limit permits its offered load, or None if unknown."""
     offered, nominal = offered_seats(server, level), level.state.nominal
     if offered is None or not nominal:
         return None

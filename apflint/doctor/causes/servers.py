@@ -1,10 +1,10 @@
-"""Causes that show in the whole server, or in the difference between servers: a restart, and requests that are not spread."""
+"""Causes that concern whole servers: a restart, and requests that are not spread evenly over the servers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.doctor.causes.clients import find_client
+from apflint.doctor.causes.client_ranking import find_client
 from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import describe_clients, describe_harm, describe_span, seconds_text
 from apflint.doctor.causes.measurements import Sum
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from apflint.doctor.causes.overloaded_levels import Overload
 
 RESTART_SECONDS = 60.0
-"""Time after the start of a server in which its clients list and watch everything again."""
+"""Time in seconds after the start of a server in which its clients list and watch all objects again."""
 MIN_WATCHES, MIN_WATCH_SHARE = 5, 0.05
-"""Minimum number of watches with a limit, and minimum proportion of them, right after a start."""
+"""Minimum number of watches at limited levels, and minimum proportion of such watches, right after a start."""
 MIN_RATIO = 2.0
-"""Minimum ratio of the requests of two servers that are not spread evenly."""
+"""Minimum ratio of the requests of two servers that shows an uneven spread."""
 MAX_DELAY_RATIO = 0.25
-"""Maximum ratio of the wait at a server with free seats to the wait at a full one."""
+"""Maximum ratio of the wait at a server with free seats to the wait at a full server."""
 
 
 def find_restart(
     server: ServerLoad, overloads: Sequence[Overload], predecessor: ServerLoad | None
 ) -> OverloadCause | None:
-    """Conclude that the server has just started, and all of its clients list and watch again."""
+    """Return the cause that the server has just started and its clients list and watch all objects again, or None."""
     if server.age is None or server.age > RESTART_SECONDS:
         return None
     since_start = [level for level in server.limited if level.executions.number + level.earlier_executions.number]
@@ -88,7 +88,7 @@ def find_restart(
         ),
         would_not_help=(
             "Other shares or limits for a minute after a restart.",
-            "Counters before and after the start are not one series.",
+            "Counters from before and after the start cannot be compared.",
         ),
     )
 
@@ -101,7 +101,7 @@ def _describe_delays(server: ServerLoad, names: Iterable[str]) -> Iterable[str]:
 
 
 def find_imbalance(server: ServerLoad, overload: Overload, others: Sequence[ServerLoad]) -> OverloadCause | None:
-    """Conclude that one server is full while the same level of another one has free seats, and gets fewer requests."""
+    """Return the cause that one server is full while the same level of another has free seats and fewer requests, or None."""
     for other in others:
         peer = other.level(overload.name)
         comparison = None if peer is None else _compare(server, overload, other, peer)
@@ -111,12 +111,12 @@ def find_imbalance(server: ServerLoad, overload: Overload, others: Sequence[Serv
 
 
 def _compare(server: ServerLoad, overload: Overload, other: ServerLoad, peer: LevelLoad) -> tuple[str, str] | None:
-    """Return sentences about the requests at both servers, or None if the other server is as busy or its load is unknown."""
+    """Return two sentences about the requests at both servers, or None if the other server is as busy or its load is unknown."""
     level, used, limit = overload.load, peer.state.seats_in_use, peer.state.current
     if peer.state.waiting or used is None:
         return None
     rate, peer_rate = server.rate(level.arrived), other.rate(peer.arrived)
-    if limit is None and rate is None and peer_rate is None:  # only dumps
+    if limit is None and rate is None and peer_rate is None:  # there are dumps, but no metrics
         here, there = overload.waiting + (level.state.executing or 0), peer.state.executing or 0
         if overload.waiting < MIN_RATIO * there:
             return None
@@ -167,7 +167,7 @@ def _imbalance_cause(
 
 
 def find_predecessor(server: ServerLoad, servers: Sequence[ServerLoad]) -> ServerLoad | None:
-    """Return the server whose snapshots are older than the start of this one: the same server before a restart, or None."""
+    """Return the server before a restart: its snapshots are older than the start of this server. Return None without one."""
     if server.started is None:
         return None
     earlier = [

@@ -1,11 +1,11 @@
-"""Causes that make requests slow, so that they hold their seats for longer: webhooks, etcd, and callbacks of webhooks."""
+"""Causes of slow requests, which hold their seats for longer: webhooks, etcd, and callbacks of webhooks."""
 
 from __future__ import annotations
 
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from apflint.doctor.causes.clients import WRITES, Client, find_client, rank_clients
+from apflint.doctor.causes.client_ranking import WRITES, Client, find_client, rank_clients
 from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
     compare,
@@ -32,49 +32,49 @@ if TYPE_CHECKING:
 SLOW_WEBHOOK_SECONDS = 0.1
 """Minimum mean duration of a slow webhook."""
 MIN_WEBHOOK_SHARE = 0.5
-"""Minimum proportion of the execution time of a level that its webhooks take."""
+"""Minimum proportion of the execution time of a level that its webhooks take, if webhooks are the cause."""
 SLOW_ETCD_SECONDS = 0.1
-"""Minimum mean duration of slow operations on single objects: etcd itself warns of a request that takes longer
+"""Minimum mean duration of slow operations on single objects. etcd warns of requests that take longer than this
 (`DefaultWarningApplyDuration` in server/etcdserver/txn)."""
 SLOW_LEVEL_RATIO = 5.0
-"""Minimum ratio of the execution time of a level to that before, or to that of most other levels, if its requests are slow."""
+"""Minimum ratio of the execution time of a slow level to its earlier execution time, or to that of most other levels."""
 MIN_SLOW_WRITES = 2
-"""Minimum number of writes in the dump that execute for long, if something outside of the server slows them."""
+"""Minimum number of slow writes in the dump for concluding that something outside of the server slows them."""
 GROWN_ETCD_SECONDS, GROWN_ETCD_RATIO = 0.05, 3.0
-"""Minimum mean duration, and minimum ratio to the mean before, of operations that have become slow."""
+"""Minimum mean duration in seconds, and minimum ratio to the earlier mean, of operations that have become slow."""
 MIN_GROWTH = 2.0
-"""Minimum ratio of the execution time of most levels to that before, if etcd has become slow."""
+"""Minimum ratio of the execution time of most levels to their earlier execution time, if etcd has become slow."""
 MIN_ETCD_OPERATIONS = 20
 MIN_ETCD_SHARE = 0.3
-"""Minimum ratio of the execution time of most levels to the time of an operation of etcd, if etcd is what slows them."""
+"""Minimum ratio of the execution time of most levels to the time of an etcd operation, if etcd is the cause."""
 LONG_EXECUTION_SECONDS = 0.5
-"""Minimum time for which a request of the dump executes, if it is slow."""
+"""Minimum execution time in seconds of a slow request in the dump."""
 REVIEWS = frozenset({"subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectaccessreviews", "tokenreviews"})
-"""Resources that webhooks of policies and authorization ask the server for."""
+"""Resources that webhooks for policies and authorization create, to ask the server for a review."""
 MAX_CALLBACK_SECONDS = 0.25
 """Maximum time between the start of a request and the arrival of the callback of its webhook."""
 MAX_ENDED = 0.3
-"""Maximum ratio of the execution time of ended requests to that of the seats in use, if seats are locked."""
+"""Maximum ratio of the execution time of ended requests to that of all seats in use, if requests block each other."""
 MIN_REVIEWS_PER_CALL = 0.5
-"""Minimum number of rejected reviews for each slow call of a webhook, if the reviews are its callbacks."""
+"""Minimum number of rejected reviews for each slow call of a webhook, if the webhook sends the reviews."""
 MIN_CALLBACKS, MIN_CALLBACK_SHARE = 3, 0.6
-"""Minimum number of callbacks, and minimum proportion of the executing writes that have one, and of the requests of the user
-that are one."""
+"""Minimum number of callbacks, minimum proportion of the executing writes that have a callback, and minimum proportion of
+the requests of the user that are callbacks."""
 _MIN_LEVELS = 3
 
 
 class Callbacks(NamedTuple):
-    """The user of a webhook, whose requests wait for seats that the requests under review hold."""
+    """The user of a webhook, whose requests (callbacks) wait for seats that the reviewed writes hold."""
 
     client: Client
     executing: int
-    """Executing writes."""
+    """Number of executing writes."""
     matched: int
-    """Executing writes with a callback that waits."""
+    """Number of executing writes whose callback waits."""
 
 
 def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that a webhook calls back into the level whose requests wait for it."""
+    """Return the cause that a webhook sends requests to the same level as the requests that wait for the webhook, or None."""
     level = overload.load
     callbacks = find_callbacks(level)
     webhook = _main_webhook(server, level)
@@ -103,34 +103,32 @@ def find_inversion(server: ServerLoad, overload: Overload) -> OverloadCause | No
             if _is_timed_out(webhook)
             else f"{calls} of the webhook took {seconds_text(webhook.calls.mean)} on average."
         )
-    return OverloadCause(
-        "inversion",
-        f'{name} calls the API server back{user}, and its requests wait at "{level.name}", where the requests that wait'
-        " for the webhook hold the seats. Only timeouts free them.",
-        is_apf=True,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(*evidence, *describe_service(level)),
-        actions=(
-            Action(
-                f"send the requests of {_name(client)} to another priority level, with a separate FlowSchema",
-                explain_request(client),
+    return client.add_to(
+        OverloadCause(
+            "inversion",
+            f'{name} calls the API server back{user}, and its requests wait at "{level.name}", where the requests that wait'
+            " for the webhook hold the seats. Only timeouts free these seats.",
+            is_apf=True,
+            levels=(level.name,),
+            evidence=(*evidence, *describe_service(level)),
+            actions=(
+                Action(
+                    f"send the requests of {_name(client)} to another priority level, with a separate FlowSchema",
+                    explain_request(client),
+                ),
+                Action("let the webhook answer from a cache or informer instead of a request for each review"),
+                verify_doctor("requests of the level run as fast as before"),
             ),
-            Action("let the webhook answer from a cache or informer instead of a request for each review"),
-            verify_doctor("requests of the level run as fast as before"),
-        ),
-        would_not_help=(
-            "The webhook itself is not slow, so more replicas of it do not help.",
-            "A longer timeout of the webhook, or longer queues, keep the seats blocked for longer.",
-        ),
+            would_not_help=(
+                "The webhook itself is not slow, so more replicas of it do not help.",
+                "A longer timeout of the webhook, or longer queues, keep the seats blocked for longer.",
+            ),
+        )
     )
 
 
 def _count_reviews(terminated: Mapping[tuple[str, str, str], float]) -> float:
-    """Return the reviews that the server rejected or that timed out."""
+    """Return the number of reviews that the server rejected or that timed out. The keys are code, verb and resource."""
     return sum(
         count
         for (code, verb, resource), count in terminated.items()
@@ -139,7 +137,7 @@ def _count_reviews(terminated: Mapping[tuple[str, str, str], float]) -> float:
 
 
 def is_locked(server: ServerLoad, level: LevelLoad) -> bool:
-    """Return whether requests hold the seats of a level, and nearly none of them ended in the counted time.
+    """Return whether requests hold the seats of a level, but nearly none of them ended in the counted time.
 
     Executions and calls of webhooks are counted when they end.
     """
@@ -155,8 +153,8 @@ def _name(client: Client) -> str:
 def find_callbacks(level: LevelLoad) -> Callbacks | None:
     """Return the user whose waiting requests are callbacks of the executing writes of a level, or None.
 
-    A webhook calls back right after the write that it reviews has started, once for each write. So the waiting requests of
-    its user arrived right after the start of an executing write of somebody else.
+    The callback starts right after the reviewed write, once for each write. So a waiting request is a callback if it arrived
+    right after the start of an executing write of another user.
     """
     executing = [
         row
@@ -182,7 +180,7 @@ def find_callbacks(level: LevelLoad) -> Callbacks | None:
 
 
 def _count_callbacks(executing: Sequence[RequestRow], waiting: Sequence[RequestRow]) -> int:
-    """Return how many executing requests have a request of `waiting` that arrived right after their start."""
+    """Return the number of executing requests for which a request in `waiting` arrived right after their start."""
     arrivals = sorted(row.arrived for row in waiting)
     starts = sorted(row.started for row in executing if row.started is not None)
     matched = position = 0
@@ -196,13 +194,13 @@ def _count_callbacks(executing: Sequence[RequestRow], waiting: Sequence[RequestR
 
 
 def _is_timed_out(webhook: Webhook) -> bool:
-    """Return whether the calls took about their timeout, which is a number of whole seconds."""
+    """Return whether the mean duration of the calls is about a timeout: a multiple of 1 second."""
     mean = webhook.calls.mean or 0
     return round(mean) >= 1 and abs(mean - round(mean)) <= 0.02 * mean
 
 
 def find_slow_webhook(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that an admission webhook takes most of the time for which requests hold their seats."""
+    """Return the cause that an admission webhook takes most of the execution time of a level, or None."""
     level = overload.load
     webhook = _main_webhook(server, level)
     if webhook is None:
@@ -211,32 +209,31 @@ def find_slow_webhook(server: ServerLoad, overload: Overload) -> OverloadCause |
     share = min(1.0, webhook.calls.total / (level.executions.total or webhook.calls.total))
     seats = f" and hold {seats_text(held)} on average" if held is not None else ""
     client = find_client(server, level, _writes(level))
-    return OverloadCause(
-        "slow-webhook",
-        f'The webhook "{webhook.name}" takes {seconds_text(mean)} on average, and requests hold their seats meanwhile.'
-        f' This is {share:.0%} of the execution time at "{level.name}".',
-        is_apf=False,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb="create" if client.verb is None else client.verb,
-        resource=client.resource,
-        evidence=(
-            (
-                f"{count_noun(round(webhook.calls.number), 'call')} of the webhook {describe_span(server)} took"
-                f" {seconds_text(mean)} on average{compare(webhook.earlier)}{seats}."
+    return client.add_to(
+        OverloadCause(
+            "slow-webhook",
+            f'The webhook "{webhook.name}" takes {seconds_text(mean)} on average, and requests hold their seats meanwhile.'
+            f' This is {share:.0%} of the execution time at "{level.name}".',
+            is_apf=False,
+            levels=(level.name,),
+            verb="create" if client.verb is None else client.verb,
+            evidence=(
+                (
+                    f"{count_noun(round(webhook.calls.number), 'call')} of the webhook {describe_span(server)} took"
+                    f" {seconds_text(mean)} on average{compare(webhook.earlier)}{seats}."
+                ),
+                *describe_service(level),
+                *describe_offered(server, level),
+                describe_harm(server, overload),
+                *describe_clients(_writes(level), "Seats of writes in the dump"),
             ),
-            *describe_service(level),
-            *describe_offered(server, level),
-            describe_harm(server, overload),
-            *describe_clients(_writes(level), "Seats of writes in the dump"),
-        ),
-        actions=_webhook_actions(),
-        would_not_help=_WEBHOOK_NOT,
-        unsure=None
-        if level.rows
-        else "If the webhook sends requests to this API server, and they wait at the same level, its calls are slow because of"
-        " that (inversion). A dump of requests shows it.",
+            actions=_webhook_actions(),
+            would_not_help=_WEBHOOK_NOT,
+            unsure=None
+            if level.rows
+            else "If the webhook sends requests to this API server, and they wait at the same level, its calls are slow because of"
+            " that (inversion). A dump of requests shows it.",
+        )
     )
 
 
@@ -258,7 +255,7 @@ def _webhook_actions() -> tuple[Action, ...]:
 
 
 def _writes(level: LevelLoad) -> tuple[RequestRow, ...]:
-    """Return the writes in the dump: the executing ones if there are any, or else the waiting ones."""
+    """Return the executing writes in the dump. If there are none, return the waiting writes."""
     executing = tuple(row for flow in level.flows for row in flow.executing if row.verb in WRITES)
     return executing or tuple(row for row in level.rows if row.verb in WRITES)
 
@@ -277,15 +274,15 @@ def _main_webhook(server: ServerLoad, level: LevelLoad) -> Webhook | None:
             continue
         is_new = before is None or webhook.earlier.number < MIN_ETCD_OPERATIONS or mean >= 2 * before
         if not is_new and mean < LONG_EXECUTION_SECONDS:
-            continue  # it always took as long, and the level was not overloaded
-        # Executions are counted when they end, shortly after the call of their webhook.
+            continue  # the calls took as long before the overload
+        # An execution is counted when it ends, shortly after the call of the webhook ends. So both times are comparable.
         if webhook.calls.total >= MIN_WEBHOOK_SHARE * level.executions.total:
             return webhook
     return None
 
 
 def _suspect_webhook(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that something outside of the server slows the writes of a level: the metrics show no webhook."""
+    """Return the cause that something outside of the server slows the writes of a level, if the metrics show no webhook."""
     level = overload.load
     executing = [row for flow in level.flows for row in flow.executing]
     slow = [row for row in executing if _execution_seconds(server, row) >= LONG_EXECUTION_SECONDS]
@@ -296,26 +293,24 @@ def _suspect_webhook(server: ServerLoad, overload: Overload) -> OverloadCause | 
     client = find_client(server, level, slow or executing)
     mean = level.executions.mean
     seconds = max((_execution_seconds(server, row) for row in slow), default=mean or 0)
-    return OverloadCause(
-        "slow-webhook",
-        f'Requests hold the seats of "{level.name}" for {seconds_text(seconds)}, as with a slow admission webhook.',
-        is_apf=False,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(
-            *describe_service(level),
-            *_describe_other_levels(server, level),
-            *_describe_slow_writes(executing, slow),
-            *describe_offered(server, level),
-            describe_harm(server, overload),
-            *describe_clients(slow, "Seats of these writes"),
-        ),
-        actions=_webhook_actions(),
-        would_not_help=_WEBHOOK_NOT,
-        unsure=_NO_WEBHOOK_METRICS,
+    return client.add_to(
+        OverloadCause(
+            "slow-webhook",
+            f'Requests hold the seats of "{level.name}" for {seconds_text(seconds)}, as with a slow admission webhook.',
+            is_apf=False,
+            levels=(level.name,),
+            evidence=(
+                *describe_service(level),
+                *_describe_other_levels(server, level),
+                *_describe_slow_writes(executing, slow),
+                *describe_offered(server, level),
+                describe_harm(server, overload),
+                *describe_clients(slow, "Seats of these writes"),
+            ),
+            actions=_webhook_actions(),
+            would_not_help=_WEBHOOK_NOT,
+            unsure=_NO_WEBHOOK_METRICS,
+        )
     )
 
 
@@ -333,7 +328,7 @@ def _describe_slow_writes(executing: Sequence[RequestRow], slow: Sequence[Reques
 
 
 def _is_slow_level(server: ServerLoad, level: LevelLoad) -> bool:
-    """Return whether requests of one seat run long at this level: longer than before, or than at most other levels."""
+    """Return whether requests that take one seat are slower at this level than before, or than at most other levels."""
     mean, before = level.executions.mean, level.earlier_executions
     if mean is None or mean < LONG_EXECUTION_SECONDS or level.executions.number < MIN_CALLBACKS:
         return False
@@ -351,14 +346,14 @@ _NO_WEBHOOK_METRICS = (
 
 
 def _execution_seconds(server: ServerLoad, row: RequestRow) -> float:
-    """Return how long a request of the dump has executed."""
+    """Return how long a request in the dump has executed, in seconds."""
     if row.started is None or server.dumped is None:
         return 0.0
     return (server.dumped - row.started).total_seconds()
 
 
 def find_slow_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause | None:
-    """Conclude that etcd slows the requests of all levels."""
+    """Return the cause that etcd slows the requests of all levels, or None."""
     overloads = [overload for overload in overloads if not _are_waiting_wide(overload.load)]
     mean = server.etcd.mean
     if not overloads:
@@ -399,7 +394,7 @@ def _is_slow_etcd(server: ServerLoad, mean: float) -> bool:
 def _are_executions_grown(server: ServerLoad) -> bool:
     """Return whether the requests of most levels run longer than before.
 
-    Right after its start, a server reads and writes its own objects, which is no baseline of etcd for the requests of clients.
+    The time right after the start of a server is ignored: the server then reads and writes only its own objects.
     """
     ratios = [
         now / before
@@ -412,7 +407,7 @@ def _are_executions_grown(server: ServerLoad) -> bool:
 
 
 def _suspect_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause | None:
-    """Conclude that storage is slow because all levels are: the metrics of etcd are absent."""
+    """Return the possible cause that etcd is slow, if all levels are slow and the metrics of etcd are absent."""
     means = list_means(server.limited)
     if len(means) >= _MIN_LEVELS and median(means) >= SLOW_ETCD_SECONDS:
         evidence = (
@@ -445,7 +440,7 @@ def _suspect_etcd(server: ServerLoad, overloads: Sequence[Overload]) -> Overload
 
 
 def _narrow_rows(server: ServerLoad) -> Iterator[RequestRow]:
-    """Yield the executing requests of one seat."""
+    """Yield the executing requests in the dump that take one seat."""
     for level in server.limited:
         yield from (
             row for flow in level.flows for row in flow.executing if row.initial_seats == 1 and row.verb != "watch"

@@ -1,4 +1,4 @@
-"""Commands of actions. Each one is a command line that apflint accepts, once its files exist."""
+"""Commands in suggested actions. apflint accepts each command line as printed, once the files that it names exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from apflint.doctor.causes.conclusion import Action
 
 if TYPE_CHECKING:
-    from apflint.doctor.causes.clients import Client
+    from apflint.doctor.causes.client_ranking import Client
     from apflint.releases import Release
 
 _LOG = "audit.log"
@@ -23,7 +23,7 @@ _GROUPS = {
     "selfsubjectaccessreviews": "authorization.k8s.io",
     "tokenreviews": "authentication.k8s.io",
 }
-"""API groups of resources that are named without their group."""
+"""API groups of resources, which dumps and metrics name without their group."""
 
 
 def verify_doctor(effect: str) -> Action:
@@ -70,8 +70,11 @@ def simulate_change(level: str, field: str, value: int) -> str | None:
 
 
 def simulate_manifests() -> str:
-    """Return a command that simulates the manifests in the current directory, for the requests of an audit log."""
-    return f"apflint simulate --from-audit {_LOG} -f manifests/"
+    """Return a command that compares the cluster with and without new manifests, for the requests of an audit log.
+
+    The objects of the cluster are those that were in force, which the back-test needs.
+    """
+    return f"apflint simulate --from-audit {_LOG} --live -f manifests/ --compare live"
 
 
 def compare_defaults(release: Release) -> str:

@@ -1,10 +1,10 @@
-"""Causes by requests that take many seats: large lists, initial events of watches, and exempt requests."""
+"""Causes by requests that take many seats: large lists, watches that send their initial events, and exempt requests."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.doctor.causes.clients import Client, find_client, rank_clients
+from apflint.doctor.causes.client_ranking import Client, find_client, rank_clients
 from apflint.doctor.causes.conclusion import Action, OverloadCause
 from apflint.doctor.causes.evidence_text import (
     describe_clients,
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
     from apflint.doctor.dumps import RequestRow
 
 MIN_SEAT_SHARE = 0.5
-"""Minimum proportion of seats that requests of one kind have or wait for, if they are the cause."""
+"""Minimum proportion of seats that requests of one kind have or wait for, if this kind is the cause."""
 MIN_WIDE_WATCH_SHARE = 0.1
-"""Minimum proportion of watches in the execution time if wide requests wait."""
+"""Minimum proportion of watches in the execution time of a level, if watches are the cause and wide requests wait."""
 MIN_WATCH_SEATS = 0.5
-"""Minimum proportion of the seats of a level that initializing watches of one seat hold on average."""
+"""Minimum proportion of the seats of a level that watches of one seat hold on average while they initialize."""
 MIN_EXEMPT_SHARE = 0.2
-"""Minimum proportion of the seats of the server that exempt requests hold on average. A single wide list only has a high
-watermark, and limits recover within two adjustments."""
+"""Minimum proportion of the seats of the server that exempt requests hold on average. A single wide list increases only
+the high watermark, and the limits recover within two adjustments."""
 
 
 def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that watches hold the seats of a level until their initial events are sent."""
+    """Return the cause that watches hold the seats of a level until their initial events are sent, or None."""
     level = overload.load
     rows = [row for row in level.rows if row.verb == "watch"]
     seats = count_seats(level.rows)
     is_in_dump = bool(rows) and count_seats(rows) >= MIN_SEAT_SHARE * seats
     watch_time, other_time = level.watches.total, level.executions.total
-    # The execution time of a watch counts for all of its seats.
+    # A watch holds its seats for its execution time, so the average counts all of its seats.
     is_wide = (level.waiting_seats or 0) >= MIN_WIDTH * (level.state.waiting or 1)
     share = MIN_WIDE_WATCH_SHARE if is_wide else MIN_SEAT_SHARE
     held = server.held_seats(watch_time * (level.width.mean or 1))
-    # Narrow watches must hold the seats now, which counts since the start of the server do not show.
+    # Narrow watches must hold the seats now. Totals since the start of the server do not show this.
     is_busy = is_wide or (
         not server.is_since_start and held is not None and held >= MIN_WATCH_SEATS * (level.state.current or 1)
     )
@@ -69,39 +69,42 @@ def find_watch_storm(server: ServerLoad, overload: Overload) -> OverloadCause | 
             f" {seconds_text(level.watches.mean)} on average{events}. They are"
             f" {watch_time / (watch_time + other_time):.0%} of the execution time."
         )
-    return OverloadCause(
-        "watch-init-storm",
-        f'Many watches started at once at "{level.name}". Each holds its seats until its initial events are sent.'
-        " It ends on its own, but watches that are rejected come again.",
-        is_apf=True,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb="watch",
-        resource=client.resource,
-        evidence=(*evidence, describe_harm(server, overload), *describe_clients(rows, "Seats of watches in the dump")),
-        actions=(
-            Action("restart these clients in steps, such as with a smaller maxUnavailable of their DaemonSet"),
-            Action(
-                "send their watches to another priority level, with a separate FlowSchema",
-                explain_request(client, verb="watch"),
+    return client.add_to(
+        OverloadCause(
+            "watch-init-storm",
+            f'Many watches started at once at "{level.name}". Each holds its seats until its initial events are sent.'
+            " The burst ends on its own, but clients retry rejected watches.",
+            is_apf=True,
+            levels=(level.name,),
+            verb="watch",
+            evidence=(
+                *evidence,
+                describe_harm(server, overload),
+                *describe_clients(rows, "Seats of watches in the dump"),
             ),
-            Action("let them watch fewer objects: one namespace, or a field selector"),
-        ),
-        would_not_help=(
-            "A permanently larger level is not needed: open watches hold no seats after their initial events.",
-        ),
+            actions=(
+                Action("restart these clients in steps, such as with a smaller maxUnavailable of their DaemonSet"),
+                Action(
+                    "send their watches to another priority level, with a separate FlowSchema",
+                    explain_request(client, verb="watch"),
+                ),
+                Action("let them watch fewer objects: one namespace, or a field selector"),
+            ),
+            would_not_help=(
+                "A permanently larger level is not needed: open watches hold no seats after their initial events.",
+            ),
+        )
     )
 
 
 def _has_other_rows(level: LevelLoad) -> bool:
-    """Return whether the dump shows that others than watches hold or wait for most of the seats."""
+    """Return whether requests other than watches hold or wait for most of the seats in the dump."""
     others = [row for row in level.rows if row.verb is not None and row.verb != "watch"]
     return count_seats(others) > MIN_SEAT_SHARE * count_seats(level.rows)
 
 
 def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | None:
-    """Conclude that requests of several seats fill a level that narrow requests use, too."""
+    """Return the cause that requests with several seats fill a level at which narrow requests wait, too, or None."""
     level = overload.load
     wide = tuple(_wide_rows(level))
     if wide:
@@ -113,49 +116,48 @@ def find_heavy_lists(server: ServerLoad, overload: Overload) -> OverloadCause | 
     is_certain = bool(wide) and client.verb is not None
     verb, lists = client.verb or "list", "lists" if client.verb in (None, "list") else "requests"
     user = f' of "{client.user}"' if client.user else ""
-    return OverloadCause(
-        "list-heavy",
-        f'Wide {lists}{user} hold most seats of "{level.name}": a few requests with several seats each. Small requests of'
-        " others wait behind them.",
-        is_apf=True,
-        levels=(level.name,),
-        schema=client.schema,
-        user=client.user,
-        verb=verb,
-        resource=client.resource,
-        evidence=(
-            *_describe_width(server, level, wide),
-            describe_harm(server, overload),
-            *describe_clients(level.rows),
-        ),
-        actions=(
-            Action(
-                "give the client its own FlowSchema and priority level, with few seats and borrowingLimitPercent 0",
-                simulate_manifests(),
+    return client.add_to(
+        OverloadCause(
+            "list-heavy",
+            f'Wide {lists}{user} hold most seats of "{level.name}": a few requests with several seats each. Small requests of'
+            " others wait behind them.",
+            is_apf=True,
+            levels=(level.name,),
+            verb=verb,
+            evidence=(
+                *_describe_width(server, level, wide),
+                describe_harm(server, overload),
+                *describe_clients(level.rows),
             ),
-            Action("let the client use an informer (list once, then watch), or list one namespace"),
-            Action("send fewer of these requests at a time"),
-        ),
-        would_not_help=(
-            "The number of requests is misleading: the client sends few, and each takes several seats.",
-            "Longer queues only let more requests wait. Higher inflight limits let more lists run on the same processors.",
-        ),
-        unsure=None
-        if is_certain
-        else "The metrics show the seats, not the requests: lists, or writes that many watchers observe. A dump of requests"
-        " with includeRequestDetails=1 shows the client.",
+            actions=(
+                Action(
+                    "give the client its own FlowSchema and priority level, with few seats and borrowingLimitPercent 0",
+                    simulate_manifests(),
+                ),
+                Action("let the client use an informer (list once, then watch), or list one namespace"),
+                Action("send fewer of these requests at a time"),
+            ),
+            would_not_help=(
+                "The number of requests is misleading: the client sends few, and each takes several seats.",
+                "Longer queues only let more requests wait. Higher inflight limits let more lists run on the same processors.",
+            ),
+            unsure=None
+            if is_certain
+            else "The metrics show the seats, not the requests: lists, or writes that many watchers observe. A dump of requests"
+            " with includeRequestDetails=1 shows the client.",
+        )
     )
 
 
 def _wide_rows(level: LevelLoad) -> Iterator[RequestRow]:
-    """Yield the requests in the dump with several seats, without watches."""
+    """Yield the requests in the dump that take several seats and are not watches."""
     return (row for row in level.rows if row.initial_seats >= MIN_WIDTH and row.verb != "watch")
 
 
 def _is_wide(level: LevelLoad) -> bool:
     """Return whether most seats of a level belong to wide requests, although most requests are narrow.
 
-    If all requests are as wide, no narrow request waits behind a wide one.
+    If all requests are about equally wide, narrow requests do not wait behind wide ones.
     """
     state = level.state
     executing = state.seats_in_use / state.executing if state.seats_in_use and state.executing else None
@@ -183,7 +185,7 @@ def _describe_width(server: ServerLoad, level: LevelLoad, wide: Sequence[Request
 
 
 def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> OverloadCause | None:
-    """Conclude that exempt requests hold so many seats that the other levels cannot get theirs."""
+    """Return the cause that exempt requests hold so many seats that other levels get too few, or None."""
     exempt, total = server.exempt, server.total
     if exempt is None:
         return None
@@ -209,42 +211,41 @@ def find_exempt_abuse(server: ServerLoad, overloads: Sequence[Overload]) -> Over
         return None
     client = _heaviest(exempt)
     user = f' of "{client.user}"' if client.user else ""
-    return OverloadCause(
-        "exempt-abuse",
-        f"Exempt requests{user} hold seats of the whole server, and no limit applies to them. The server takes these seats from"
-        " what the other levels may have.",
-        is_apf=True,
-        levels=("exempt", *(overload.name for overload in squeezed)),
-        schema=client.schema or "exempt",
-        user=client.user,
-        verb=client.verb,
-        resource=client.resource,
-        evidence=(
-            *evidence,
-            *_describe_exempt(server, exempt),
-            *describe_clients(
-                [row for flow in exempt.flows for row in flow.rows], "Seats of exempt requests in the dump"
+    return client.add_to(
+        OverloadCause(
+            "exempt-abuse",
+            f"Exempt requests{user} hold seats of the whole server, and no limit applies to them. The server takes these seats from"
+            " what the other levels may have.",
+            is_apf=True,
+            levels=("exempt", *(overload.name for overload in squeezed)),
+            schema=client.schema or "exempt",
+            evidence=(
+                *evidence,
+                *_describe_exempt(server, exempt),
+                *describe_clients(
+                    [row for flow in exempt.flows for row in flow.rows], "Seats of exempt requests in the dump"
+                ),
+                *(
+                    f'"{overload.name}" has {overload.load.state.current} of nominal {overload.load.state.nominal} seats.'
+                    for overload in squeezed[:3]
+                    if overload.load.state.current is not None
+                ),
+                *(describe_harm(server, overload) for overload in squeezed[:3]),
             ),
-            *(
-                f'"{overload.name}" has {overload.load.state.current} of nominal {overload.load.state.nominal} seats.'
-                for overload in squeezed[:3]
-                if overload.load.state.current is not None
+            actions=(
+                Action(
+                    "remove the user from the group system:masters, and grant its rights with a ClusterRole, so that a FlowSchema"
+                    " can match its requests",
+                    explain_request(client),
+                ),
+                Action("then send its requests to a priority level with a limit", compare_manifests()),
+                Action("let it send fewer and smaller lists"),
             ),
-            *(describe_harm(server, overload) for overload in squeezed[:3]),
-        ),
-        actions=(
-            Action(
-                "remove the user from the group system:masters, and grant its rights with a ClusterRole, so that a FlowSchema"
-                " can match its requests",
-                explain_request(client),
+            would_not_help=(
+                "More shares for the waiting levels do not limit exempt requests.",
+                "Moving more users to exempt takes more seats from all others.",
             ),
-            Action("then send its requests to a priority level with a limit", compare_manifests()),
-            Action("let it send fewer and smaller lists"),
-        ),
-        would_not_help=(
-            "More shares for the waiting levels do not bind exempt requests.",
-            "Moving more users to exempt takes more seats from all others.",
-        ),
+        )
     )
 
 
@@ -267,7 +268,7 @@ def _is_squeezed(level: LevelLoad) -> bool:
 
 
 def _heaviest(exempt: LevelLoad) -> Client:
-    """Return the user with the most exempt seats in the dump, or only the FlowSchema if the dump does not show one."""
+    """Return the user with the most exempt seats in the dump. If the dump shows no user, return only the FlowSchema."""
     clients = rank_clients(row for flow in exempt.flows for row in flow.rows)
     if clients and clients[0].seats > 1:
         return clients[0]

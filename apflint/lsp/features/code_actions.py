@@ -36,7 +36,7 @@ class EditorAction(NamedTuple):
 
     title: str
     is_safe: bool
-    """True if the edits do not change the meaning of an object. Editors may prefer safe actions."""
+    """Whether the edits preserve the meaning of the object. Editors may prefer safe actions."""
     edits: tuple[Edit, ...]
     findings: tuple[Finding, ...]
 
@@ -123,7 +123,7 @@ def _add_to_comment(source: Source, rule: str, line: int) -> Edit | None:
         at = start + comment.end("ids")
         return Edit(at, at, f", {rule}" if comment["ids"].strip() else rule)
     if re.search(r"(?:^|\s)#", text):
-        return None  # the suppression would become a part of the other comment
+        return None  # the other comment would contain the suppression
     return Edit(start + len(text.rstrip()), start + len(text), f"  # apflint: ignore[{rule}]")
 
 

@@ -124,7 +124,7 @@ class _ProposalWriter:
         elif field is not None and field.type == "array":
             yield from self._propose_items(path) if self.on_own_line else ()
         elif not self.point.is_line_empty and isinstance(path[-1], int):
-            yield from self._propose_values(path, field)  # `- get` may still become a key
+            yield from self._propose_values(path, field)  # `- get` may become a key
 
     def _find_field(self, path: Path) -> Field | None:
         return find_field(self.owner.kind or KINDS[0], self.owner.version, self.effective.release, path)
@@ -185,7 +185,7 @@ class _ProposalWriter:
         elif self.owner.kind and field is not None:
             used = self._other_items(path) if isinstance(path[-1], int) else set()
             for value in field.values:
-                if value not in used and not (used and "*" in (value, *used)):  # a wildcard excludes other values
+                if value not in used and not (used and "*" in (value, *used)):  # `*` excludes other values
                     yield self._value(value)
 
     def _other_items(self, path: Path) -> set[str]:

@@ -22,7 +22,7 @@ FORMATS: dict[str, str] = {
     "junit": "apflint.output.findings.junit",
     "markdown": "apflint.output.findings.markdown",
 }
-"""The module of each format, by name of the format. A run imports only the module that it uses."""
+"""Names of the modules by name of the format. A run imports only the module of its format."""
 
 
 def render(report: Report, name: str = "text", style: Style = Style()) -> str:  # noqa: B008  # a frozen value
@@ -30,7 +30,7 @@ def render(report: Report, name: str = "text", style: Style = Style()) -> str:  
 
     The result ends in a newline, unless it is empty.
     """
-    from importlib import import_module  # only a run that prints needs it
+    from importlib import import_module  # imported on demand
 
     text: str = import_module(FORMATS[name]).render(report, style)
     return text

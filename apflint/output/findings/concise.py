@@ -17,9 +17,9 @@ _MAX_CLUSTERS = 5
 
 
 def render(report: Report, style: Style) -> str:
-    """Render lines `file:line:column: error[APF305]: message`. Without findings, the result is empty."""
+    """Render one line `file:line:column: error[APF305]: message` for each finding. Without findings, the result is empty."""
     if style.statistics:
-        from apflint.output.findings.summary import render_statistics  # imported here because few runs use --statistics
+        from apflint.output.findings.summary import render_statistics  # imported for --statistics only
 
         return render_statistics(report, style)
     return "".join(_line(finding, style) for finding in report.findings)

@@ -1,4 +1,4 @@
-"""Lines and columns of the edits of a fix, for formats whose readers apply fixes."""
+"""Finds lines and columns of the edits of a fix, for output formats whose readers apply fixes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EditLocator:
-    """Locates the edits of findings. Limits apply to the work for the whole report."""
+    """Finds the edits of findings. Its limits apply to all findings of a report together."""
 
     def __init__(self, report: Report) -> None:
         self._sources = report.sources
@@ -21,19 +21,19 @@ class EditLocator:
         self._neighbors_left: int = MAX_EDIT_NEIGHBORS
 
     def locate(self, finding: Finding) -> list[tuple[Span, str]] | None:
-        """Return the spans to replace in the finding's file and their new text, according to the fix of the finding.
+        """Return pairs of the span to replace in the finding's file and the new text.
 
-        Return None if the file cannot be edited, or if the limits of the work for the report are exceeded.
+        Return None if the file cannot be edited, or if the limits for the report are exceeded.
         """
         source = finding.document.source if finding.document else self._sources.get(finding.file)
         if source is None:
             return None
-        if "&" in source.text:  # a YAML anchor: edits are verified by parsing the text again
+        if "&" in source.text:  # with a YAML anchor, edits are verified by parsing the text again
             self._characters_left -= len(source.text)
         self._neighbors_left -= _count_neighbors(finding)
         if self._characters_left < 0 or self._neighbors_left < 0:
             return None
-        from apflint.edit.fix_batch import edits_of  # imported only for a report with fixes
+        from apflint.edit.fix_batch import edits_of  # imported for fixes only
         from apflint.edit.text_edits import CannotEditError
 
         try:
@@ -44,7 +44,7 @@ class EditLocator:
 
 
 def _count_neighbors(finding: Finding) -> int:
-    """Count the siblings of the entries that a fix edits. Removing an entry compares it with all siblings."""
+    """Return the number of siblings of the entries that a fix edits: removal compares an entry with all its siblings."""
     if finding.document is None or finding.fix is None:
         return 0
     owners = (finding.document.at(*operation.path[:-1]) for operation in finding.fix.operations)

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
     """Render a JSON array in ASCII, one finding per line. Without findings, the array is empty."""
-    from hashlib import sha256  # only this format needs it
+    from hashlib import sha256  # imported for this format only
 
     counts: Counter[str] = Counter()
     entries = []
     for finding in report.findings:
         identity = _identify(finding)
         counts[identity] += 1
-        # GitLab keeps one finding per fingerprint, so equal findings are numbered.
+        # GitLab keeps only one finding for each fingerprint, so a count distinguishes equal findings.
         fingerprint = sha256(f"{identity} {counts[identity]}".encode()).hexdigest()
         entries.append(sanitize_json(json.dumps(_entry(finding, fingerprint))))
     return "[" + ",".join(f"\n{entry}" for entry in entries) + ("\n]\n" if entries else "]\n")
@@ -61,7 +61,7 @@ def _severity(finding: Finding) -> str:
 
 
 def _identify(finding: Finding) -> str:
-    """Return the identity of a finding. Line numbers are omitted, because they change when lines above are added."""
+    """Return the identity of a finding. It excludes line numbers, which change when lines above are added."""
     place = finding.object
     named = None if place is None else [place.api_version, place.kind, place.name]
     return json.dumps([finding.rule, relative_to_checkout(finding.file), named, finding.field, finding.message])

@@ -42,7 +42,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for
     end = "\n" if findings else ""
     return sanitize_json(
         f'{{"schema": {_SCHEMA_VERSION}, "configuration": {json.dumps(report.configuration or None)},'
-        f' "kubernetes": {json.dumps(report.kubernetes)},\n'
+        f' "kubernetes": {json.dumps(report.kubernetes or None)},\n'
         f"{clusters}"
         f'"findings": [{findings}{end}],\n'
         f'"summary": {json.dumps(summary)}}}\n'

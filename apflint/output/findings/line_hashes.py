@@ -1,6 +1,7 @@
 r"""Hashes of lines. GitHub uses them to recognize an alert after lines above the alert were added or removed.
 
-The hashes are the `primaryLocationLineHash` of github/codeql-action (`src/fingerprints.ts`). Alerts stay the same whether
+The hashes are equal to `primaryLocationLineHash` of github/codeql-action (`src/fingerprints.ts`). So alerts stay the
+same whether
 apflint computes the hashes, or the action that uploads the report:
 
 - The text becomes UTF-16 code units. Spaces and tabs are removed, and every line end becomes `\n`. At the end of the text,
@@ -27,7 +28,7 @@ _SPACES = str.maketrans("", "", " \t")
 def hash_lines(text: str, lines: Collection[int]) -> dict[int, str]:
     """Return the hash of each line whose number (from 1) is in `lines`. Numbers after the last line are omitted.
 
-    To count lines of equal hash, the function compares their 100 units. Only the lines in `lines` need to be hashed.
+    The count compares the 100 units of lines. Only the lines in `lines` need to be hashed.
     """
     units = _to_code_units(re.sub("\r\n?", "\n", text).translate(_SPACES)) + "\uffff"
     starts = [0, *(match.end() for match in re.finditer("\n", units))]
@@ -53,5 +54,5 @@ def _to_code_units(text: str) -> str:
     """Split each character above U+FFFF into two surrogates, as in UTF-16."""
     if text.isascii() or max(text) <= "\uffff":
         return text
-    units = memoryview(text.encode("utf-16", "surrogatepass")[2:]).cast("H")  # native byte order
+    units = memoryview(text.encode("utf-16", "surrogatepass")[2:]).cast("H")  # two bytes per unit
     return "".join(map(chr, units))

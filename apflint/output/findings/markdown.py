@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
 
 _MORE_BYTES = 100
-"""Bytes reserved for the sentence about findings that are not shown."""
+"""Bytes reserved for the sentence about omitted findings."""
 _MIN_BYTES = 200
-"""Bytes reserved for the head of the table, and for the sentence about findings that are not shown."""
+"""Bytes reserved for the head of the table, and for the sentence about omitted findings."""
 
 
 def render(report: Report, style: Style) -> str:  # noqa: ARG001  # the same for every style
@@ -56,7 +56,8 @@ def _count_fitting(rows: list[str], size: int) -> int:
 
 def _outcome(report: Report) -> str:
     objects = f"{pluralize(report.objects, 'object')} in " if report.objects else ""
-    scope = f"{objects}{pluralize(report.counted_files, 'file')}, Kubernetes {format_code(report.kubernetes)}"
+    scope = f"{objects}{pluralize(report.counted_files, 'file')}"
+    scope += f", Kubernetes {format_code(report.kubernetes)}" if report.kubernetes else ""
     scope += f", {pluralize(len(report.clusters), 'cluster')}" if report.clusters else ""
     counts = [pluralize(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
     return f"**{', '.join(counts) or 'No findings'}**: {scope}."

@@ -1,4 +1,4 @@
-"""The text of a finding except its message: notes, help, fix and example."""
+"""Returns the text of a finding except for its message: notes, help, fix and example."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def describe_unreported(finding: Finding) -> str | None:
 def describe_in_one_line(finding: Finding) -> str:
     """Return the message and the help, for formats with a single string for each finding.
 
-    Lines to copy after a colon are left out.
+    Help text after a colon, such as lines to copy, is omitted.
     """
     help_ = (finding.help or "").partition(":\n")[0]
     text = f"{finding.message} (help: {help_})" if help_ else finding.message

@@ -34,8 +34,8 @@ MAX_RESULTS = 25_000
 """Maximum number of results in a run. GitHub rejects larger runs ("SARIF results exceed one or more limits")."""
 
 LEVELS = {"error": "error", "warning": "warning", "info": "note", "off": "note"}
-# How certain it is that a finding is a problem. Errors follow from the behavior of the server or from a proof. Warnings
-# depend on the rest of the cluster. Information is advice about usual practice.
+# Certainty that a finding is a problem. Errors follow from the behavior of the server or from a proof. Warnings depend
+# on the rest of the cluster. Information is advice.
 _PRECISIONS = {"error": "very-high", "warning": "high", "info": "medium", "off": "medium"}
 _PROBLEMS = {"error": "error", "warning": "warning", "info": "recommendation", "off": "recommendation"}
 
@@ -118,7 +118,7 @@ def _result(finding: Finding, index: int, hashes: dict[tuple[str, int], str], lo
         result["relatedLocations"] = related
     if finding.clusters:
         result["properties"] = {"clusters": list(finding.clusters)}
-    # A file that could not be read has no line to hash.
+    # The hash needs the line, so it is missing for an unreadable file.
     if fingerprint := hashes.get((finding.file, finding.span.line)):
         result["partialFingerprints"] = {"primaryLocationLineHash": fingerprint}
     if fix := _fix(finding, locator):
@@ -140,9 +140,9 @@ def _fix(finding: Finding, locator: EditLocator) -> dict[str, Any] | None:
 
 
 def _escape_links(message: str) -> str:
-    """Sanitize a message, and escape `[text](target)`, which SARIF viewers show as a link (SARIF 3.11.6).
+    """Sanitize a message, and escape `[text](target)`, which SARIF viewers would show as a link (SARIF 3.11.6).
 
-    The added backslash is after `]`, because the message may already contain a backslash before a bracket.
+    The backslash is inserted after `]`, because the message may already contain a backslash before a bracket.
     """
     return sanitize(message).replace("](", "]\\(")
 
@@ -174,7 +174,7 @@ def locate_artifact(file: str) -> dict[str, str]:
 
 def _quote(path: str) -> str:
     """Return a path as part of a URL. Bytes that are not UTF-8 are percent-encoded without change."""
-    from urllib.parse import quote  # only this format needs it
+    from urllib.parse import quote  # imported for this format only
 
     try:
         return quote(path, errors="surrogateescape")

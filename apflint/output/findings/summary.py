@@ -29,7 +29,7 @@ _DOCUMENTS = {
     "no Kubernetes object": ("document that is not a Kubernetes object", "documents that are not Kubernetes objects"),
     "other kinds": ("document of another kind", "documents of other kinds"),
 }
-"""Descriptions of skipped documents, by reason: singular and plural."""
+"""Singular and plural of the description of skipped documents, by reason."""
 _FILES = {
     "patch or other input of a kustomization": (
         "patch or other input of a kustomization (check the result: apflint check -k DIR)",
@@ -48,9 +48,9 @@ _FILES = {
     "hidden directory": ("hidden directory", "hidden directories"),
     "directory of installed packages": ("directory of installed packages", "directories of installed packages"),
 }
-"""Descriptions of skipped files and directories, by reason: singular and plural."""
+"""Singular and plural of the description of skipped files and directories, by reason."""
 _UNREPORTED = {"context", "outside the selected clusters"}
-"""Reasons for skipping a file that is not one of the checked manifests."""
+"""Reasons for which skipped files are not reported: these files are not among the checked manifests."""
 _VERBOSE_ONLY = ("hidden directory", "directory of installed packages")
 """Reasons that are only printed with `-v`, because users do not expect apflint to read these directories."""
 
@@ -63,13 +63,13 @@ def _count_by_severity(counts: Counter[Severity], style: Style) -> str:
 
 
 def render_summary(report: Report, style: Style, *, fixes: str = "apflint fix") -> str:
-    """Render the counts, the command `fixes` if there are fixes, and the reasons why files and documents were skipped."""
+    """Render the number of findings, the command `fixes` if any finding has a fix, and why files and documents were skipped."""
     lines = [*_outcome(report, style)]
     if fixes and (hint := _fixable(report, fixes)):
         lines.append(hint)
     by_reason: dict[str, list[SkippedDocuments]] = {reason: [] for reason in (*_DOCUMENTS, *_FILES)}
     for skipped in report.skipped:
-        # The reason names the kind (`Pod objects`). Merge all kinds into one line.
+        # Such a reason contains the kind (`Pod objects`). Count all kinds together.
         reason = "other kinds" if skipped.reason.endswith(" objects") else skipped.reason
         by_reason.setdefault(reason, []).append(skipped)
     for reason, group in by_reason.items():

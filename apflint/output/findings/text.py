@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def render(report: Report, style: Style) -> str:
-    """Render the findings (if `style.statistics` is true, their number by rule) and, unless `style` is quiet, a summary."""
+    """Render the findings or, if `style.statistics` is true, their number by rule. Add a summary unless `style` is quiet."""
     if style.statistics:
         blocks = [table] if (table := render_statistics(report, style)) else []
     else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apflint.output.chart import Line, SeatsOverTime
 from apflint.output.replay.wording import find_peak, format_clock, format_count
+from apflint.output.svg_chart import Line, SeatsOverTime
 from apflint.wording import format_duration
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _TIMES = 5
 
 
 def chart_seats(level: LevelTraffic, intervals: Intervals) -> SeatsOverTime:
-    """Return the seats in use of a level against its nominal and attainable seats."""
+    """Return a chart with the seats in use, the nominal and the attainable seats of a level."""
     limits = {} if level.limits.is_exempt else {"nominal": level.limits.nominal, "attainable": level.limits.attainable}
     peak, duration = find_peak(level), intervals.size * intervals.number
     facts = [f"Peak {format_count(peak)}" if peak is not None else "No request was executed"]
@@ -35,7 +35,7 @@ def chart_seats(level: LevelTraffic, intervals: Intervals) -> SeatsOverTime:
 
 
 def describe_charts(report: ReplayReport, intervals: Intervals) -> str:
-    """Return sentences about what the charts show."""
+    """Return sentences that explain the charts."""
     text = f"Times in UTC. Each step is the most seats in use within {format_duration(intervals.size)}"
     text += ", on the API server that had the most." if len(report.servers) > 1 else "."
     return f"{text} A limit with an arrow is above the scale. Red marks show rejected requests."

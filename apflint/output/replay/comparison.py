@@ -1,4 +1,4 @@
-"""The report of `apflint replay --compare`: which requests of a log move, and the seats of the priority levels on both sides."""
+"""The report of `apflint replay --compare`: the requests of a log that move, and the seats of priority levels on both sides."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apflint.output.blocks import Block
-    from apflint.output.chart import SeatsOverTime
     from apflint.output.configuration_line import Sides
+    from apflint.output.svg_chart import SeatsOverTime
     from apflint.replay.comparison import LoggedDestination, LoggedMove, MovedRequest, MoveType, ReplayComparison
     from apflint.replay.statistics import LevelTraffic, ReplayReport
 
 MAX_MOVES = 20
 """Maximum number of moves in text, Markdown and HTML. Further moves are only counted. JSON has all moves."""
 TITLE = "Replay under two configurations"
-"""Title of the documents."""
+"""Title of the Markdown and HTML documents."""
 _TITLES: dict[MoveType, str] = {
     "classification": "only one release classifies the requests",
     "priorityLevel": "another priority level",
@@ -65,7 +65,7 @@ _SUMMARIES: dict[MoveType, str] = {
 
 
 def report_comparison(comparison: ReplayComparison, sides: Sides) -> Iterator[Block]:
-    """Yield which requests move, and tables and drawings of the priority levels."""
+    """Yield the moves of requests, and then tables and drawings of the priority levels."""
     moves = comparison.moves[:MAX_MOVES]
     coverage = list(describe_coverage(comparison.old, has_configuration=False))
     subject = [f"{sides.old} -> {sides.new}, {_describe_releases(comparison)}", f"Configuration: {sides.description}"]
@@ -80,7 +80,7 @@ def report_comparison(comparison: ReplayComparison, sides: Sides) -> Iterator[Bl
     yield from explain_numbers(
         [
             "The durations are those of the log: with other seats, requests would wait less or longer, or be rejected.",
-            *describe_limits_of_log(comparison.new),  # the sentences of both sides differ in numbers only
+            *describe_limits_of_log(comparison.new),  # both sides differ only in numbers
         ]
     )
 
@@ -203,12 +203,12 @@ def _find(report: ReplayReport, name: str) -> LevelTraffic | None:
 
 
 def _draw(comparison: ReplayComparison, sides: Sides) -> Iterator[Block]:
-    from apflint.output.replay.charts import describe_charts  # only HTML has drawings
+    from apflint.output.replay.charts import describe_charts  # imported for HTML only
 
     if not comparison.levels:
         return
     yield Heading("Seats in use over time")
-    # The sides have different times if only one release classifies the first or the last requests.
+    # If only one release classifies the first or last requests, the sides have different times.
     notes = {
         describe_charts(report, report.intervals): side
         for side, report in zip((sides.old, sides.new), (comparison.old, comparison.new), strict=True)

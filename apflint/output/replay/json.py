@@ -1,4 +1,4 @@
-"""The JSON that `apflint replay` prints. Times are in seconds, and dates in RFC 3339."""
+"""The JSON that `apflint replay` prints. Durations are in seconds, and times in RFC 3339."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def replay_json(report: ReplayReport) -> dict[str, object]:
 
 
 def request_json(answer: RequestAnswer, configuration: str) -> dict[str, object]:
-    """Return one line of `replay --each`. The wait is in seconds. `configuration` describes the sources of the configuration."""
+    """Return one line of `replay --each`. `wait` is in seconds. `configuration` describes the sources of the configuration."""
     return {
         "schema": SCHEMA,
         "configuration": configuration,

@@ -91,7 +91,7 @@ def report_replay(report: ReplayReport, style: Style) -> Iterator[Block]:
 
 
 def explain_numbers(sentences: Sequence[str]) -> Iterator[Block]:
-    """Yield the end of a report: what its numbers mean."""
+    """Yield the last part of a report, which explains its numbers."""
     yield Only(HTML, [Heading("What the numbers mean")])
     yield Bullets(sentences, marker="", tone="dim")
 
@@ -134,7 +134,7 @@ def _list_times(values: DurationPercentiles | None) -> tuple[str, ...]:
 
 
 def _tabulate_traffic_over_time(report: ReplayReport) -> Table:
-    """Return the table for a terminal: with requests over time instead of the longest duration."""
+    """Return the table of traffic for a terminal. It shows requests over time instead of the longest duration."""
     rows = [
         (
             *_list_traffic(level, report)[:-1],
@@ -168,7 +168,7 @@ def _list_seats(level: LevelTraffic) -> tuple[str | Text, ...]:
 
 
 def _tabulate_seats_in(style: Style, report: ReplayReport) -> Table:
-    """Return the table for a terminal, whose lists have as many items as fit."""
+    """Return the table of seats for a terminal. Its lists have as many items as fit."""
     rows = [list(_list_seats(level)) for level in report.levels]
     lists = {
         _USERS: [list_users(level.users, level.requests) for level in report.levels],
@@ -181,7 +181,7 @@ def _tabulate_seats_in(style: Style, report: ReplayReport) -> Table:
         columns.append(column)
         for row, items, level in zip(rows, lists[column], report.levels, strict=True):
             row.append(_fit(items, level.user_count if column is _USERS else len(items), cells))
-    hint = "For the FlowSchemas, use a wider terminal or --by flowSchema."
+    hint = "To show the FlowSchemas, use a wider terminal or --by flowSchema."
     return Table(columns, rows, notes=[Text(hint, "dim")] if _SCHEMAS not in columns else [])
 
 
@@ -202,11 +202,11 @@ def _divide(lists: dict[Column, list[list[tuple[str, str]]]], width: int | None)
 
 
 def _fit(items: Sequence[tuple[str, str]], total: int, cells: int) -> str:
-    """Return as many items as fit, and the number of omitted items.
+    """Return as many items as fit, followed by the number of omitted items.
 
-    The first name is cut at its start if it is too long.
+    If the first name is too long, its start is cut.
 
-    `items` are the first of `total` items.
+    `items` are the first items of a list of `total` items.
     """
     parts: list[str] = []
     for number, (name, value) in enumerate(items):
@@ -246,8 +246,8 @@ def _tabulate_groups(breakdown: Breakdown, style: Style) -> Table:
 
 
 def _draw(report: ReplayReport, intervals: Intervals) -> Iterator[Block]:
-    """Yield plots of the levels, and their numbers as tables."""
-    from apflint.output.replay.charts import chart_seats, describe_charts  # only HTML has drawings
+    """Yield the plots of the levels, and tables with the same numbers."""
+    from apflint.output.replay.charts import chart_seats, describe_charts  # imported for HTML only
 
     yield Heading("Seats in use over time")
     yield Prose([describe_charts(report, intervals)], "dim")
@@ -258,7 +258,7 @@ def _draw(report: ReplayReport, intervals: Intervals) -> Iterator[Block]:
 
 
 def _tabulate_series(report: ReplayReport, intervals: Intervals) -> Iterator[Table]:
-    """Yield the numbers of the plots, with intervals joined so that there are few rows."""
+    """Yield tables with the numbers of the plots. Intervals are joined to limit the number of rows."""
     step = -(-intervals.number // _MAX_ROWS)
     parts = [slice(start, start + step) for start in range(0, intervals.number, step)]
     times = [format_clock(intervals.start + part.start * intervals.size, intervals.is_long) for part in parts]

@@ -23,13 +23,13 @@ _OUTCOMES = {
     "no impersonation": "with a denied impersonation",
     "long-running": "long-running (exec, attach, log, port-forward, proxy, profiles)",
 }
-"""For each outcome except `classified`, a description that follows the number of requests."""
+"""Description by outcome, to follow a number of requests. `classified` has none."""
 _MAX_NAMED_LEVELS = 4
 """Maximum number of levels that the summary names."""
 _MAX_NAMED_USERS = 3
 """Maximum number of users of a level that the summary names."""
 _BUSY_SHARE = 0.01
-"""Minimum share of a user in the seat-seconds of a level. The summary does not name other users."""
+"""Minimum share of the seat-seconds of a level for naming a user in the summary."""
 
 
 class LevelSummary(NamedTuple):
@@ -71,13 +71,13 @@ def summarize(report: ReplayReport) -> tuple[str, ...]:
 
 
 def summarize_levels(report: ReplayReport) -> tuple[tuple[LevelSummary, ...], int]:
-    """Return summaries of the levels with the most rejections and waits, and the number of further such levels."""
+    """Return summaries of the levels with the most rejections and waits, and the number of omitted levels."""
     levels = [level for level in report.levels if level.rejected or level.waits is not None]
     return tuple(map(_summarize_level, levels[:_MAX_NAMED_LEVELS])), len(levels[_MAX_NAMED_LEVELS:])
 
 
 def describe_more_levels(number: int) -> str:
-    """Describe the levels with rejections or waits that the summary omits."""
+    """Return a sentence about the levels with rejections or waits that the summary omits."""
     return f"{count_noun(number, 'more priority level')} with rejections or waits"
 
 
@@ -105,9 +105,9 @@ def _summarize_level(level: LevelTraffic) -> LevelSummary:
 
 
 def describe_contradictions(report: ReplayReport) -> Iterator[str]:
-    """Yield sentences about rejections in the log that are impossible in this configuration.
+    """Yield sentences about rejections in the log that are impossible under this configuration.
 
-    They put all other figures in doubt.
+    Such a contradiction makes all other figures doubtful.
     """
     for found in islice(find_contradictions(report), _MAX_NAMED_LEVELS):
         yield (
@@ -121,7 +121,7 @@ def describe_contradictions(report: ReplayReport) -> Iterator[str]:
 def describe_coverage(report: ReplayReport, *, has_configuration: bool = True) -> Iterator[str]:
     """Yield sentences about the period, the configuration, and requests that were skipped or not classified.
 
-    If `has_configuration` is false, leave out the configuration.
+    If `has_configuration` is false, the configuration is omitted.
     """
     coverage = report.coverage
     requests, events = sum(report.outcomes.values()), sum(coverage.stages.values())
@@ -204,7 +204,7 @@ def _describe_filter(selected: Filter) -> Iterator[str]:
 
 
 def describe_limits_of_log(report: ReplayReport) -> Iterator[str]:
-    """Yield sentences about what the numbers mean, and about what the log does not show."""
+    """Yield sentences that explain the numbers, and that name what the log does not show."""
     if not report.levels:
         return
     yield "REJECTED: 429 by API Priority and Fairness. WAITS: logged waits; only requests over 500 ms have one."
@@ -234,29 +234,29 @@ def _describe_seats(report: ReplayReport) -> str:
 
 
 def describe_more_groups(breakdown: Breakdown) -> str:
-    """Return a sentence about the groups that are not shown, or an empty string."""
+    """Return a sentence about omitted groups, or an empty string."""
     more = breakdown.total - len(breakdown.groups)
     return f"{format_count(more)} more; show them with --top." if more else ""
 
 
 def list_users(users: Sequence[UserTraffic], total: int) -> list[tuple[str, str]]:
-    """Return names of users, and their share of `total` requests."""
+    """Return pairs of a user name and the share of the user in `total` requests."""
     return [(user.name or "-", format_share(user.requests, total)) for user in users]
 
 
 def find_peak(level: LevelTraffic) -> int | None:
-    """Return the most seats in use of one API server, or None if no request of the level was executed."""
+    """Return the maximum seats in use at one API server, or None if no request of the level was executed."""
     return max((peak.seats for peak in level.peaks), default=None)
 
 
 def is_overloaded(level: LevelTraffic) -> bool:
-    """Return whether more seats were in use than the level can get, according to the estimate."""
+    """Return whether, according to the estimate, more seats were in use than the level can get."""
     peak = find_peak(level)
     return peak is not None and not level.limits.is_exempt and peak > level.limits.attainable
 
 
 def format_attainable(level: LevelTraffic) -> str:
-    """Return the attainable seats. Exempt levels have no limit."""
+    """Return the attainable seats as text. Exempt levels have no limit."""
     return "-" if level.limits.is_exempt else format_count(level.limits.attainable)
 
 
@@ -266,7 +266,7 @@ def format_count(number: int) -> str:
 
 
 def format_share(part: int, total: int) -> str:
-    """Return a part as percentage."""
+    """Return `part / total` as a percentage."""
     share = 100 * part / total if total else 0
     return f"{share:.0f}%" if share >= 1 or not part else "<1%"
 
@@ -277,7 +277,7 @@ def format_seat_seconds(microseconds: int) -> str:
 
 
 def format_time(microseconds: int | None) -> str | None:
-    """Return a time in RFC 3339, or None for None."""
+    """Return a time in RFC 3339. Return None if the time is None."""
     if microseconds is None:
         return None
     return (_EPOCH + timedelta(microseconds=microseconds)).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -70,8 +70,8 @@ def overloaded(*texts: str) -> list[str]:
             {"waiting": 120, "average": 9, "deviation": 8},
             True,
         ),  # the queue takes 0.6 s, and the level got fewer seats than it demanded
-        ({"waiting": 0, "rejected": 900, "average": 50, "used": 3}, False),  # the rejections were long ago
-        ({"waiting": 0, "rejected": 900, "average": 50}, True),  # its queue is empty for a moment only
+        ({"waiting": 0, "rejected": 900, "average": 50, "used": 3}, False),  # the rejections are old
+        ({"waiting": 0, "rejected": 900, "average": 50}, True),  # the queue is empty for a moment only
     ],
 )
 def test_one_snapshot(values: dict[str, float], *, is_overloaded: bool) -> None:
@@ -82,7 +82,7 @@ def test_two_snapshots() -> None:
     before = metrics(100, waiting=40, waits=10)
     assert overloaded(before, metrics(120, waiting=40, waits=910, dispatched=3000)) == ["low"]
     assert overloaded(before, metrics(120, waiting=40, waits=11, dispatched=3000)) == []
-    # Requests that waited at an earlier snapshot and at this one may be those of two bursts.
+    # The requests that waited at the earlier snapshot and those that wait now may belong to two bursts.
     assert overloaded(before, metrics(105, waiting=40, waits=910, dispatched=3000)) == []
 
 

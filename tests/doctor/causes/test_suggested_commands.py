@@ -10,7 +10,7 @@ from support.incidents import NAMES, conclude_files, find_files
 from support.recordings import ROOT
 
 from apflint.cli.app import _load_command, run
-from apflint.doctor.causes.clients import Client
+from apflint.doctor.causes.client_ranking import Client
 from apflint.doctor.causes.suggested_commands import explain_request, show_flow_schema, simulate_change
 
 
@@ -31,7 +31,7 @@ def test_every_command_is_accepted() -> None:
     commands = [shlex.split(command) for command in all_commands() if command.startswith("apflint ")]
     assert {words[1] for words in commands} >= {"doctor", "explain", "diff", "simulate"}
     for _, name, *words in commands:
-        # The settings of the program: a command keeps the help option of its first context.
+        # Uses the settings of the program, because a command keeps the help option of its first context.
         _load_command(name).make_context(name, list(words), help_option_names=["-h", "--help"])
 
 

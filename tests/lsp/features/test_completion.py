@@ -296,7 +296,7 @@ def test_the_next_word_is_proposed_in_json(number: int, indent: int | None) -> N
             words.append((entry.value, entry.text or '""'))
         for (start, end), word in words:
             for cursor in {start + 1, end - 1}:
-                # After a quote that is not closed, the rest of the line is read with quotes inverted.
+                # After an unclosed quote, quoted and unquoted text are swapped in the rest of the line.
                 unclosed = [text[:cursor] + text[end:]] if indent and (start, end) == entry.value else []
                 for typed in (text[:cursor], text[:cursor] + text[end - 1 :], *unclosed):
                     labels = [item.label for item in complete(typed, cursor, NEW_CLUSTER, json=True)]

@@ -102,7 +102,7 @@ def read_sarif(text: str) -> Iterator[Shown]:
         yield Shown(
             f"{rule['id']} {rule['name']}",
             SEVERITIES[result["level"]],
-            # The address is relative to the root, which is where the tests run.
+            # The address is relative to the root, which is the directory of the test run.
             os.fsdecode(unquote_to_bytes(place["artifactLocation"]["uri"])),
             place["region"]["startLine"],
             place["region"]["startColumn"],

@@ -7,10 +7,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from apflint.finding import Report
+from apflint.finding import Cause, Report
 from apflint.load.source_text import Source
 from apflint.output.console import PROSE_WIDTH, Style, count_cells
 from apflint.output.findings import render
@@ -97,11 +97,18 @@ def test_colors_leave_text_unchanged(report: Report, width: int) -> None:
     assert OWN_CODES.sub("", colored) == plain
 
 
+_PROSE_LIKE_A_LINE = finding("APF101", "unknown-field", "", "a.yaml", (1, 1, 1, 1))._replace(
+    apiserver=Cause("", f"|{'0' * 60}")
+)
+"""A finding with a word that begins like the margin of a line of source, and that must not be broken."""
+
+
 @given(REPORTS, st.integers(60, 220))
+@example(Report("1.36", (_PROSE_LIKE_A_LINE,), 1, 1, (), 0, {}), 60)
 @LAWS
 def test_prose_stays_within_the_width(report: Report, width: int) -> None:
     for line in render(report, "text", Style(width=width, quiet=True)).split("\n"):
-        if re.match(r" *\d* \|", line):
+        if re.match(r" *\d* \|( |$)", line):  # the margin of a line of source
             assert count_cells(line) <= width
         elif count_cells(line) > min(width, PROSE_WIDTH) and not re.match(r" += example: ", line):
             # Only lines that must not be broken are longer: a single word, or a place with its file name.

@@ -1,0 +1,85 @@
+"""Shows an answer that changes on a terminal, each time in the place of the one before, as watch(1) does.
+
+Escape sequences are those of xterm (https://invisible-island.net/xterm/ctlseqs/ctlseqs.html), which terminals share. rich.live
+is not used: importing rich takes longer than all of this, and it would parse the colors of the answer again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from apflint.cli.error_reporting import format_note
+from apflint.cli.progress import show_progress
+from apflint.run import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.run import Answer
+
+_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
+"""Switch to the alternate screen, hide the cursor, and cut off long lines instead of wrapping them."""
+_LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+_HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
+_TERMINATED = 128 + signal.SIGTERM
+
+
+def format_time() -> str:
+    """Return the present time, for a line above an answer."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def watch(answers: Iterator[Answer]) -> int:
+    """Show answers on the terminal until the user presses Ctrl-C. Print the last one again, and return its exit status.
+
+    Raises KeyboardInterrupt if the user presses Ctrl-C before the first answer.
+    """
+    with show_progress("Reading the cluster"):
+        last = next(answers)
+    try:
+        with _alternate_screen():
+            _draw(last)
+            for answer in answers:
+                last = answer
+                _draw(answer)
+    except KeyboardInterrupt:
+        pass
+    return show(last)
+
+
+@contextmanager
+def _alternate_screen() -> Iterator[None]:
+    """Show the alternate screen of the terminal, which has no history, and restore the screen at the end in any case."""
+    previous = signal.signal(signal.SIGTERM, _terminate)
+    sys.stdout.write(_ENTER)
+    try:
+        yield
+    finally:
+        sys.stdout.write(_LEAVE)
+        sys.stdout.flush()
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _terminate(*_: object) -> None:
+    raise SystemExit(_TERMINATED)
+
+
+def _draw(answer: Answer) -> None:
+    """Write an answer over the one before. Lines are overwritten and not erased first, so that nothing flickers."""
+    sys.stdout.write(arrange(answer, format_time(), os.get_terminal_size(sys.stdout.fileno()).lines))
+    sys.stdout.flush()
+
+
+def arrange(answer: Answer, time: str, height: int) -> str:
+    """Return the text and the notes of an answer on a screen of this height. The last line names the number of omitted lines."""
+    notes = "".join(map(format_note, (*answer.notes, *answer.errors)))
+    lines = [f"{time}   Ctrl-C ends and prints the whole report", "", *f"{answer.text}{notes}".splitlines()]
+    if len(lines) > height:
+        kept = max(height - 1, 1)
+        lines[kept:] = [f"... {len(lines) - kept} more lines"]
+    return _HOME + "\n".join(f"{line}{_CLEAR_LINE}" for line in lines) + _CLEAR_BELOW

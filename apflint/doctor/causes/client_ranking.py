@@ -1,0 +1,122 @@
+"""The clients that send the requests of a level, as far as the dump of requests and the metrics show them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.doctor.causes.measurements import count_seats
+from apflint.location import clipped
+from apflint.wording import join_some
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from apflint.doctor.causes.conclusion import OverloadCause
+    from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
+    from apflint.doctor.dumps import RequestRow
+
+WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+"""Verbs of requests that admission webhooks see."""
+_VERBS = {"POST": "create", "PUT": "update", "APPLY": "patch", "DELETECOLLECTION": "deletecollection"}
+"""Verbs in metrics that differ from the verbs of requests, each with the verb of the request. All others differ in case only."""
+_MIN_SHARE = 0.2
+"""Minimum proportion of requests with the same verb or resource for naming this verb or resource."""
+_MAX_NAMED = 3
+
+
+class Client(NamedTuple):
+    """A user or a FlowSchema, and its requests in the dump. Values that the files do not show are None."""
+
+    user: str | None
+    schema: str | None
+    verb: str | None
+    resource: str | None
+    rows: tuple[RequestRow, ...] = ()
+
+    @property
+    def seats(self) -> int:
+        """Seats that the requests have or wait for."""
+        return count_seats(self.rows)
+
+    def add_to(self, cause: OverloadCause) -> OverloadCause:
+        """Return a cause with this client, its FlowSchema and its requests, except for values that the cause already has."""
+        return cause._replace(
+            schema=self.schema if cause.schema is None else cause.schema,
+            user=self.user if cause.user is None else cause.user,
+            verb=self.verb if cause.verb is None else cause.verb,
+            resource=self.resource if cause.resource is None else cause.resource,
+        )
+
+
+def user_of(row: RequestRow) -> str | None:
+    """Return the user of a request. Without includeRequestDetails=1, return the distinguisher of its flow, or None."""
+    return row.user if row.user is not None else row.distinguisher or None
+
+
+def rank_clients(rows: Iterable[RequestRow]) -> tuple[Client, ...]:
+    """Return the users of requests, the one with the most seats first."""
+    groups: dict[str | None, list[RequestRow]] = {}
+    for row in rows:
+        groups.setdefault(user_of(row), []).append(row)
+    clients = [_describe(user, found) for user, found in groups.items()]
+    return tuple(sorted(clients, key=lambda client: (-client.seats, client.user or "")))
+
+
+def _describe(user: str | None, rows: Sequence[RequestRow]) -> Client:
+    return Client(
+        user,
+        _most(rows, lambda row: row.schema),
+        name_frequent(rows, lambda row: row.verb),
+        name_frequent(rows, lambda row: f"{row.resource}/{row.subresource}" if row.subresource else row.resource),
+        tuple(rows),
+    )
+
+
+def _most(rows: Sequence[RequestRow], key: Callable[[RequestRow], str]) -> str:
+    return Counter(map(key, rows)).most_common(1)[0][0]
+
+
+def name_frequent(rows: Sequence[RequestRow], key: Callable[[RequestRow], str | None]) -> str | None:
+    """Return the values of at least a fifth of the requests, joined with commas (`create, get`), or None if there are none."""
+    counts = Counter(value for row in rows if (value := key(row)))
+    frequent = [value for value, count in counts.most_common(_MAX_NAMED) if count >= _MIN_SHARE * len(rows)]
+    return ", ".join(frequent) or None
+
+
+def find_client(server: ServerLoad, level: LevelLoad, rows: Sequence[RequestRow]) -> Client:
+    """Return the client with the most seats in `rows`. If there are no rows, return what the metrics show about the level."""
+    clients = rank_clients(rows)
+    return clients[0] if clients else describe_rejected(server, level)
+
+
+def describe_rejected(server: ServerLoad, level: LevelLoad) -> Client:
+    """Return the FlowSchema of a level, and the verb and resource of its rejected requests, as far as the metrics show them.
+
+    The metrics with verb and resource have no level. So their rejections count only if no other level rejected requests.
+    """
+    schema = level.state.rejections[0].schema if level.state.rejections else next(iter(level.schemas), None)
+    if server.rejecting - {level.name}:
+        return Client(None, schema, None, None)
+    verbs: Counter[str] = Counter()
+    resources: Counter[str] = Counter()
+    for (code, verb, resource), count in server.terminated.items():
+        if code == "429" and count > 0:
+            verbs[_VERBS.get(verb, verb.lower())] += round(count)
+            resources[resource] += round(count)
+    return Client(None, schema, _frequent(verbs), _frequent(resources))
+
+
+def _frequent(counts: Counter[str]) -> str | None:
+    total = sum(counts.values())
+    names = [name for name, count in counts.most_common(_MAX_NAMED) if name and count >= _MIN_SHARE * total]
+    return ", ".join(names) or None
+
+
+def name_shares(clients: Sequence[Client]) -> str | None:
+    """Return the shares of clients in the seats of the dump, such as `a 80% and b 20%`, or None without clients."""
+    total = sum(client.seats for client in clients)
+    named = [client for client in clients if client.user is not None]
+    if not total or not named:
+        return None
+    return join_some([f"{clipped(client.user or '')} {client.seats / total:.0%}" for client in named], _MAX_NAMED)

@@ -1,0 +1,433 @@
+"""Causes by clients that share a level: one flow of several users, one client that floods the level, and short timeouts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.doctor.causes.client_ranking import Client, describe_rejected, name_frequent, rank_clients, user_of
+from apflint.doctor.causes.conclusion import Action, OverloadCause
+from apflint.doctor.causes.evidence_text import (
+    describe_clients,
+    describe_harm,
+    describe_offered,
+    describe_service,
+    describe_span,
+    offered_seats,
+    seconds_text,
+)
+from apflint.doctor.causes.measurements import count_seats, waits_between
+from apflint.doctor.causes.overloaded_levels import MAX_SAME_WIDTH, has_rejections, longest_wait
+from apflint.doctor.causes.suggested_commands import compare_manifests, explain_request, simulate_manifests
+from apflint.location import clipped
+from apflint.wording import count_noun, join_some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.doctor.causes.measurements import FlowLoad, LevelLoad, ServerLoad
+    from apflint.doctor.causes.overloaded_levels import Overload
+
+MIN_USER_SHARE = 0.5
+"""Minimum proportion of seats in a shared flow that one user has, if this user is the cause of the wait of others."""
+MIN_FLOW_SHARE = 0.7
+"""Minimum proportion of the waiting seats of a level that one flow has, if this flow alone fills the level."""
+SHORT_WAIT = 0.2
+"""Maximum ratio of the wait of other flows to the mean wait, if fair queuing protects the other flows."""
+MIN_SHORT_WAITS = 0.02
+"""Minimum proportion of requests with a short wait. It shows, without a dump, that some flows hardly wait."""
+MIN_SHORT_OF_FLOOD = 0.05
+"""The same minimum if the queue was empty at the start of the counted time."""
+MIN_WIDE = 1.5
+"""Minimum mean seats of requests of one kind, such as the lists of one client."""
+MIN_FLOOD_SHARE, MIN_FLOOD_RATIO = 1 / 3, 6.0
+"""Minimum ratios that show a flood: offered load to the seats of the server, and arrived requests to executed requests."""
+TIMEOUT_PROPORTION = 4
+"""A request waits for at most a quarter of its timeout (`requestWaitLimit`: `getRequestWaitContext` in queueset.go)."""
+MIN_IMPATIENT, IMPATIENT_RATIO, IMPATIENT_CHANCE = 3, 0.9, 0.1
+"""Thresholds for a user whose requests time out: minimum number of waiting requests, maximum ratio of their waits to the
+longest wait, and maximum probability that all of these requests just arrived later."""
+DEFAULT_WAIT_LIMIT_SECONDS = 15.0
+SHORT_LIMIT_SECONDS = 5.0
+"""Maximum wait limit of a request with a short timeout."""
+MIN_TIMEOUT_REASON = 0.8
+"""Minimum proportion of time-outs among the rejected requests, if short timeouts are the cause."""
+MAX_TIMED_OUT = 0.5
+"""Maximum proportion of requests that time out, if the level serves the other requests."""
+
+
+_UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients (noisy-but-fair)."
+_UNKNOWN_LIMITS = (
+    "Without metrics, limits are unknown. If the level borrows, it takes seats of other levels (flood-one-flow)."
+)
+
+
+class Domination(NamedTuple):
+    """A flow that fills a level."""
+
+    client: Client
+    share: float
+    """Proportion of the seats of the level that the requests of the flow have or wait for."""
+    is_alone: bool
+    """Whether no other user has requests at the level in the dump, and no other FlowSchema sends requests there."""
+    others_wait: float
+    """Longest wait of the requests of others in the dump, in seconds."""
+
+
+def find_single_flow(server: ServerLoad, overload: Overload) -> OverloadCause | None:
+    """Return the cause that all users of a FlowSchema share one flow and one user delays the others, or None."""
+    level = overload.load
+    for flow in level.flows:
+        clients = rank_clients(flow.rows)
+        seats = count_seats(flow.rows)
+        others = [row for row in flow.waiting if user_of(row) != clients[0].user]
+        if (
+            flow.distinguisher
+            or len(clients) < 2
+            or any(client.user is None for client in clients)
+            or not others
+            or clients[0].seats < MIN_USER_SHARE * seats
+            or seats < MIN_FLOW_SHARE * count_seats(level.rows)
+        ):
+            continue
+        return _single_flow_cause(server, overload, flow, clients)
+    return None
+
+
+def _single_flow_cause(
+    server: ServerLoad, overload: Overload, flow: FlowLoad, clients: tuple[Client, ...]
+) -> OverloadCause:
+    level, top = overload.load, clients[0]
+    queues = {row.queue for row in flow.waiting}
+    return top.add_to(
+        OverloadCause(
+            "single-flow",
+            f'The FlowSchema "{flow.schema}" has no flow distinguisher, so {len(clients)} users share one flow. They wait as long as'
+            f' "{top.user}", who sends most of the requests.',
+            is_apf=True,
+            levels=(level.name,),
+            schema=flow.schema,
+            evidence=(
+                (
+                    f"{len(flow.waiting)} requests of {count_noun(len(clients), 'user')} wait in {count_noun(len(queues), 'queue')}: a flow"
+                    " uses only the queues of its hand."
+                ),
+                *describe_clients(flow.rows, "Seats of the flow"),
+                describe_harm(server, overload),
+                *describe_service(level),
+            ),
+            actions=(
+                Action(
+                    f'set distinguisherMethod to ByUser in the FlowSchema "{flow.schema}", so that each user has a separate flow',
+                    simulate_manifests(),
+                ),
+                Action("compare the manifests with those of the server before you apply them", compare_manifests()),
+            ),
+            would_not_help=(
+                "More or longer queues: one flow uses the same few queues.",
+                "More shares alone: the user with most requests takes these seats, too.",
+            ),
+        )
+    )
+
+
+def find_client_timeouts(server: ServerLoad, overload: Overload) -> OverloadCause | None:
+    """Return the cause that requests time out early because their timeout is short, or None."""
+    level = overload.load
+    limit = find_wait_limit(level)
+    if limit is None or not has_rejections(level) or level.rejected_share > MAX_TIMED_OUT:
+        return None
+    clients = rank_clients(level.rows)
+    client = describe_rejected(server, level)
+    impatient = find_impatient(level, client)
+    mean = f" The mean wait is {seconds_text(level.wait.mean)}." if level.wait.mean is not None else ""
+    rejected = level.reasons()["time-out"]
+    return OverloadCause(
+        "client-timeouts",
+        f'Clients of "{level.name}" with a short timeout give up while their requests wait: a request may wait for a quarter of'
+        f" its timeout. Other requests wait as long, and are served.",
+        is_apf=True,
+        levels=(level.name,),
+        schema=client.schema,
+        user=impatient[0].user if impatient else None,
+        verb=client.verb or name_frequent(level.rows, lambda row: row.verb),
+        resource=client.resource or name_frequent(level.rows, lambda row: row.resource),
+        evidence=(
+            (
+                f"{count_noun(rejected, 'request')} timed out {describe_span(server)} after waiting for at most {seconds_text(limit)}, and"
+                f" {level.state.dispatched or 0:,} were served.{mean}"
+            ),
+            (
+                f"By default, a request waits for {seconds_text(DEFAULT_WAIT_LIMIT_SECONDS)}: these clients set a timeout of"
+                f" {seconds_text(TIMEOUT_PROPORTION * limit)} or less."
+            ),
+            describe_harm(server, overload),
+            *describe_offered(server, level),
+            *_describe_impatient(impatient),
+            *(describe_clients(level.rows) if clients else ()),
+        ),
+        actions=(
+            Action(
+                f"increase the timeouts of these clients: a wait of {seconds_text(level.wait.mean or limit)} needs a timeout of more than"
+                f" {seconds_text(TIMEOUT_PROPORTION * (level.wait.mean or limit))}",
+                "apflint replay audit.log --live --where status=429",
+            ),
+            Action("or give them a separate priority level with a short queue", simulate_manifests()),
+            Action(f'or shorten the queue that always waits at "{level.name}": send fewer requests at a time'),
+        ),
+        would_not_help=(
+            "Longer queues: the requests time out before they get a seat.",
+            "Immediate retries add to the queue.",
+            "The server as a whole is not overloaded.",
+        ),
+        unsure="Metrics and dumps do not show which clients timed out. The audit log does: code 429.",
+    )
+
+
+def find_impatient(level: LevelLoad, rejected: Client) -> tuple[Client, ...]:
+    """Return the users whose requests seem to time out: none has waited for as long as the requests of other users.
+
+    In addition, the requests of such a user have verbs that were rejected, or probably did not just arrive later.
+    """
+    longest = longest_wait(level)
+    if not longest:
+        return ()
+    times = [moment for row in level.rows for moment in (row.arrived, row.started) if moment is not None]
+    verbs = set((rejected.verb or "").split(", "))
+    found = []
+    for client in rank_clients(level.rows):
+        waits = [(max(times) - row.arrived).total_seconds() for row in client.rows if row.is_waiting]
+        if client.user is None or len(waits) < MIN_IMPATIENT or max(waits) > IMPATIENT_RATIO * longest:
+            continue
+        chance = (max(waits) / longest) ** len(waits)
+        if chance <= IMPATIENT_CHANCE or {row.verb for row in client.rows} <= verbs:
+            found.append(client)
+    return tuple(found)
+
+
+def _describe_impatient(clients: tuple[Client, ...]) -> Iterator[str]:
+    names = [f'"{clipped(client.user or "")}"' for client in clients]
+    if names:
+        yield f"Probably those of {join_some(names, 3)}: none of their requests in the dump has waited for as long as those of others."
+
+
+def find_wait_limit(level: LevelLoad) -> float | None:
+    """Return an upper bound in seconds of the wait of requests that timed out, or None if it is unknown or long.
+
+    If fewer requests waited for longer than a bucket bound than timed out, the requests that timed out waited for less than
+    this bound.
+    """
+    reasons = level.reasons()
+    timed_out = reasons["time-out"] + reasons["cancelled"]
+    if not timed_out or timed_out < MIN_TIMEOUT_REASON * sum(reasons.values()) or level.state.waits is None:
+        return None
+    for bound, _ in level.state.waits.buckets:
+        longer = waits_between(level.state.waits, bound)
+        if 0 < bound <= SHORT_LIMIT_SECONDS and longer is not None and 2 * longer < timed_out:
+            return bound
+    return None
+
+
+def find_domination(level: LevelLoad) -> Domination | None:
+    """Return the flow that fills a level, or None without such a flow or without a dump."""
+    waiting = sum(count_seats(flow.waiting) for flow in level.flows)
+    if not waiting:
+        return None
+    flow = max(level.flows, key=lambda flow: count_seats(flow.waiting))
+    top = rank_clients(flow.rows)[0]
+    own = [row for row in flow.waiting if user_of(row) == top.user]
+    if count_seats(own) < MIN_FLOW_SHARE * waiting:
+        return None
+    others = [row for row in level.rows if user_of(row) != top.user or row.schema != top.schema]
+    times = [moment for row in level.rows for moment in (row.arrived, row.started) if moment is not None]
+    waits = [(max(times) - row.arrived).total_seconds() for row in others if row.is_waiting]
+    is_alone = not others and len(level.schemas) <= 1
+    return Domination(top, count_seats(own) / waiting, is_alone, max(waits, default=0.0))
+
+
+def short_wait_share(level: LevelLoad) -> float | None:
+    """Return the proportion of requests that waited for less than a fifth of the mean wait, or None if unknown.
+
+    If the queue was empty at the start of the counted time, its first requests waited shortly, too: about as many as wait now.
+    """
+    waits, mean = level.state.waits, level.wait.mean
+    if waits is None or not waits.requests or mean is None:
+        return None
+    count = max((number for bound, number in waits.buckets if bound <= SHORT_WAIT * mean), default=0)
+    first = 0 if level.was_waiting else level.state.waiting or 0
+    return max(0, count - first) / waits.requests
+
+
+def find_own_wait(server: ServerLoad, overload: Overload) -> OverloadCause | None:
+    """Return the cause that a client waits for its own requests, because it is alone at a level that cannot borrow, or None."""
+    level, domination = overload.load, find_domination(overload.load)
+    if (
+        domination is None
+        or not domination.is_alone
+        or not level.is_fixed
+        or has_rejections(level)
+        or not level.state.current
+    ):
+        return None
+    client = domination.client
+    width = client.seats / len(client.rows)
+    if level.width.mean is not None and level.width.mean <= MAX_SAME_WIDTH * width:
+        return None  # other flows send narrower requests
+    return _fair_cause(server, overload, domination)
+
+
+def find_flood(server: ServerLoad, overload: Overload) -> OverloadCause | None:
+    """Return the cause that one client floods a level, and whether fair queuing or the level limits the harm, or None."""
+    level = overload.load
+    domination = find_domination(level)
+    if domination is not None:
+        is_harmless = domination.others_wait <= max(SHORT_WAIT * (overload.delay or 0), SHORT_WAIT)
+        if level.state.rejected is None and not domination.is_alone:
+            return _flood_cause(server, overload, domination.client, domination.share, _UNKNOWN_REJECTIONS)
+        if not level.state.current and level.state.current is not None:
+            return None
+        if not has_rejections(level):
+            return _fair_cause(server, overload, domination) if is_harmless else None
+        if domination.is_alone and level.state.current != 0 and (level.is_fixed or level.state.max is None):
+            return _contained_cause(server, overload, domination.client, None if level.is_fixed else _UNKNOWN_LIMITS)
+        return _flood_cause(server, overload, domination.client, domination.share)
+    return None if level.rows else _flood_of_metrics(server, overload)
+
+
+def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause | None:
+    """Return the cause that a client floods a level, or None, without a dump.
+
+    Full queues although many requests hardly wait show a flood. An offered load far above the seats shows one, too.
+    """
+    level = overload.load
+    reasons, short = level.reasons(), short_wait_share(level)
+    if level.state.rejected == 0 and level.state.waits is not None:
+        is_shared = short is not None and short >= MIN_SHORT_WAITS
+        is_one_kind = level.is_fixed and len(level.schemas) <= 1 and (level.width.mean or 1) >= MIN_WIDE
+        return _fair_cause(server, overload, None) if is_shared or is_one_kind else None
+    if reasons["queue-full"] < MIN_TIMEOUT_REASON * (sum(reasons.values()) or 1):
+        return None
+    client = describe_rejected(server, level)
+    unsure = "Without a dump of requests, the client is unknown. If many clients send these requests, the level is too small (small-level)."
+    if level.is_fixed and len(level.schemas) <= 1 and is_flood(server, level):
+        return _contained_cause(server, overload, client, unsure)
+    if not level.is_fixed and level.state.waits is not None and _serves_others(level):
+        return _flood_cause(server, overload, client, None, unsure)
+    return None
+
+
+def _serves_others(level: LevelLoad) -> bool:
+    """Return whether queues overflow while other requests wait shortly: then the queues of other flows are not full."""
+    waits, mean = level.state.waits, level.wait.mean
+    if waits is None or not waits.requests or mean is None:
+        return False
+    count = max((number for bound, number in waits.buckets if bound <= SHORT_WAIT * mean), default=0)
+    return count >= (MIN_SHORT_WAITS if level.was_waiting else MIN_SHORT_OF_FLOOD) * waits.requests
+
+
+def is_flood(server: ServerLoad, level: LevelLoad) -> bool:
+    """Return whether the offered load is that of a flood: much of the server, or many times what the level executes."""
+    offered, total = offered_seats(server, level), server.total
+    if offered is not None and total and offered >= MIN_FLOOD_SHARE * total:
+        return True
+    return level.state.requests >= MIN_FLOOD_RATIO * (level.state.dispatched or 0)
+
+
+def _flood_cause(
+    server: ServerLoad, overload: Overload, client: Client, share: float | None, unsure: str | None = None
+) -> OverloadCause:
+    level = overload.load
+    who = f'"{client.user}"' if client.user else "One client"
+    in_dump = (
+        [f"{share:.0%} of the waiting seats are those of {who}, in {len({row.queue for row in client.rows})} queues."]
+        if share is not None
+        else []
+    )
+    short = short_wait_share(level)
+    if short is not None and short >= MIN_SHORT_WAITS and level.wait.mean is not None:
+        in_dump.append(
+            f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * level.wait.mean)}: fair queuing serves the"
+            " flows of other clients."
+        )
+    return client.add_to(
+        OverloadCause(
+            "flood-one-flow",
+            f'{who} sends more requests than "{level.name}" can execute. Each request is fast, its own queues overflow, and the level'
+            " takes the seats that other levels lend.",
+            is_apf=True,
+            levels=(level.name,),
+            evidence=(
+                *in_dump,
+                *describe_offered(server, level),
+                describe_harm(server, overload),
+                *describe_service(level),
+                *describe_clients(level.rows),
+            ),
+            actions=(
+                Action(
+                    "give this client its own FlowSchema and priority level, with few seats, lendablePercent 0 and"
+                    " borrowingLimitPercent 0",
+                    simulate_manifests(),
+                ),
+                Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),
+            ),
+            would_not_help=(
+                "More shares for the level: the flood takes them, too.",
+                "Exempting other clients removes the limit that protects the server.",
+                "Webhooks and etcd are not the cause: single requests are fast.",
+            ),
+            unsure=unsure,
+        )
+    )
+
+
+def _contained_cause(server: ServerLoad, overload: Overload, client: Client, unsure: str | None) -> OverloadCause:
+    level = overload.load
+    who = f'"{client.user}"' if client.user else "one client"
+    return client.add_to(
+        OverloadCause(
+            "flood-contained",
+            f'"{level.name}" works as configured: it contains the requests of {who}, rejects the excess, and takes no seats of'
+            " other levels.",
+            is_apf=True,
+            severity="info",
+            levels=(level.name,),
+            evidence=(describe_harm(server, overload), *describe_offered(server, level), *describe_clients(level.rows)),
+            actions=(
+                Action("fix the client: it must limit its rate, and wait for Retry-After", explain_request(client)),
+            ),
+            would_not_help=(f'More shares for "{level.name}" let more of the flood through.',),
+            unsure=unsure,
+        )
+    )
+
+
+def _fair_cause(server: ServerLoad, overload: Overload, domination: Domination | None) -> OverloadCause:
+    level = overload.load
+    client = domination.client if domination is not None else describe_rejected(server, level)
+    who = f'"{client.user}"' if client.user else "One client"
+    short = short_wait_share(level)
+    is_shared = short is not None and short >= MIN_SHORT_WAITS
+    return client.add_to(
+        OverloadCause(
+            "noisy-but-fair",
+            f'{who} waits for its own requests at "{level.name}", and nothing is rejected. '
+            + ("Other clients hardly wait: fair queuing works." if is_shared else "No other client waits there."),
+            is_apf=True,
+            severity="info",
+            levels=(level.name,),
+            evidence=(
+                describe_harm(server, overload),
+                *(
+                    [
+                        f"{short:.0%} of the requests waited for less than {seconds_text(SHORT_WAIT * (level.wait.mean or 0))}."
+                    ]
+                    if short is not None and is_shared
+                    else []
+                ),
+                *describe_offered(server, level),
+                *describe_clients(level.rows),
+            ),
+            would_not_help=(),
+            unsure=None if domination is not None else "Without a dump of requests, the clients are unknown.",
+        )
+    )

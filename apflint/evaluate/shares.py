@@ -1,0 +1,78 @@
+"""Shares that give priority levels a number of seats.
+
+Shares are relative: a level has `ceil(seats of the server x shares / sum of all shares)` nominal seats (`nominal_limit`), so
+each share of a level takes seats from all other levels.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.limits import nominal_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_SHARES = 2**31 - 1
+"""Maximum number of shares. The field is a 32-bit integer."""
+
+
+def find_smallest_shares(seats: int, other_shares: int, total: int) -> int | None:
+    """Return the smallest number of shares that gives a level at least `seats` nominal seats, or None if no number does.
+
+    `other_shares` is the sum of the shares of all other levels, and `total` the number of seats of the server.
+    """
+    found = find_joint_shares({"": seats}, {"": 0}, other_shares, total)
+    return None if found is None else found[""]
+
+
+def find_joint_shares(
+    wanted: Mapping[str, int], shares: Mapping[str, int], other_shares: int, total: int
+) -> dict[str, int] | None:
+    """Return the smallest shares that give several levels at least the wanted seats, by name, or None if no shares do.
+
+    No level gets fewer shares than in `shares`, because a level that has enough seats may need more shares if another level
+    gets more. `other_shares` is the sum of the shares of all levels that are not in `wanted`.
+    """
+    found = {name: shares[name] for name in wanted}
+    # The number that a level needs grows with the sum of all shares, so the smallest solution is the least fixed point.
+    # It exceeds `rest / (1 - part)`, where the wanted seats need more than `part` of the sum. From there, few steps remain.
+    part = sum(max(0, seats - 1) for seats in wanted.values())
+    if part >= total:
+        return None
+    share_sum = max(other_shares + sum(found.values()), other_shares * total // (total - part))
+    while True:
+        found = {name: max(found[name], _find_fraction(seats, share_sum, total)) for name, seats in wanted.items()}
+        if max(found.values(), default=0) > MAX_SHARES:
+            return None
+        new_sum = other_shares + sum(found.values())
+        if new_sum <= share_sum:
+            return _adjust(wanted, shares, found, other_shares, total)
+        share_sum = new_sum
+
+
+def _find_fraction(seats: int, share_sum: int, total: int) -> int:
+    """Return the smallest shares of a fixed sum that give at least `seats` seats: `total x shares / share_sum > seats - 1`."""
+    return (seats - 1) * share_sum // total + 1 if seats > 0 else 0
+
+
+def _adjust(
+    wanted: Mapping[str, int], lowest: Mapping[str, int], found: dict[str, int], other_shares: int, total: int
+) -> dict[str, int] | None:
+    """Return the smallest shares near `found`, computed as the server does, which rounds in floating point."""
+
+    def has_enough(name: str) -> bool:
+        return nominal_limit(found[name], other_shares + sum(found.values()), total) >= wanted[name]
+
+    while not all(map(has_enough, wanted)):
+        for name in wanted:
+            found[name] += not has_enough(name)
+        if max(found.values()) > MAX_SHARES:
+            return None
+    for name in wanted:
+        while found[name] > lowest[name]:
+            found[name] -= 1
+            if not all(map(has_enough, wanted)):
+                found[name] += 1
+                break
+    return found

@@ -1,0 +1,118 @@
+"""Shares that give priority levels a number of seats, as `apflint limits --want` prints them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.diff.objects import compare_levels
+from apflint.output.blocks import Bullets, Column, Command, Group, Prose, Table, Text
+from apflint.wording import pluralize, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.diff.objects import LevelChange
+    from apflint.evaluate.limits import LevelLimits
+    from apflint.output.blocks import Block, Cell
+    from apflint.wanted_seats import ShareChange, WantedSeats
+
+_FIGURES = {"Shares": "shares", "Nominal": "nominal", "Min": "min", "Attainable": "attainable"}
+"""Columns of the table of levels, with the attributes of their limits."""
+
+
+def wanted_seats_json(found: WantedSeats) -> dict[str, object]:
+    """Return the fields that `limits --want` adds to the JSON of `limits`."""
+    return {
+        "wanted": [
+            {
+                "name": change.level.name,
+                "seats": change.seats,
+                "shares": change.after,
+                "sharesBefore": change.before,
+                "smallestShares": change.smallest,
+                "field": change.field,
+                "file": None if builtin.is_built_in(change.level.document) else change.level.document.source.name,
+            }
+            for change in found.changes
+        ],
+        "changes": levels_json(compare_levels(found.before, found.after)),
+    }
+
+
+def levels_json(changes: Sequence[LevelChange]) -> list[dict[str, object]]:
+    """Return the seats of each level before and after a change, for one API server. Without the level, they are None."""
+
+    def get(level: LevelLimits | None) -> dict[str, int | None] | None:
+        if level is None:
+            return None
+        attainable = None if level.is_exempt else level.attainable
+        return {"shares": level.shares, "nominal": level.nominal, "min": level.min, "attainable": attainable}
+
+    return [{"name": change.name, "before": get(change.old), "after": get(change.new)} for change in changes]
+
+
+def report_wanted_seats(found: WantedSeats) -> Iterator[Block]:
+    """Yield the shares that each level needs, the seats of all levels before and after, and the changes to make."""
+    limits = found.before
+    share_sums = [sum(level.shares for level in side.levels) for side in (limits, found.after)]
+    after = {level.name: level for level in found.after.levels}
+    answers = [_describe_change(change, after[change.level.name]) for change in found.changes]
+    yield Prose(
+        [Text(f"Kubernetes {limits.release.name}, {limits.server_concurrency} seats in one API server"), *answers]
+    )
+    changed = [change for change in found.changes if change.after != change.before]
+    if not changed:
+        return
+    before, now = share_sums
+    formula = f"{limits.server_concurrency} x SHARES / {before} before, and / {now} after, rounded up"
+    yield tabulate_seats(compare_levels(found.before, found.after), [f"NOMINAL: the seats of the level, {formula}."])
+    yield Group([Prose(["To change it:"]), Bullets([_describe_edit(change) for change in changed])])
+    arguments = " ".join(f"--set {change.level.name}.nominalConcurrencyShares={change.after}" for change in changed)
+    yield Group([Prose(["To simulate it first:"]), Command("apflint simulate", f"LOAD {arguments}", 2)])
+
+
+def tabulate_seats(changes: Sequence[LevelChange], notes: Sequence[str] = ()) -> Table:
+    """Return the table of the levels whose seats change, with their figures before and after."""
+    rows: list[tuple[Cell, ...]] = []
+    for change in changes:
+        if change.is_changed:
+            cells = [_step(change, attribute) for attribute in _FIGURES.values()]
+            gain = Text(f"{change.gain:+d}" if change.gain else "0", "good" if change.gain > 0 else "bad")
+            rows.append((Text(change.name, "bold"), gain, *cells))
+    columns = (Column("Priority level", "name"), Column("Change"), *map(Column, _FIGURES))
+    meaning = "MIN: the seats that it never lends. ATTAINABLE: the seats that it can reach while all others are idle."
+    return Table(columns, rows, "Seats of each level", notes=(*notes, meaning))
+
+
+def _step(change: LevelChange, attribute: str) -> str:
+    """Return a figure of a level, as `98 -> 93` if it changes."""
+
+    def get(level: LevelLimits | None) -> str:
+        is_unlimited = level is None or (level.is_exempt and attribute == "attainable")
+        return "-" if is_unlimited else str(getattr(level, attribute))
+
+    before, after = get(change.old), get(change.new)
+    return before if before == after else f"{before} -> {after}"
+
+
+def _describe_change(change: ShareChange, after: LevelLimits) -> str:
+    name, seats = quote(change.level.name), pluralize(change.seats, "seat")
+    if change.after == change.before:
+        return f"{name} has at least {seats} now: it has {change.before} shares, and {change.smallest} suffice."
+    return (
+        f"{name} needs {change.after} shares instead of {change.before} for {seats}: it then has {after.nominal}."
+        " No smaller number of shares suffices."
+    )
+
+
+def _describe_edit(change: ShareChange) -> str:
+    document = change.level.document
+    edit = f"{change.field} {change.before} -> {change.after}"
+    if builtin.is_built_in(document):
+        return (
+            f"{quote(change.level.name)} is built in: {edit}, with the annotation {builtin.AUTOUPDATE}:"
+            ' "false", because the API server restores the shares otherwise'
+        )
+    line = document.span(("spec", "limited", change.field)).line
+    return f"{document.source.name}:{line}: {edit}"

@@ -1,0 +1,229 @@
+"""Proofs about a proposal: which requests move, what `check` finds, and what each priority level has before and after.
+
+Proofs about requests are about all possible requests. They are those of `apflint diff`.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from math import ceil
+from typing import TYPE_CHECKING
+
+from apflint import builtin
+from apflint.budgets import MAX_MOVE_PROOFS, MAX_MOVES
+from apflint.diff.objects import compare_levels
+from apflint.engine import Options, find_problems, make_finding
+from apflint.evaluate import system_request_rules
+from apflint.evaluate.configuration import EXEMPT
+from apflint.evaluate.limits import compute_limits
+from apflint.named_tuple import NamedTuple
+from apflint.proofs.two_configurations import ConfigurationComparison
+from apflint.releases import SERVER_CONCURRENCY
+from apflint.wording import join_words, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from apflint.diff.objects import LevelChange
+    from apflint.effective_configuration import Effective
+    from apflint.finding import Finding
+    from apflint.model import FlowSchema, PolicyRulesWithSubjects
+    from apflint.proofs.two_configurations import Move
+    from apflint.proofs.witness import Witness
+    from apflint.releases import Release
+
+_REPLACED = "the new FlowSchema captures these requests; after you apply it, remove what has no effect anymore"
+UNAVOIDABLE = {
+    "APF501": _REPLACED,
+    "APF502": _REPLACED,
+    "APF516": "the new FlowSchema has these requests, too, so that you may remove the other one",
+    "APF603": "every seat of a level is a seat of the others; the table shows who gives them",
+}
+"""Rules whose findings a proposal may have, with the reason. See `_is_unavoidable`."""
+KEPT_FRACTION = 0.75
+"""Part of its seats on a default server that a level of the system must keep, if nothing is known about its peak.
+
+Above this loss, APF603 is a warning, too. A server with more seats than the default has them for other levels.
+"""
+
+
+class Intention(NamedTuple):
+    """The requests that a proposal is meant to move. FlowSchemas are named by their objects in the old and new configuration."""
+
+    requests: PolicyRulesWithSubjects
+    """Matches all requests of the clients that the proposal is about."""
+    sources: tuple[FlowSchema, ...]
+    """FlowSchemas of the old configuration, which these requests leave."""
+    targets: tuple[FlowSchema, ...]
+    """FlowSchemas of the new configuration, to which these requests go."""
+
+
+class Loss(NamedTuple):
+    """A level of the system that would have fewer nominal seats than it must keep."""
+
+    level: str
+    before: int
+    after: int
+    kept: int
+    """The minimum, in seats of one API server."""
+
+
+class Proof(NamedTuple):
+    """What is proven about a proposal. See `failures`."""
+
+    moves: tuple[Move, ...]
+    """A move for each pair of FlowSchemas between which requests move, with an example."""
+    is_complete: bool
+    """False if the search for moves ended early. The proposal is then not proven."""
+    unintended: tuple[Move, ...]
+    """Moves that the intention does not have."""
+    missed: Witness | None
+    """A request that should move and does not, or None if there is none."""
+    system: Witness | None
+    """A request of a system component that moves, or None if there is none."""
+    findings: tuple[Finding, ...]
+    """New findings of `check` that are unavoidable."""
+    mistakes: tuple[Finding, ...]
+    """Other new findings of `check`."""
+    levels: tuple[LevelChange, ...]
+    """Every priority level before and after."""
+    losses: tuple[Loss, ...]
+    """Levels of the system that lose too many seats."""
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Return what is wrong with the proposal, as clauses. Empty if everything is proven."""
+        return tuple(self._list_failures())
+
+    def _list_failures(self) -> Iterator[str]:
+        if not self.is_complete:
+            yield "the proof ended early, because too many FlowSchemas lose requests"
+        for move in self.unintended[:1]:
+            yield (
+                f"requests of others would move from {quote(move.from_schema.name)} to {quote(move.to_schema.name)}, such as"
+                f" `{move.witness.command}`"
+            )
+        if self.missed is not None:
+            yield f"a request would not move: `{self.missed.command}`"
+        if self.system is not None:
+            yield f"a request of a system component would move: `{self.system.command}`"
+        for finding in self.mistakes:
+            yield f"`apflint check` would find {finding.rule}: {finding.message}"
+        if self.losses:
+            seats = (
+                f"{quote(loss.level)} {loss.after} instead of {loss.before} (at least {loss.kept})"
+                for loss in self.losses
+            )
+            yield (
+                f"levels of the system would have too few seats: {join_words(seats, 'and')}. Without evidence of their peaks, they"
+                f" keep {KEPT_FRACTION:.0%} of their seats in a server without other levels"
+            )
+
+
+def prove(
+    before: Effective, after: Effective, intention: Intention, kept_seats: Mapping[str, int] | None = None
+) -> Proof:
+    """Prove what changes from `before` to `after`. `kept_seats` are the seats that levels must keep, by name.
+
+    Without `kept_seats`, they follow from the release (`list_kept_seats`).
+    """
+    system = system_request_rules.list_rules(before.release)
+    comparison = ConfigurationComparison(
+        before.configuration, after.configuration, more_rules=(*system, intention.requests)
+    )
+    # The solver is called at most as often as in `diff`.
+    size = len(before.configuration.order) + len(after.configuration.order)
+    moves = tuple(
+        sorted(
+            islice(comparison.find_moves(max_proofs=MAX_MOVE_PROOFS // size), MAX_MOVES + 1),
+            key=lambda move: comparison.positions(move.witness.point),
+        )
+    )
+    found = find_new_findings(before, after)
+    unavoidable = tuple(finding for finding in found if _is_unavoidable(finding, intention))
+    levels = compare_levels(before.limits, after.limits)
+    others = [schema for schema in after.configuration.order if schema not in intention.targets]
+    missed = comparison.find_passage(intention.sources, others, [intention.requests]) if intention.targets else None
+    return Proof(
+        moves,
+        comparison.is_complete and len(moves) <= MAX_MOVES,
+        tuple(move for move in moves if not _is_intended(move, intention)),
+        missed,
+        _find_system_move(comparison, moves, _list_system_rules(before.release)),
+        unavoidable,
+        tuple(finding for finding in found if finding not in unavoidable),
+        levels,
+        tuple(_find_losses(levels, list_kept_seats(before) if kept_seats is None else kept_seats)),
+    )
+
+
+def _is_intended(move: Move, intention: Intention) -> bool:
+    return move.from_schema in intention.sources and move.to_schema in intention.targets
+
+
+def _is_unavoidable(finding: Finding, intention: Intention) -> bool:
+    """Return whether a finding follows from the goal: the seats of a level, or parts of FlowSchemas that lose their requests."""
+    if finding.rule in ("APF501", "APF502"):
+        return any(finding.document is schema.document for schema in intention.sources)
+    if finding.rule == "APF516":
+        levels = {schema.spec.priority_level_configuration for schema in intention.targets}
+        document = finding.document
+        return document is not None and document.at("spec", "priorityLevelConfiguration", "name") in levels
+    return finding.rule in UNAVOIDABLE and finding.severity == "info"
+
+
+def _list_system_rules(release: Release) -> tuple[PolicyRulesWithSubjects, ...]:
+    """Return rules that match all requests of system components: those that no proposal moves.
+
+    They are the rules of the built-in FlowSchemas that reserve capacity or exempt requests: administrators in an emergency,
+    probes, leases and heartbeats, kubelets, and the control plane.
+    """
+    names = {EXEMPT, *builtin.list_protected_flow_schemas(release)}
+    schemas = builtin.load_objects(release).flow_schemas
+    return tuple(rule for schema in schemas if schema.name in names for rule in schema.spec.rules)
+
+
+def _find_system_move(
+    comparison: ConfigurationComparison, moves: Collection[Move], rules: tuple[PolicyRulesWithSubjects, ...]
+) -> Witness | None:
+    """Return a request that matches one of the rules and moves, or None if no such request moves. `moves` has all moves."""
+    sources: dict[str, list[FlowSchema]] = {}
+    targets = {move.to_schema.name: move.to_schema for move in moves}
+    for move in moves:
+        sources.setdefault(move.to_schema.name, []).append(move.from_schema)
+    found = (comparison.find_passage(sources[name], [target], rules) for name, target in targets.items())
+    return next((witness for witness in found if witness is not None), None)
+
+
+def find_new_findings(before: Effective, after: Effective) -> tuple[Finding, ...]:
+    """Return the findings of `check` that only the new configuration has.
+
+    A finding is new if the rule has no finding of the same severity about the same field of the same object.
+    """
+    old, new = (
+        [make_finding(*problem) for problem in find_problems(side, Options()).problems] for side in (before, after)
+    )
+    known = {*map(_identify, old)}
+    return tuple(finding for finding in new if _identify(finding) not in known)
+
+
+def _identify(finding: Finding) -> object:
+    key = finding.object or (finding.file, finding.span)
+    return finding.rule, finding.severity, key, finding.field
+
+
+def list_kept_seats(effective: Effective) -> dict[str, int]:
+    """Return the nominal seats that each level of the system must keep, by name, if nothing is known about its peak."""
+    release, total = effective.release, effective.limits.server_concurrency
+    levels = builtin.load_objects(release).priority_levels
+    default = compute_limits(levels, (), min(total, SERVER_CONCURRENCY), release)
+    reserved = system_request_rules.list_levels(release)
+    return {level.name: ceil(KEPT_FRACTION * level.nominal) for level in default.levels if level.name in reserved}
+
+
+def _find_losses(levels: Collection[LevelChange], kept: Mapping[str, int]) -> Iterator[Loss]:
+    for change in levels:
+        if change.gain < 0 and change.old is not None and change.name in kept:
+            after = 0 if change.new is None else change.new.nominal
+            if after < kept[change.name]:
+                yield Loss(change.name, change.old.nominal, after, kept[change.name])

@@ -1,0 +1,152 @@
+"""Back-test of a simulation: rejections and waits in the log, and in the simulation of the configuration that was in force.
+
+If they differ by more than a tolerance, the simulation does not know something about the server or its clients, and what
+it says about another configuration is unreliable.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+from apflint.simulate.load import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.simulate.log_survey import LogSurvey
+    from apflint.simulate.simulation import SimulationResult
+    from apflint.simulate.statistics import LevelResult
+
+REJECTED_SHARE = 0.15
+"""Maximum difference of the rejections, as a part of the requests of the level."""
+WAIT_FACTOR = 1.5
+"""Maximum factor between the 99th percentiles of the waits."""
+WAIT_TOLERANCE = SECOND // 2
+"""Maximum difference of the 99th percentiles in nanoseconds, if the factor is greater."""
+_MIN_DIFFERENT = 5
+"""Number of rejections that may always differ."""
+_MIN_REQUESTS = 20
+"""Minimum number of requests of a level whose 99th percentile is compared."""
+_HIDDEN_WAIT = SECOND // 2
+"""Maximum wait in nanoseconds that a log may not show."""
+_MANY_WATCHES = 0.05
+"""Part of watches among the requests of a level, from which they are a likely reason of a difference."""
+
+
+class LevelFigures(NamedTuple):
+    """Rejections and waits of a level."""
+
+    rejected: int
+    wait_p99: int | None
+    """99th percentile of the wait in nanoseconds, of requests that were not rejected on arrival. None without such requests,
+    and if the log does not show a wait that is so short."""
+
+
+class LevelBackTest(NamedTuple):
+    """The back-test of a priority level."""
+
+    name: str
+    requests: int
+    logged: LevelFigures
+    simulated: LevelFigures
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the simulation reproduces the level."""
+        return self.has_rejections and self.has_waits
+
+    @property
+    def has_rejections(self) -> bool:
+        """Whether the simulation has about as many rejections as the log."""
+        difference = abs(self.logged.rejected - self.simulated.rejected)
+        return difference <= max(_MIN_DIFFERENT, REJECTED_SHARE * self.requests)
+
+    @property
+    def has_waits(self) -> bool:
+        """Whether the simulation has about the waits of the log."""
+        if self.requests < _MIN_REQUESTS:
+            return True
+        logged, simulated = self.logged.wait_p99 or 0, self.simulated.wait_p99 or 0
+        return are_alike(max(logged, min(simulated, _HIDDEN_WAIT)), simulated)
+
+
+class BackTest(NamedTuple):
+    """The back-test of a simulation."""
+
+    levels: tuple[LevelBackTest, ...]
+    """Priority levels with requests in the log, sorted by name."""
+    reasons: tuple[str, ...]
+    """Likely reasons of a difference, as sentences. Empty if the back-test is usable."""
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the simulation reproduces all levels."""
+        return all(level.is_usable for level in self.levels)
+
+    @property
+    def logged(self) -> LevelFigures:
+        """The rejections of all levels, and the longest wait."""
+        return _add_up([level.logged for level in self.levels])
+
+    @property
+    def simulated(self) -> LevelFigures:
+        """The rejections of all levels in the simulation, and the longest wait."""
+        return _add_up([level.simulated for level in self.levels])
+
+    @property
+    def distance(self) -> tuple[int, int]:
+        """How far the simulation is from the log: the number of levels that it does not reproduce, and different rejections."""
+        different = sum(abs(level.logged.rejected - level.simulated.rejected) for level in self.levels)
+        return sum(not level.is_usable for level in self.levels), different
+
+
+def are_alike(first: int, second: int) -> bool:
+    """Return whether two waits in nanoseconds differ by less than the tolerance."""
+    low, high = sorted((first, second))
+    return high - low <= WAIT_TOLERANCE or high <= WAIT_FACTOR * low
+
+
+def compare_with_log(survey: LogSurvey, result: SimulationResult, *, has_counts: bool) -> BackTest:
+    """Compare a log with the simulation of the configuration that was in force."""
+    simulated = {level.name: level for level in result.levels}
+    levels = tuple(
+        LevelBackTest(
+            logged.name,
+            logged.requests,
+            LevelFigures(logged.rejected, logged.wait_p99 or None),
+            _find_figures(simulated[logged.name]),
+        )
+        for logged in survey.levels
+    )
+    test = BackTest(levels, ())
+    return test if test.is_usable else test._replace(reasons=tuple(_list_reasons(survey, test, has_counts=has_counts)))
+
+
+def _find_figures(level: LevelResult) -> LevelFigures:
+    return LevelFigures(sum(level.rejected.values()), None if level.waits is None else level.waits.p99)
+
+
+def _add_up(figures: list[LevelFigures]) -> LevelFigures:
+    waits = [level.wait_p99 for level in figures if level.wait_p99 is not None]
+    return LevelFigures(sum(level.rejected for level in figures), max(waits, default=None))
+
+
+def _list_reasons(survey: LogSurvey, test: BackTest, *, has_counts: bool) -> Iterator[str]:
+    """Yield likely reasons, those for which the log has evidence first."""
+    different = {level.name for level in test.levels if not level.is_usable}
+    logged = [level for level in survey.levels if level.name in different]
+    watches = [level.name for level in logged if level.watches > _MANY_WATCHES * level.requests]
+    for name in watches:
+        yield f"{name} has watches, whose seats the log does not show: a watch holds seats until it is initialized."
+    kinds = {
+        assignment.priority_level
+        for attributes, assignment in zip(survey.tuples, survey.assignments, strict=True)
+        if attributes.verb == "list" and not attributes.path
+    }
+    if not has_counts and kinds & {*different, "exempt"}:
+        yield "Lists may take more seats: add the number of objects with --metrics or --objects."
+    yield "The server may have other seats (--server-concurrency) or other objects (-f) than the simulation."
+    if len(survey.servers) == 1:
+        yield "If the log is that of one of several API servers, clients may have sent other requests to the others."
+    yield "If the API server was restarted, or the log begins in an overload, the simulation does not know the state before."

@@ -1,0 +1,87 @@
+"""Clients of an audit log that send the next request only after a response: closed loops.
+
+Such a client has a number of workers, and each worker has one request in flight. If the server becomes faster, the client
+sends its requests sooner, so their logged times do not hold for another configuration.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from heapq import heappop, heappush
+
+from apflint.named_tuple import NamedTuple
+
+_MIN_REQUESTS = 20
+_MIN_PART = 2 / 3
+"""Minimum part of the time in which a closed loop has nearly all of its workers' requests in flight."""
+_NEARLY_ALL = 0.9
+_MAX_REJECTED = 0.05
+"""Maximum part of rejections on arrival. With more of them, full queues limit the requests in flight, not the client."""
+
+
+class ClosedLoop(NamedTuple):
+    """A client that has at most a number of requests in flight."""
+
+    user: str
+    server: int
+    workers: int
+
+
+class _InFlight:
+    """The requests of a user in flight at a server."""
+
+    __slots__ = ("_at", "_ends", "durations", "most", "rejected", "requests")
+
+    def __init__(self, now: int) -> None:
+        self._at = now
+        self._ends: list[int] = []
+        self.durations: Counter[int] = Counter()
+        """Microseconds for each number of requests in flight."""
+        self.most = self.requests = self.rejected = 0
+
+    def add(self, received: int, ended: int) -> None:
+        self._end_requests(received)
+        self._advance(received)
+        heappush(self._ends, ended)
+        self.most = max(self.most, len(self._ends))
+        self.requests += 1
+
+    def _end_requests(self, now: int) -> None:
+        while self._ends and self._ends[0] <= now:
+            self._advance(self._ends[0])
+            heappop(self._ends)
+
+    def _advance(self, now: int) -> None:
+        self.durations[len(self._ends)] += now - self._at
+        self._at = now
+
+    def is_closed(self) -> bool:
+        total = self.durations.total()
+        if self.requests < _MIN_REQUESTS or self.rejected > _MAX_REJECTED * self.requests or not total:
+            return False
+        busy = sum(time for number, time in self.durations.items() if number >= _NEARLY_ALL * self.most)
+        return busy >= _MIN_PART * total
+
+
+class ClosedLoopFinder:
+    """Finds closed loops. Requests must be added in the order of their arrival."""
+
+    def __init__(self) -> None:
+        self._clients: dict[tuple[str, int], _InFlight] = {}
+
+    def add(self, user: str, server: int, received: int, ended: int, *, is_rejected_on_arrival: bool) -> None:
+        """Add a request."""
+        key = user, server
+        client = self._clients.get(key)
+        if client is None:
+            client = self._clients[key] = _InFlight(received)
+        client.add(received, ended)
+        client.rejected += is_rejected_on_arrival
+
+    def list_loops(self) -> list[ClosedLoop]:
+        """Return the closed loops, sorted by user and server."""
+        return [
+            ClosedLoop(user, server, client.most)
+            for (user, server), client in sorted(self._clients.items())
+            if client.is_closed()
+        ]

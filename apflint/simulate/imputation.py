@@ -1,0 +1,136 @@
+"""Service times of requests for which the log does not show them: those of other requests, drawn at random.
+
+A rejected request has no service time. A request that took at most half a second has one, but it contains the wait in a queue,
+which the log does not show. Both get the service time of a request of the same kind that arrived at nearly the same time and
+did not wait: because service times change during an incident, requests of another hour are no evidence.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from apflint.replay.classification import Assignment
+    from apflint.replay.events import AttributeTuple
+
+_NEIGHBORS = 50
+"""Maximum number of earlier, and of later, requests among which a service time is drawn."""
+_MAX_SAMPLES = 20_000
+"""Maximum number of samples of one kind. Beyond it, every second sample is dropped."""
+
+
+class RequestKind(NamedTuple):
+    """Requests whose service times are alike. Empty texts stand for all values."""
+
+    level: str = ""
+    verb: str = ""
+    user: str = ""
+    resource: str = ""
+    subresource: str = ""
+    api_group: str = ""
+
+
+class _Samples:
+    """Service times of requests in the order of their arrival."""
+
+    __slots__ = ("_left_out", "_step", "received", "times")
+
+    def __init__(self) -> None:
+        self.received = array("q")
+        self.times = array("q")
+        self._step, self._left_out = 1, 0
+
+    def add(self, received: int, time: int) -> None:
+        self._left_out += 1
+        if self._left_out < self._step:
+            return
+        self._left_out = 0
+        self.received.append(received)
+        self.times.append(time)
+        if len(self.times) > _MAX_SAMPLES:
+            self.received, self.times, self._step = self.received[::2], self.times[::2], 2 * self._step
+
+    def draw(self, received: int, quantile: float) -> int:
+        """Return the time of a request that arrived shortly before or after `received`."""
+        middle = bisect_left(self.received, received)
+        first, end = max(0, middle - _NEIGHBORS), min(len(self.times), middle + _NEIGHBORS)
+        return self.times[first + int(quantile * (end - first))]
+
+
+class ServiceTimes:
+    """Service times in microseconds, by the kind of the request."""
+
+    def __init__(self, tuples: Sequence[AttributeTuple], assignments: Sequence[Assignment]) -> None:
+        self._kinds = [
+            tuple(_list_kinds(attributes, assignment.priority_level or ""))
+            for attributes, assignment in zip(tuples, assignments, strict=True)
+        ]
+        self._exact: dict[RequestKind, _Samples] = {}
+        self._rough: dict[RequestKind, _Samples] = {}
+        self._merged: dict[tuple[RequestKind, bool], _Samples] = {}
+        """Samples of more general kinds, which few requests need."""
+
+    def add(self, attributes: int, received: int, time: int, *, is_exact: bool) -> None:
+        """Add the service time of a request with an attribute tuple. `is_exact` is false if the time may contain a wait."""
+        samples = self._exact if is_exact else self._rough
+        kind = self._kinds[attributes][0]
+        found = samples.get(kind)
+        if found is None:
+            found = samples[kind] = _Samples()
+        found.add(received, time)
+
+    def draw(self, attributes: int, received: int, quantile: float) -> int | None:
+        """Return a service time of the most similar requests, or None if the log does not show any service time."""
+        for kind in self._kinds[attributes]:
+            for is_exact in (True, False):
+                if (found := self._find(kind, is_exact=is_exact)) is not None:
+                    return found.draw(received, quantile)
+        return None
+
+    def draw_exact(self, attributes: int, received: int, quantile: float) -> int | None:
+        """Return a service time without a wait of requests with the same level and verb, or None without such a time."""
+        for kind in self._kinds[attributes][:2]:
+            if (found := self._find(kind, is_exact=True)) is not None:
+                return found.draw(received, quantile)
+        return None
+
+    def _find(self, kind: RequestKind, *, is_exact: bool) -> _Samples | None:
+        """Return the samples of a kind, or None if it has none."""
+        samples = self._exact if is_exact else self._rough
+        if kind in samples:
+            return samples[kind]
+        if kind.user or kind.resource:  # the most special kind
+            return None
+        found = self._merged.get((kind, is_exact))
+        if found is None:
+            found = self._merged[kind, is_exact] = _merge(
+                [
+                    special
+                    for name, special in samples.items()
+                    if kind.level in ("", name.level) and kind.verb in ("", name.verb)
+                ]
+            )
+        return found if found.times else None
+
+
+def _merge(parts: Sequence[_Samples]) -> _Samples:
+    """Return the samples of several kinds in the order of their arrival."""
+    merged = _Samples()
+    for received, time in sorted(pair for part in parts for pair in zip(part.received, part.times, strict=True)):
+        merged.add(received, time)
+    return merged
+
+
+def _list_kinds(attributes: AttributeTuple, level: str) -> Iterator[RequestKind]:
+    """Yield the kinds of a request, from the most special to the most general one."""
+    verb, user = attributes.verb, attributes.user or ""
+    yield RequestKind(level, verb, user, attributes.resource, attributes.subresource, attributes.api_group)
+    yield RequestKind(level, verb)
+    yield RequestKind(level)
+    yield RequestKind()

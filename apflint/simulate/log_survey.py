@@ -1,0 +1,318 @@
+"""What an audit log shows about its load and about the server that wrote it, under the configuration that was in force.
+
+A simulation reads the requests of a log once to survey the log, and again to send them under each configuration.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from apflint.evaluate.limits import DEFAULT_WAIT_SECONDS
+from apflint.evaluate.match import rs_join
+from apflint.named_tuple import NamedTuple
+from apflint.simulate.closed_loops import ClosedLoopFinder
+from apflint.simulate.histogram import Histogram
+from apflint.simulate.imputation import ServiceTimes
+from apflint.simulate.load import SECOND
+from apflint.simulate.logged_requests import MICROSECONDS, list_servers, stream_requests
+from apflint.simulate.logged_retries import RetryCounts, RetryFinder
+from apflint.simulate.random_draws import Draws
+from apflint.simulate.service_growth import GrowthFinder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from apflint.evaluate.limits import LevelLimits
+    from apflint.replay.classification import Assignment
+    from apflint.replay.events import AttributeTuple
+    from apflint.replay.loaded_log import Replay
+    from apflint.simulate.closed_loops import ClosedLoop
+    from apflint.simulate.logged_requests import LoggedArrival
+    from apflint.simulate.service_growth import ServiceGrowth
+
+_NANOSECONDS = 1000
+"""Number of nanoseconds in a microsecond, the unit of times in logs."""
+_WAIT_STEP = 100_000
+"""Width of the groups of waits, in microseconds, in which the wait limit of the server is searched."""
+_MIN_TIME_OUTS = 10
+_MIN_SHARE_OF_TIME_OUTS = 0.9
+_MIN_RETRIES_PART = 0.01
+"""Minimum part of the requests of a level that are further attempts, for which it matters how clients try again."""
+
+
+class LoggedLevel(NamedTuple):
+    """What a log shows about the requests of a priority level."""
+
+    name: str
+    requests: int
+    rejected: int
+    retries: int
+    """Number of requests that look like further attempts of rejected requests."""
+    watches: int
+    """Number of watches, which a simulation leaves out."""
+    wait_p99: int | None
+    """99th percentile of the wait in nanoseconds, of requests that were not rejected on arrival. Waits that the log does not
+    show count as 0. None without such requests."""
+
+
+class LoggedClient(NamedTuple):
+    """The requests of a log with the same attribute tuple."""
+
+    attributes: AttributeTuple
+    level: str
+    flow_schema: str
+    requests: int
+    """Number of requests, including rejected requests and further attempts."""
+    rejected: int
+
+
+class LogSurvey(NamedTuple):
+    """What a log shows about its load."""
+
+    tuples: Sequence[AttributeTuple]
+    assignments: Sequence[Assignment]
+    """The assignment of each attribute tuple under the configuration that was in force."""
+    limits: Mapping[str, LevelLimits]
+    """Priority levels of this configuration by name."""
+    marks: bytes | bytearray
+    """The marks of each request, in the order of arrival."""
+    services: ServiceTimes
+    loops: tuple[ClosedLoop, ...]
+    growths: tuple[ServiceGrowth, ...]
+    """Requests whose service times grow with their number."""
+    retrying_users: frozenset[str]
+    """Users who send rejected requests again."""
+    levels: tuple[LoggedLevel, ...]
+    """Sorted by name."""
+    clients: tuple[LoggedClient, ...]
+    """In the order of the attribute tuples."""
+    wait_limit: int
+    """Maximum wait in nanoseconds of requests without a timeout."""
+    servers: tuple[int, ...]
+    """Indices of the API servers that received requests."""
+    start: int
+    """Arrival of the first request with a service time, in microseconds since 1970."""
+    end: int
+    """Arrival of the last request with a service time."""
+    sent: int
+    """Number of requests with a service time, which may be imputed."""
+    imputed: int
+    """Number of rejected requests among them."""
+    corrected: int
+    """Number of requests whose time may contain a wait that the log does not show."""
+    unknown: int
+    """Number of other requests that the simulation leaves out, such as watches."""
+    seed: int
+
+    @property
+    def has_retries(self) -> bool:
+        """Whether so many requests look like further attempts that it matters how clients try again."""
+        return any(level.retries > _MIN_RETRIES_PART * level.requests for level in self.levels)
+
+
+class Occupancy:
+    """The seats of the requests in a server: executing or waiting, by priority level."""
+
+    def __init__(self) -> None:
+        self._levels: dict[tuple[int, str], tuple[list[tuple[int, int]], list[int]]] = {}
+
+    def add(self, server: int, level: str, received: int, ended: int, seats: int) -> int:
+        """Add a request in the order of arrival. Return the seats of the requests that are in its level, including it."""
+        state = self._levels.get((server, level))
+        if state is None:
+            state = self._levels[server, level] = [], [0]
+        ends, used = state
+        while ends and ends[0][0] <= received:
+            used[0] -= heappop(ends)[1]
+        heappush(ends, (ended, seats))
+        used[0] += seats
+        return used[0]
+
+
+_EXACT, _WATCH, _RETRY = 1, 2, 4
+"""Marks of a request: the log shows the service time without any wait; it is a watch; it looks like a further attempt."""
+
+
+class _RequestMarker:
+    """Finds the marks of requests, in the order of their arrival, under the configuration that was in force."""
+
+    def __init__(self, assignments: Sequence[Assignment], limits: Mapping[str, LevelLimits]) -> None:
+        self._assignments = assignments
+        self._limits = limits
+        self._occupancy = Occupancy()
+        self._retries = RetryFinder(assignments)
+
+    def mark(self, request: LoggedArrival) -> int:
+        """Return the marks of a request."""
+        assignment = self._assignments[request.attributes]
+        marks = _RETRY if self._retries.add(request) else 0
+        if not assignment.has_seats_at_end:
+            return marks | _WATCH
+        name = assignment.priority_level or ""
+        level = self._limits[name]
+        if not level.is_exempt and request.ended is not None:
+            seats = self._occupancy.add(request.server, name, request.received, request.ended, assignment.seats)
+            # The current limit is never below the minimum, so a request within it never waits.
+            if request.wait is None and seats > max(1, level.min):
+                return marks
+        return marks | _EXACT
+
+
+class SentRequest(NamedTuple):
+    """A request of a log that a simulation sends again."""
+
+    request: LoggedArrival
+    service: int
+    """Service time in microseconds."""
+    is_retry: bool
+    """Whether the request looks like a further attempt of a rejected request."""
+
+
+def list_sent_requests(survey: LogSurvey, requests: Iterator[LoggedArrival]) -> Iterator[SentRequest]:
+    """Yield the requests that have a service time. `requests` are all requests of the surveyed log, in the same order."""
+    services, draw = survey.services, Draws(survey.seed, "service")
+    for place, (request, marks) in enumerate(zip(requests, survey.marks, strict=True)):
+        if marks & _WATCH:
+            continue
+        service = request.busy
+        if request.rejected:
+            service = services.draw(request.attributes, request.received, draw(place))
+        elif service is not None and not marks & _EXACT:
+            other = services.draw_exact(request.attributes, request.received, draw(place))
+            service = service if other is None else min(service, other)
+        if service is not None:
+            yield SentRequest(request, service, bool(marks & _RETRY))
+
+
+class _LevelTally:
+    def __init__(self) -> None:
+        self.requests = self.rejected = self.retries = self.watches = self.unshown = 0
+        self.waits = Histogram()
+
+    def add(self, request: LoggedArrival, marks: int) -> None:
+        self.requests += 1
+        self.rejected += request.rejected
+        if marks & _RETRY:
+            self.retries += 1
+        if marks & _WATCH:
+            self.watches += 1
+        elif wait := request.shown_wait:
+            self.waits.add(wait * _NANOSECONDS)
+        elif not request.rejected:
+            self.unshown += 1
+
+    def summarize(self, name: str) -> LoggedLevel:
+        self.waits.add_zeros(self.unshown)
+        waits = self.waits.summarize()
+        p99 = None if waits is None else waits.p99
+        return LoggedLevel(name, self.requests, self.rejected, self.retries, self.watches, p99)
+
+
+def survey_log(replay: Replay, seed: int) -> LogSurvey:
+    """Survey a log. `replay` has the configuration that was in force."""
+    tuples, assignments = tuple(replay.log.tuples), tuple(replay.assignments)
+    limits = {level.name: level for level in replay.known.limits.levels}
+    marker, marked, services = _RequestMarker(assignments, limits), bytearray(), ServiceTimes(tuples, assignments)
+    loops, retries, time_outs = ClosedLoopFinder(), RetryCounts(), Counter[int]()
+    growths, kinds = GrowthFinder(), list(map(find_kind, tuples))
+    levels: dict[str, _LevelTally] = {}
+    requests, rejected = Counter[int](), Counter[int]()
+    executed = imputed = corrected = unknown = 0
+    start = end = 0
+    for request in stream_requests(replay):
+        marks = marker.mark(request)
+        marked.append(marks)
+        attributes, user = request.attributes, tuples[request.attributes].user or ""
+        level = assignments[attributes].priority_level or ""
+        tally = levels.get(level)
+        if tally is None:
+            tally = levels[level] = _LevelTally()
+        tally.add(request, marks)
+        requests[attributes] += 1
+        rejected[attributes] += request.rejected
+        if request.rejected or marks & _RETRY:
+            retries.add(user, is_rejected=request.rejected == 1, is_retry=bool(marks & _RETRY))
+        if marks & _WATCH or (request.busy is None and not request.rejected):
+            unknown += 1
+            continue
+        start, end = start or request.received, request.received
+        if request.rejected:
+            imputed += 1
+            if request.wait is not None and request.timeout is None:
+                time_outs[round(request.wait / _WAIT_STEP)] += 1
+        elif request.busy is not None:
+            executed += 1
+            is_exact = bool(marks & _EXACT)
+            corrected += not is_exact
+            services.add(attributes, request.received, request.busy, is_exact=is_exact)
+            if is_exact and request.ended is not None:
+                growths.add(kinds[attributes], request.ended - request.busy, request.ended)
+        if request.ended is not None:
+            is_rejected = request.is_rejected_on_arrival
+            loops.add(user, request.server, request.received, request.ended, is_rejected_on_arrival=is_rejected)
+    return LogSurvey(
+        tuples,
+        assignments,
+        limits,
+        marked,
+        services,
+        tuple(loops.list_loops()),
+        tuple(growths.list_growths()),
+        retries.list_retrying_users(),
+        tuple(tally.summarize(name) for name, tally in sorted(levels.items())),
+        tuple(_list_clients(tuples, assignments, requests, rejected)),
+        _find_wait_limit(time_outs),
+        tuple(list_servers(replay.log.database)),
+        start,
+        end,
+        sent=executed + imputed if executed else 0,
+        imputed=imputed,
+        corrected=corrected,
+        unknown=unknown,
+        seed=seed,
+    )
+
+
+def find_kind(attributes: AttributeTuple) -> tuple[str, str, str]:
+    """Return the user, the verb, and the resource or path of requests."""
+    resource = rs_join(attributes.resource, attributes.subresource) or attributes.path
+    return attributes.user or "", attributes.verb, resource
+
+
+def _list_clients(
+    tuples: Sequence[AttributeTuple],
+    assignments: Sequence[Assignment],
+    requests: Counter[int],
+    rejected: Counter[int],
+) -> Iterator[LoggedClient]:
+    for number in sorted(requests):
+        assignment = assignments[number]
+        level, schema = assignment.priority_level or "", assignment.flow_schema or ""
+        yield LoggedClient(tuples[number], level, schema, requests[number], rejected[number])
+
+
+def _find_wait_limit(time_outs: Counter[int]) -> int:
+    """Return the maximum wait in nanoseconds of requests without a timeout.
+
+    `time_outs` counts the waits of rejected requests in units of `_WAIT_STEP`. If nearly all are equal, they are a quarter
+    of the server's flag `--request-timeout`. Otherwise, clients left the queue at different times.
+    """
+    default = round(DEFAULT_WAIT_SECONDS * SECOND)
+    if time_outs.total() < _MIN_TIME_OUTS:
+        return default
+    wait, number = max(time_outs.items(), key=lambda item: (item[1], item[0]))
+    if number < _MIN_SHARE_OF_TIME_OUTS * time_outs.total():
+        return default
+    found = wait * _WAIT_STEP * _NANOSECONDS
+    is_default = abs(found - default) <= _WAIT_STEP * _NANOSECONDS
+    return default if is_default else found
+
+
+def to_nanoseconds(microseconds: int) -> int:
+    """Return a time of a log in the unit of simulations."""
+    return microseconds * _NANOSECONDS
+
+
+assert SECOND == MICROSECONDS * _NANOSECONDS

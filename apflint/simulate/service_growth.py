@@ -1,0 +1,82 @@
+"""Service times that grow with the number of similar requests that execute at once.
+
+The log of an incident shows the service times of its own concurrency. If a change lets fewer or more of these requests
+execute at once, their service times change too, and no simulation knows how: a simulation must say so.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from math import ceil
+from statistics import median
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MAX_SAMPLES = 50_000
+_MIN_CONCURRENCY = 4
+"""Minimum number of requests that execute at once, for which their service times are compared with those of few requests."""
+_FEW, _MANY = 0.3, 0.7
+"""Parts of the maximum number that are few and many requests."""
+_MIN_FEW, _MIN_MANY = 5, 20
+"""Minimum numbers of samples."""
+_MIN_FACTOR, _MIN_MICROSECONDS = 2, 50_000
+"""Minimum factor and difference between the medians of the service times."""
+
+
+class ServiceGrowth(NamedTuple):
+    """Service times of requests with the same user, verb and resource. Times are in microseconds."""
+
+    kind: tuple[str, str, str]
+    """User, verb, and resource or path."""
+    few: int
+    """A number of requests of the kind that is small, compared with the maximum in the log."""
+    many: int
+    median_of_few: int
+    """Median of the service times of requests that began to execute while at most `few` requests of the kind executed."""
+    median_of_many: int
+
+
+class GrowthFinder:
+    """Collects the executions of requests."""
+
+    def __init__(self) -> None:
+        self._executions: dict[tuple[str, str, str], tuple[array[int], array[int]]] = {}
+
+    def add(self, kind: tuple[str, str, str], start: int, end: int) -> None:
+        """Add the execution of a request of a kind."""
+        found = self._executions.get(kind)
+        if found is None:
+            found = self._executions[kind] = array("q"), array("q")
+        if len(found[0]) < _MAX_SAMPLES:
+            found[0].append(start)
+            found[1].append(end)
+
+    def list_growths(self) -> Iterator[ServiceGrowth]:
+        """Yield the kinds whose service times grow, sorted."""
+        for kind, (starts, ends) in sorted(self._executions.items()):
+            if len(starts) >= _MIN_FEW + _MIN_MANY and (growth := _find_growth(kind, starts, ends)):
+                yield growth
+
+
+def _find_growth(kind: tuple[str, str, str], starts: array[int], ends: array[int]) -> ServiceGrowth | None:
+    ordered_starts, ordered_ends = sorted(starts), sorted(ends)
+    # The number of executions at the start of a request, including its own.
+    numbers = [bisect_left(ordered_starts, start + 1) - bisect_left(ordered_ends, start + 1) for start in starts]
+    most = max(numbers)
+    few, many = int(_FEW * most), ceil(_MANY * most)
+    if most < _MIN_CONCURRENCY:
+        return None
+    times = [end - start for start, end in zip(starts, ends, strict=True)]
+    low = [time for number, time in zip(numbers, times, strict=True) if number <= few]
+    high = [time for number, time in zip(numbers, times, strict=True) if number >= many]
+    if len(low) < _MIN_FEW or len(high) < _MIN_MANY:
+        return None
+    first, second = round(median(low)), round(median(high))
+    if second < _MIN_FACTOR * first or second - first < _MIN_MICROSECONDS:
+        return None
+    return ServiceGrowth(kind, few, many, first, second)

@@ -1,0 +1,278 @@
+"""Reads the metrics and dumps of all API servers of a cluster that kubectl can reach.
+
+Each server is asked at its own address, which the cluster names, with the login of the user. Servers without a way to their
+address can answer only through a load balancer, which chooses the server: it is asked several times. The API server could
+also forward requests to its pods (`pods/proxy`), but without the login of the user, so that metrics are forbidden.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from apflint.budgets import MAX_CONNECT_SECONDS, MAX_LIVE_SERVERS, MAX_REPEATED_REQUESTS
+from apflint.doctor.snapshot import Metrics, Part, Server, group_servers
+from apflint.load.source_text import Source
+from apflint.sources.effective_configurations import read_configuration
+from apflint.sources.kubectl import is_verified, read_raw
+from apflint.sources.live_server_state import METRICS, Reading, start_readers
+from apflint.sources.server_addresses import read_server_addresses
+from apflint.sources.source_arguments import LIVE
+from apflint.user_error import UserError
+from apflint.wording import count_noun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from apflint.effective_configuration import Effective
+    from apflint.sources.input_types import InputRequest
+    from apflint.sources.kubectl import KubectlOptions
+
+_PROBE = "/version"
+"""A small answer, which every user may read by default (ClusterRole system:public-info-viewer)."""
+_WINDOW_SECONDS = 4.0
+"""Minimum time between two snapshots that show rates, if `--watch` reads more often."""
+_ONE_ADDRESS = (
+    "The cluster names one address of API servers. If that is a load balancer, as in managed clusters, further API servers"
+    " were not asked."
+)
+
+
+class LiveServers(NamedTuple):
+    """The answers of the API servers of a cluster."""
+
+    servers: tuple[Server, ...]
+    objects: Effective | None
+    """The objects of the cluster, or None if they cannot be read."""
+    coverage: tuple[str, ...] = ()
+    """Sentences about which API servers were asked and which not, each of these with the reason. Empty if all were."""
+    notes: tuple[str, ...] = ()
+    """Sentences about answers that are missing."""
+
+
+class ServerRoutes(NamedTuple):
+    """The ways to the API servers of a cluster."""
+
+    direct: tuple[KubectlOptions, ...]
+    """Servers that answer at their own address."""
+    balanced: KubectlOptions
+    """The address in the kubeconfig, at which one of the servers answers."""
+    number: int | None
+    """Number of API servers, or None if unknown."""
+    problems: tuple[str, ...]
+    """Sentences about servers that do not answer at their own address."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all servers answer at their own address. A single address can be that of a load balancer."""
+        return self.number is not None and self.number == len(self.direct) > 1
+
+
+_Parse: TypeAlias = "Callable[[list[str]], tuple[Part, ...]]"
+
+
+class _Answer(NamedTuple):
+    """The parts that a server has answered in a round."""
+
+    parts: tuple[Part, ...]
+    started: float | None
+
+    @property
+    def metrics(self) -> Part | None:
+        """The metrics, or None if only dumps were answered."""
+        return next((part for part in self.parts if part.kind == METRICS), None)
+
+
+def read_live_servers(kubectl: KubectlOptions, request: InputRequest, seconds: float | None = None) -> LiveServers:
+    """Return the metrics and dumps of all API servers that kubectl reaches, and the objects of the cluster.
+
+    If `seconds` is set, read the metrics, wait for this time, and read everything else, so that there are rates. Raises
+    UserError if neither metrics nor dumps can be read.
+    """
+    routes = find_routes(kubectl)
+    notes: list[str] = []
+    earlier = _read_round(routes, [], has_dumps=False) if seconds is not None else []
+    if seconds is not None:
+        time.sleep(seconds)
+    answers = _read_round(routes, notes, has_dumps=True)
+    servers = _group(answers, earlier if seconds is not None else None, notes)
+    return _collect(routes, servers, request, notes)
+
+
+def watch_live_servers(kubectl: KubectlOptions, request: InputRequest, seconds: float) -> Iterator[LiveServers]:
+    """Yield the answers of all API servers again and again, with this time between them.
+
+    The first answers have no rates. Raises UserError if the first time neither metrics nor dumps can be read. Later, this
+    is a note, and the answers have no servers.
+    """
+    routes = find_routes(kubectl)
+    rounds: list[tuple[float, list[_Answer]]] = []
+    while True:
+        notes: list[str] = []
+        now = time.monotonic()
+        try:
+            answers = _read_round(routes, notes, has_dumps=True)
+        except UserError as error:
+            if not rounds:
+                raise
+            answers, notes = [], [str(error)]
+        earlier = rounds[0][1] if rounds else None
+        servers = _group(answers, earlier, notes)
+        yield _collect(routes, servers, request, notes)
+        if answers:
+            rounds.append((now, answers))
+        time.sleep(max(0.0, now + seconds - time.monotonic()))
+        while len(rounds) > 1 and time.monotonic() - rounds[1][0] >= _WINDOW_SECONDS:
+            del rounds[0]
+
+
+def _collect(routes: ServerRoutes, servers: tuple[Server, ...], request: InputRequest, notes: list[str]) -> LiveServers:
+    objects = _read_objects(routes.balanced, request, notes)
+    return LiveServers(servers, objects, _describe(routes, len(servers)), tuple(dict.fromkeys(notes)))
+
+
+def find_routes(kubectl: KubectlOptions) -> ServerRoutes:
+    """Return the ways to the API servers of a cluster. Servers that cannot be reached are problems and not errors."""
+    try:
+        addresses = read_server_addresses(kubectl)
+    except UserError as error:
+        return ServerRoutes((), kubectl, None, (f"The addresses of the API servers are unknown: {error}",))
+    if not is_verified(kubectl):
+        # Without a verified certificate, the login of the user could go to anybody who has the address in this network.
+        problem = (
+            "kubectl does not verify certificates (insecure-skip-tls-verify), so API servers are not asked directly."
+        )
+        return ServerRoutes((), kubectl, len(addresses) or None, (problem,))
+    direct: list[KubectlOptions] = []
+    problems: list[str] = []
+    with start_readers() as executor:
+        probes = {
+            address: executor.submit(
+                read_raw, kubectl._replace(address=address), _PROBE, None, seconds=MAX_CONNECT_SECONDS
+            )
+            for address in addresses[:MAX_LIVE_SERVERS]
+        }
+        for address, probe in probes.items():
+            try:
+                probe.result()
+            except UserError as error:
+                problems.append(f"The API server at {address} was not asked: {error}")
+            else:
+                direct.append(kubectl._replace(address=address))
+    if (more := len(addresses) - MAX_LIVE_SERVERS) > 0:
+        problems.append(f"Not asked: {count_noun(more, 'further API server')}. At most {MAX_LIVE_SERVERS} are.")
+    return ServerRoutes(tuple(direct), kubectl, len(addresses) or None, tuple(problems))
+
+
+def _read_round(routes: ServerRoutes, notes: list[str], *, has_dumps: bool) -> list[_Answer]:
+    """Return the answers of all servers at one moment. Append sentences about missing answers to `notes`.
+
+    Raises UserError if no server answers.
+    """
+    answers: list[_Answer] = []
+    errors: list[str] = []
+    with start_readers() as executor:
+        direct = [Reading(executor, way, has_dumps=has_dumps) for way in routes.direct]
+        number = 0 if routes.is_complete else 1 + MAX_REPEATED_REQUESTS
+        balanced = [Reading(executor, routes.balanced, has_dumps=has_dumps and not index) for index in range(number)]
+        for parse in (*_choose_direct(direct), *_choose_balanced(balanced, _list_starts(direct), notes)):
+            try:
+                answers.append(_to_answer(parse(notes)))
+            except UserError as error:
+                errors.append(str(error))
+    if not answers:
+        raise UserError(errors[0])
+    notes += errors
+    return answers
+
+
+def _list_starts(readings: Iterable[Reading]) -> set[bytes]:
+    return {start for reading in readings if (start := reading.find_start()) is not None}
+
+
+def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
+    """Yield what parses the answers of each server. A server can have two addresses, such as one for IPv6."""
+    known: set[bytes] = set()
+    for reading in readings:
+        start = reading.find_start()
+        if start is None or start not in known:
+            yield reading.parse
+        if start is not None:
+            known.add(start)
+
+
+def _choose_balanced(readings: Sequence[Reading], known: set[bytes], notes: list[str]) -> Iterator[_Parse]:
+    """Yield what parses the answers of each server behind a load balancer, except of those with known start times.
+
+    The servers are ordered by start time, so that names stay the same. If several servers answer, the load balancer can
+    have passed metrics and dumps to different ones, and the dumps are not used.
+    """
+    by_start: dict[bytes | None, Reading] = {}
+    for reading in readings:
+        by_start.setdefault(reading.find_start(), reading)
+    starts = sorted(start for start in by_start if start is not None and start not in known)
+    if not starts and not known and readings:
+        yield readings[0].parse
+    elif len(_list_starts(readings) | known) == 1:
+        yield from (by_start[start].parse for start in starts)
+    else:
+        if starts and any(reading.has_dumps for reading in readings):
+            notes.append(
+                "live: the dumps are not used, because several API servers answer at the address in the kubeconfig"
+            )
+        for number, start in enumerate(starts, 1):
+            yield partial(by_start[start].parse, name=f"server-{number}" if len(starts) > 1 else "", has_dumps=False)
+
+
+def _to_answer(parts: tuple[Part, ...]) -> _Answer:
+    metrics = next((part.content for part in parts if isinstance(part.content, Metrics)), None)
+    return _Answer(parts, None if metrics is None else metrics.started)
+
+
+def _group(answers: Sequence[_Answer], earlier: Sequence[_Answer] | None, notes: list[str]) -> tuple[Server, ...]:
+    """Return the servers, each with its earlier metrics if there are any."""
+    return tuple(
+        server
+        for answer in answers
+        for server in group_servers(answer.parts if earlier is None else _add_earlier(answer, earlier, notes))
+    )
+
+
+def _add_earlier(answer: _Answer, earlier: Sequence[_Answer], notes: list[str]) -> tuple[Part, ...]:
+    """Return the parts with the earlier metrics of the same server. If there are none, add a note."""
+    now = answer.metrics
+    before = next((other.metrics for other in earlier if other.started == answer.started), None)
+    if now is None or before is None:
+        reason = "the second metrics are missing" if now is None else "another API server has answered the second time"
+        notes.append(f"{reason}, so there are no rates: run the command again")
+        return answer.parts
+    first = before._replace(source=Source(f"{now.source.name}-before", before.source.text))
+    try:
+        group_servers((first, now))
+    except UserError as error:
+        notes.append(f"{error}; there are no rates")
+        return answer.parts
+    return (first, *answer.parts)
+
+
+def _read_objects(kubectl: KubectlOptions, request: InputRequest, notes: list[str]) -> Effective | None:
+    """Return the objects of the cluster, or None and a note if they cannot be read."""
+    try:
+        configuration = read_configuration(request._replace(words=(LIVE,), kubectl=kubectl))
+    except UserError as error:
+        notes.append(str(error))
+        return None
+    notes += configuration.notes
+    return configuration.effective
+
+
+def _describe(routes: ServerRoutes, answered: int) -> tuple[str, ...]:
+    """Return sentences about which servers were asked, and why others were not. None are needed if all were."""
+    if routes.is_complete and answered == routes.number:
+        return ()
+    if routes.number is not None and routes.number > 1:
+        return (f"Asked {min(answered, routes.number)} of {routes.number} API servers.", *routes.problems)
+    servers = "one API server: the one" if answered == 1 else f"{answered} API servers: those"
+    numbers = f"These are the numbers of {servers} that answered."
+    return (numbers, *routes.problems, *([_ONE_ADDRESS] if routes.number == 1 else ()))

@@ -1,0 +1,67 @@
+"""Finds the addresses of all API servers of a cluster: those of the service `kubernetes`, which each server maintains."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from apflint.sources.kubectl import read_json
+from apflint.user_error import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apflint.sources.kubectl import KubectlOptions
+
+_SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes"
+_ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes"
+"""For releases before 1.21, and for users who may read only Endpoints."""
+_MAX_PORT = 65_535
+
+
+def read_server_addresses(kubectl: KubectlOptions) -> tuple[str, ...]:
+    """Return the addresses of the API servers with their ports, such as `10.0.0.1:6443`, in the order of the server.
+
+    Servers add their own address (`Reconcile` in pkg/controlplane/reconcilers). In a managed cluster, this can be the
+    address of a load balancer. Raises UserError if the user may read neither EndpointSlices nor Endpoints.
+    """
+    try:
+        slices = read_json(kubectl, _SLICES).get("items")
+        found = [address for piece in _list(slices) for address in _list_slice(piece)]
+    except UserError as error:
+        try:
+            subsets = read_json(kubectl, _ENDPOINTS).get("subsets")
+        except UserError:
+            raise error from None
+        found = [address for piece in _list(subsets) for address in _list_subset(piece)]
+    return tuple(dict.fromkeys(found))
+
+
+def _list(value: object) -> list[dict[str, Any]]:
+    """Return the objects in a JSON list. Other values are left out."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _list_slice(piece: dict[str, Any]) -> Iterator[str]:
+    for endpoint in _list(piece.get("endpoints")):
+        addresses = endpoint.get("addresses")
+        # Names are not used: the user's credentials go only to an address that the API server has named.
+        for address in addresses if isinstance(addresses, list) else ():
+            yield from _join(address, piece.get("ports"))
+
+
+def _list_subset(piece: dict[str, Any]) -> Iterator[str]:
+    for entry in _list(piece.get("addresses")):
+        yield from _join(entry.get("ip"), piece.get("ports"))
+
+
+def _join(address: object, ports: object) -> Iterator[str]:
+    """Yield an address with the port `https`, if both are valid."""
+    port = next((entry.get("port") for entry in _list(ports) if entry.get("name") in ("https", None, "")), None)
+    if not isinstance(address, str) or not isinstance(port, int) or not 0 < port <= _MAX_PORT:
+        return
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return
+    yield f"[{found}]:{port}" if found.version == 6 else f"{found}:{port}"

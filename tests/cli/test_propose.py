@@ -1,0 +1,146 @@
+"""`apflint propose`: each format as a whole, the files that it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from support.builders import ALL, flow_schema, group, priority_level
+
+from apflint.cli.app import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from syrupy.assertion import SnapshotAssertion
+
+COMMAND = ["propose", "--isolate", "group:analytics", "--seats", "50", "-f", "apf", "--kubernetes", "1.36"]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to a directory whose directory `apf` has a level and a FlowSchema."""
+    (tmp_path / "apf").mkdir()
+    for name, value in (
+        ("level", priority_level("builds", 10)),
+        ("schema", flow_schema("builds", "builds", 2000, subjects=[group("builds")], resources=[ALL])),
+    ):
+        (tmp_path / "apf" / f"{name}.json").write_text(json.dumps(value), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def read(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+    assert run([*arguments]) == status, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def read_json(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
+    return json.loads(read(capsys, *arguments, "--format", "json", status=status))
+
+
+@pytest.mark.parametrize("output_format", ["text", "json", "markdown", "html"])
+def test_whole_output(output_format: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    assert read(capsys, *COMMAND, "--format", output_format) == snapshot
+
+
+@pytest.mark.parametrize("output_format", ["text", "markdown", "html"])
+def test_refusal(output_format: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["propose", "--isolate", "group:system:masters", "--seats", "5", "--format", output_format]
+    printed = read(capsys, *command, status=1)
+    assert "is exempt: its requests never wait" in printed
+    read(capsys, *command, "--exit-zero")
+
+
+def test_written_files_do_what_the_proposal_says(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = read_json(capsys, *COMMAND, "-o", "out/new")
+    assert found["files"]["written"] == ["out/new/analytics.yaml", "out/new/analytics-test.yaml"]
+    assert (project / "out/new/analytics.yaml").read_text("utf-8") == found["files"]["manifests"]["text"]
+    # The commands that it prints work.
+    for line in found["commands"]["verify"]:
+        program, *arguments = shlex.split(line)
+        if program == "apflint":
+            status = 1 if arguments[0] == "diff" else 0
+            printed = read(capsys, *arguments, "--kubernetes", "1.36", status=status)
+            assert "1 group of requests moves" in printed if status else "2 passed" in printed
+    # `check` finds what the proposal lists, and `limits` shows the seats that it shows.
+    report = read_json(capsys, "check", "apf", "out/new/analytics.yaml", "--kubernetes", "1.36")
+    assert {finding["rule"] for finding in report["findings"] if "new" in finding["file"]} == {"APF603"}
+    limits = read_json(capsys, "limits", "apf", "out/new/analytics.yaml", "--kubernetes", "1.36")
+    assert {level["name"]: level["nominal"] for level in limits["levels"]} == {
+        level["name"]: level["after"]["nominal"] for level in found["levels"]
+    }
+    # Another run proposes nothing, and a run without the result does not replace it.
+    again = read_json(capsys, *COMMAND, "-f", "out/new/analytics.yaml", status=1)
+    assert "already has its own priority level" in again["reason"]
+    assert run([*COMMAND, "-o", "out/new"]) == 2
+    assert "out/new/analytics.yaml: the file exists" in capsys.readouterr().err
+
+
+def test_file_in_the_directory_of_the_configuration(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = read_json(capsys, *COMMAND, "--write", "apf/analytics.yaml")
+    assert found["files"]["written"] == ["apf/analytics.yaml"]
+    suite = yaml.safe_load(found["files"]["policyTest"]["text"])
+    assert suite["manifests"] == ["apf"]
+    (project / found["files"]["policyTest"]["name"]).write_text(found["files"]["policyTest"]["text"], "utf-8")
+    assert "2 passed" in read(capsys, "test", found["files"]["policyTest"]["name"])
+    assert "already has" in read_json(capsys, *COMMAND, status=1)["reason"]
+    (project / "apf/analytics.yaml").unlink()
+    (project / "apf/analytics.yaml").symlink_to("elsewhere.yaml")
+    assert run([*COMMAND, "--write", "apf/analytics.yaml"]) == 2
+    assert not (project / "apf/elsewhere.yaml").exists()
+    assert "the file exists, and is not replaced" in capsys.readouterr().err
+
+
+def test_other_shares_of_a_level(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["propose", "--isolate", "group:builds", "--seats", "50", "-f", "apf", "--kubernetes", "1.36"]
+    found = read_json(capsys, *command, "-o", "out")
+    # The level has requests for resources only, so a FlowSchema for the others is added.
+    assert [item["kind"] for item in found["objects"]] == ["FlowSchema"]
+    (field,) = found["fields"]
+    assert (field["priorityLevel"], field["field"], field["before"]) == ("builds", "nominalConcurrencyShares", 10)
+    assert (field["file"], field["line"]) == ("apf/level.json", 1)
+    assert "kubectl apply -f apf/level.json" in found["commands"]["apply"]
+    assert f"apf/level.json:1: nominalConcurrencyShares 10 -> {field['after']}" in read(capsys, *command)
+
+
+def test_new_cluster(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = read_json(
+        capsys, "propose", "--isolate", "user:a b@example.com", "--seats", "5", "-f", "defaults:1.30", "-o", "."
+    )
+    assert found["files"]["written"] == ["./a-b-example.com.yaml", "./a-b-example.com-test.yaml"]
+    assert "1 passed" not in read(capsys, "test", "a-b-example.com-test.yaml")
+    assert not [name.name for name in project.iterdir() if name.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seats", "5"], "name the clients and their seats"),
+        (["--isolate", "group:a"], "name the clients and their seats"),
+        (["--isolate", "a", "--seats", "5"], '"a" names no client'),
+        (["--isolate", "group:a", "--seats", "601"], "an API server has 1 to 600 seats"),
+        (["--isolate", "group:a", "--seats", "0"], "an API server has 1 to 600 seats"),
+        (["--isolate", "group:a", "--seats", "x"], "is not an integer"),
+        (["--isolate", "group:a", "--seats", "5", "--write", "a", "-o", "b"], "cannot be combined"),
+        (["--isolate", "group:a", "--seats", "5", "--write", "apf/level.json/x"], "not written"),
+    ],
+)
+def test_mistake(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["propose", *arguments, "-f", "apf"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_names_are_text_in_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+    name = 'user:<b>"x" ##[group] ``` | @a'
+    command = ["propose", "--isolate", name, "--seats", "5", "-f", "apf"]
+    for output_format in ("text", "json", "markdown", "html"):
+        printed = read(capsys, *command, "--format", output_format)
+        assert "##[" not in printed
+        assert "<b>" not in printed or output_format != "html"
+    found = read_json(capsys, *command)
+    documents = [*yaml.safe_load_all(found["files"]["manifests"]["text"])]
+    assert documents[1]["spec"]["rules"][0]["subjects"][0]["user"]["name"] == name.removeprefix("user:")

@@ -1,0 +1,311 @@
+"""Simulations of audit logs: what is imputed, what the back-test compares, and laws that hold for every log."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from generate_incident_tables import FIXED, list_recordings, predict, simulate_recording
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.audit_logs import ENGINES, event, write_log
+
+from apflint.effective_configuration import Assumptions, Effective
+from apflint.engine import load_inputs
+from apflint.releases import NEWEST
+from apflint.replay.running import ReplayOptions, replay_sides
+from apflint.simulate.back_test import BackTest, LevelBackTest, LevelFigures
+from apflint.simulate.load import SECOND
+from apflint.simulate.log_survey import list_sent_requests, survey_log
+from apflint.simulate.logged_load import build_logged_load
+from apflint.simulate.logged_requests import stream_requests
+from apflint.simulate.logged_simulation import simulate_log
+from apflint.simulate.scaling import NEUTRAL
+from apflint.sources.audit_logs import find_audit_logs
+from apflint.workspace import build_workspace
+
+from .test_simulation import level
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from apflint.replay.loaded_log import Replay
+    from apflint.simulate.log_survey import LogSurvey
+from apflint.simulate.logged_simulation import LogSimulation
+
+MILLISECOND = 1_000_000
+REJECT = level("team", 1, "{type: Reject}")
+QUEUES = level("team", 1)
+WAIT = "apiserver.latency.k8s.io/apf-queue-wait"
+TOO_MANY = {"responseStatus": {"metadata": {}, "code": 429}}
+
+
+def stamp(microseconds: int) -> str:
+    minutes, rest = divmod(microseconds, 60_000_000)
+    return f"2026-11-22T05:{minutes:02}:{rest // 1_000_000:02}.{rest % 1_000_000:06}Z"
+
+
+def request(
+    start: float, took: float, user: str = "ann", *, rejected: bool = False, wait: str = "", **changes: Any
+) -> dict[str, Any]:
+    """Return the event of a request of level `team`. Times are in seconds."""
+    received = round(start * 1_000_000)
+    annotations = {} if rejected else {"authorization.k8s.io/decision": "allow"}
+    if wait:
+        annotations[WAIT] = wait
+    fields = {
+        "auditID": f"{received:012}-{user}",
+        "user": {"username": user, "groups": ["team", "system:authenticated"]},
+        "requestReceivedTimestamp": stamp(received),
+        "stageTimestamp": stamp(received + round(took * 1_000_000)),
+        "annotations": annotations or None,
+        **(TOO_MANY if rejected else {}),
+    }
+    return event(**{**fields, **changes})
+
+
+def replay_log(path: Path, events: list[dict[str, Any]], *manifests: str, engine: Any = "python") -> Generator[Replay]:
+    write_log(path / "audit.log", events)
+    sides = [
+        Effective(
+            build_workspace(load_inputs([("a.yaml", text.encode())]), NEWEST), Assumptions(server_concurrency=200)
+        )
+        for text in manifests
+    ]
+    return replay_sides(
+        find_audit_logs([str(path / "audit.log")]), sides, ReplayOptions(engine, by=("namespace",), calls=True)
+    )
+
+
+def simulate_events(path: Path, events: list[dict[str, Any]], *manifests: str, **more: Any) -> LogSimulation:
+    with closing(replay_log(path, events, *manifests, **more)) as replays:
+        return simulate_log(replays, NEUTRAL, 1)
+
+
+def list_services(path: Path, events: list[dict[str, Any]], manifest: str) -> tuple[LogSurvey, list[int]]:
+    """Return the survey of a log, and the service times in microseconds in the order of arrival."""
+    with closing(replay_log(path, events, manifest)) as replays:
+        replay = next(replays)
+        survey = survey_log(replay, 1)
+        return survey, [sent.service for sent in list_sent_requests(survey, stream_requests(replay))]
+
+
+def test_rejected_request_has_the_service_time_of_a_similar_request(tmp_path: Path) -> None:
+    other: dict[str, Any] = {"verb": "delete"}
+    events = [
+        request(0, 0.1),
+        request(1, 0.4, **other),
+        request(2, 0.001, rejected=True),
+        request(3, 0.001, rejected=True, **other),
+        request(4, 0.001, "bob", rejected=True),  # the same verb
+        request(5, 0.001, "bob", rejected=True, verb="patch"),  # the same level
+    ]
+    survey, services = list_services(tmp_path, events, REJECT)
+    assert (survey.imputed, survey.sent, survey.corrected) == (4, 6, 0)
+    assert services[:5] == [100_000, 400_000, 100_000, 400_000, 100_000]
+    assert services[5] in (100_000, 400_000)
+
+
+def test_service_times_are_those_of_the_same_time(tmp_path: Path) -> None:
+    """Requests take 10 ms, and from 100 s on 300 ms. Rejected requests have the service times of their own time."""
+    fast = [request(at, 0.01) for at in range(100)]
+    slow = [request(at, 0.3) for at in range(100, 200)]
+    rejected = [request(at + 0.5, 0.001, rejected=True) for at in (20, 180)]
+    _, services = list_services(tmp_path, [*fast, *slow, *rejected], REJECT)
+    assert (services[21], services[181]) == (10_000, 300_000)
+
+
+def test_wait_that_the_log_does_not_show_is_not_counted_twice(tmp_path: Path) -> None:
+    """Three requests arrive at once at a level with a seat: the second one waits 100 ms, and the third one 200 ms."""
+    events = [request(0, 0.1)]
+    for start in range(1, 40):
+        events += [request(start, took, f"u{number}") for number, took in enumerate((0.1, 0.2, 0.3))]
+        events.append(request(start + 0.5, 0.1, f"u{start % 3}"))
+    survey, services = list_services(tmp_path, events, QUEUES)
+    assert survey.corrected == 39 * 2
+    assert set(services) == {100_000}
+    (level_test,) = simulate_events(tmp_path, events, QUEUES).back_test.levels
+    assert level_test.simulated.wait_p99 == pytest.approx(200 * MILLISECOND, rel=0.01)
+
+
+def test_wait_that_the_log_shows_is_not_part_of_the_service_time(tmp_path: Path) -> None:
+    _, services = list_services(tmp_path, [request(0, 2), request(0.1, 3, "bob", wait="1.9s")], QUEUES)
+    assert services == [2_000_000, 1_100_000]
+
+
+def test_wait_limits_come_from_timeouts_and_from_time_outs(tmp_path: Path) -> None:
+    uri = "/api/v1/namespaces/x/pods"
+    events = [
+        request(0, 1),
+        request(1, 1, requestURI=f"{uri}?timeout=8s"),
+        request(2, 1, requestURI=f"{uri}?limit=5&timeout=90s"),
+        request(3, 1, requestURI=f"{uri}?timeoutSeconds=8"),  # another parameter
+        request(4, 3, rejected=True, wait="3.001s"),  # the client has left
+        request(5, 15, rejected=True, wait="15.003s"),
+    ]
+    with closing(replay_log(tmp_path, events, QUEUES)) as replays:
+        replay = next(replays)
+        log = build_logged_load(replay, survey_log(replay, 1))
+        arrivals = list(log.sources[0].arrivals)
+    routes = [log.routes(log.sources[0].client, arrival.instance) for arrival in arrivals]
+    assert [route.wait_limit / SECOND for route in routes] == [15, 2, 15, 15, 3, 15]
+    assert [route.deadline / SECOND for route in routes] == [60, 8, 60, 60, 60, 60]
+
+
+def test_equal_waits_of_time_outs_are_the_limit_of_the_server(tmp_path: Path) -> None:
+    """The server has --request-timeout=30s."""
+    events = [request(0, 1), *(request(at, 7.5, rejected=True, wait="7.502s") for at in range(1, 20))]
+    assert list_services(tmp_path, events, QUEUES)[0].wait_limit == 7.5 * SECOND
+    assert list_services(tmp_path, events[:5], QUEUES)[0].wait_limit == 15 * SECOND
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_further_attempts_follow_retry_after(tmp_path: Path, engine: Any) -> None:
+    """Each second, a request executes for 1.5 s, and another one is rejected until the seat is free: 1 s later or 2 s."""
+    events = []
+    for start in range(0, 50, 5):
+        name: dict[str, Any] = {"requestURI": f"/api/v1/namespaces/x/pods/p{start}", "verb": "get"}
+        events += [
+            request(start, 1.5),
+            request(start + 0.2, 0.001, "bob", rejected=True, **name),
+            request(start + 1.21, 0.001, "bob", rejected=True, **name),
+            request(start + 2.22, 0.1, "bob", **name),
+        ]
+    found = simulate_events(tmp_path, events, REJECT, engine=engine)
+    survey = found.survey
+    assert survey.retrying_users == {"bob"}
+    (logged,) = survey.levels
+    assert (logged.requests, logged.rejected, logged.retries) == (40, 20, 20)
+    run = found.runs[0]
+    assert run.other is not None
+    by_merges = dict(
+        zip((found.assumptions.merges, not found.assumptions.merges), (run.result, run.other), strict=True)
+    )
+    figures = {
+        merges: [(row.requests, row.attempts, sum(row.rejected.values())) for row in result.levels if row.requests]
+        for merges, result in by_merges.items()
+    }
+    assert figures == {False: [(40, 40, 20)], True: [(20, 40, 20)]}
+    assert found.back_test.is_usable
+
+
+def test_requests_without_a_uri_are_no_further_attempts(tmp_path: Path) -> None:
+    events = [request(0, 1.5), request(0.2, 0.001, rejected=True), request(1.21, 0.1)]
+    for fields in events:
+        del fields["requestURI"]
+    assert list_services(tmp_path, events, REJECT)[0].levels[0].retries == 0
+
+
+def test_closed_loop_follows_the_server(tmp_path: Path) -> None:
+    """Two workers send a request 10 ms after each response. At a level with a seat, each waits for the other one."""
+    events = [request(0, 1)]
+    for number in range(1, 40):
+        start = 0.005 if number == 1 else number - 1 + 0.01
+        events.append(request(start, number + 1 - start, wait=f"{number - start:.6f}s"))
+    found = simulate_events(tmp_path, events, QUEUES, level("team", 2))
+    (loop,) = found.survey.loops
+    assert (loop.user, loop.workers) == ("ann", 2)
+    before, after = (next(row for row in run.result.levels if row.requests).latencies for run in found.runs)
+    assert before is not None
+    assert after is not None
+    assert before.p50 == pytest.approx(1.99 * SECOND, rel=0.02)
+    assert after.number == 40
+    assert after.max == pytest.approx(SECOND, rel=0.02)
+
+
+def test_back_test_tolerances() -> None:
+    def is_usable(requests: int, logged: tuple[int, float | None], simulated: tuple[int, float | None]) -> bool:
+        sides = [
+            LevelFigures(rejected, None if wait is None else round(wait * SECOND))
+            for rejected, wait in (logged, simulated)
+        ]
+        return BackTest((LevelBackTest("a", requests, *sides),), ()).is_usable
+
+    assert is_usable(100, (0, None), (15, 0))
+    assert not is_usable(100, (0, None), (16, 0))
+    assert is_usable(10, (0, None), (5, 0))
+    assert is_usable(100, (0, 10.0), (0, 15.0))
+    assert not is_usable(100, (0, 10.0), (0, 15.1))
+    assert is_usable(100, (0, 0.6), (0, 1.1))
+    assert not is_usable(100, (0, 0.6), (0, 1.2))
+    assert is_usable(100, (0, None), (0, 1.0))  # the log does not show a wait of 500 ms
+    assert not is_usable(100, (0, None), (0, 1.1))
+    assert is_usable(19, (0, None), (0, 9.0))  # too few requests
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draw the requests of three users, of which the server rejected some."""
+    events = []
+    for number in range(draw(st.integers(1, 30))):
+        start = draw(st.integers(0, 40)) / 4 + number / 1_000_000
+        took = draw(st.sampled_from([0.001, 0.1, 0.4, 2.0, 3.5]))
+        rejected = draw(st.booleans()) and number > 0
+        wait = draw(st.sampled_from(["", "1.5s"])) if took > 1.5 else ""
+        user = draw(st.sampled_from(["ann", "bob", "cat"]))
+        events.append(request(start, took, user, rejected=rejected, wait=wait))
+    return events
+
+
+@settings(max_examples=40, deadline=None)
+@given(events=logs(), seed=st.integers(0, 9))
+def test_order_of_lines_has_no_effect(tmp_path_factory: pytest.TempPathFactory, events: list[Any], seed: int) -> None:
+    shuffled = random.Random(seed).sample(events, len(events))
+    results = []
+    for lines in (events, shuffled):
+        try:
+            found = simulate_events(tmp_path_factory.mktemp("log"), lines, QUEUES, REJECT)
+        except Exception as error:  # noqa: BLE001  # both fail with the same message
+            results.append(str(error))
+        else:
+            results.append(repr((found.back_test, found.runs, found.assumptions)))
+    assert results[0] == results[1]
+
+
+@settings(max_examples=40, deadline=None)
+@given(starts=st.lists(st.integers(0, 100), min_size=1, max_size=20, unique=True), took=st.sampled_from([0.1, 0.7]))
+def test_log_without_rejections_and_waits_is_sent_as_it_is(
+    tmp_path_factory: pytest.TempPathFactory, starts: list[int], took: float
+) -> None:
+    events = [request(start, took) for start in starts]
+    with closing(replay_log(tmp_path_factory.mktemp("log"), events, QUEUES)) as replays:
+        replay = next(replays)
+        arrivals = [
+            arrival
+            for source in build_logged_load(replay, survey_log(replay, 1)).sources
+            for arrival in source.arrivals
+        ]
+    first = min(starts)
+    assert [(arrival.time, arrival.service) for arrival in arrivals] == [
+        ((start - first) * SECOND, round(took * 1000) * MILLISECOND) for start in sorted(starts)
+    ]
+
+
+RECORDED_CHANGES = [name for name in list_recordings() if name + FIXED in list_recordings()]
+
+
+@pytest.mark.parametrize("name", RECORDED_CHANGES)
+def test_predictions_of_recorded_changes(name: str) -> None:
+    """A prediction is within the tolerance, or the report says why not. No change of objects was recorded with the webhook."""
+    wrong = [prediction for prediction in predict(name) if not prediction.is_right and not prediction.explained]
+    if name == "slow-webhook":
+        (reason,) = simulate_recording(name, name + FIXED).runs[-1].unpredictable
+        assert reason.startswith("any difference.")
+        assert [prediction.level for prediction in wrong] == ["workload-low"]
+    else:
+        assert wrong == []
+
+
+NOT_REPRODUCED = {
+    "etcd-slow": "service times change by a factor of 50 in a second, and 7 of 711 requests decide the percentile",
+    "restart": "the limits and the unknown sizes of objects after a restart",
+    "watch-init-storm": "watches, whose seats a log does not show",
+}
+
+
+@pytest.mark.parametrize("name", list_recordings())
+def test_back_tests_of_recordings(name: str) -> None:
+    assert simulate_recording(name).back_test.is_usable == (name not in NOT_REPRODUCED)
