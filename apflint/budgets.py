@@ -74,6 +74,22 @@ MAX_METRICS_BYTES = Bound(64 * 1024 * 1024, "an error")
 """Maximum number of bytes of metrics or of a dump, uncompressed. For comparison: 60,000 lines of metrics have 10 MB."""
 
 
+MAX_PROMETHEUS_SECONDS = Bound(60, "an error")
+"""Maximum number of seconds that one query of Prometheus takes, from the connection to the end of the answer."""
+MAX_PROMETHEUS_BYTES = Bound(32 * 1024 * 1024, "an error")
+"""Maximum number of bytes of an answer of Prometheus, uncompressed. The metrics of a server have about 2 MB. Parsing an answer takes up to ten times its size in memory."""
+MAX_PROMETHEUS_SERIES = Bound(150_000, "an error")
+"""Maximum number of series in an answer of Prometheus. A server has about 5,000 series that the diagnosis reads."""
+MAX_PROMETHEUS_POINTS = Bound(
+    2_000, "nothing: the steps are longer, and the worst of them is searched again with shorter steps"
+)
+"""Maximum number of steps of a query of Prometheus. Prometheus itself rejects more than 11,000."""
+MAX_PROMETHEUS_SERVERS = Bound(100, "an error")
+"""Maximum number of API servers that one run reads from Prometheus. Each takes about four queries."""
+MAX_PROMETHEUS_INTERVALS = Bound(5, "nothing: other intervals are not diagnosed")
+"""Maximum number of intervals of a cluster that are diagnosed until one of them has a cause. The worst are the first."""
+MAX_CREDENTIAL_BYTES = Bound(64 * 1024, "an error")
+"""Maximum number of bytes in the file with the bearer token for Prometheus."""
 MAX_SERVER_LEVELS = Bound(10_000, "an error")
 """Maximum number of priority levels of a running server. Clusters have about ten."""
 MAX_SHOWN_CAUSES = Bound(20, "the report states how many more causes there are, and JSON has all")

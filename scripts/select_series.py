@@ -30,11 +30,12 @@ SERIES = ROOT / "fixtures" / "doctor" / "series"
 INTERVAL_SECONDS = 5
 RELEASE = parse_release("1.36")
 METRICS = re.compile(
-    r"apiserver_flowcontrol_((nominal|lower|upper|current)_limit_seats|demand_seats_(average|smoothed|high_watermark)"
-    r"|current_executing_(seats|requests)|current_inqueue_requests|(dispatched|rejected)_requests_total"
-    r"|request_(wait_duration|execution)_seconds_(bucket|sum|count)|work_estimated_seats_(sum|count))"
+    r"apiserver_flowcontrol_((nominal|lower|upper|current)_limit_seats|demand_seats_(average|smoothed|high_watermark|stdev)"
+    r"|demand_seats_(bucket|count)|current_executing_(seats|requests)|current_inqueue_(requests|seats)"
+    r"|(dispatched|rejected)_requests_total|request_(wait_duration|execution)_seconds_(bucket|sum|count)"
+    r"|work_estimated_seats_(bucket|sum|count))"
     r"|etcd_request_duration_seconds_(sum|count)|apiserver_admission_webhook_admission_duration_seconds_(sum|count)"
-    r"|process_start_time_seconds"
+    r"|apiserver_request_terminations_total|process_start_time_seconds"
 )
 _SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+) (\S+)")
 _TYPE_OF_OBJECT = re.compile(r',?type="[^"]*"')

@@ -128,6 +128,10 @@ class Metrics(NamedTuple):
         age = self.age_seconds
         return sum(sample.value for sample in self.find(metric_names.DISPATCHED)) if age is None else age
 
+    def is_followed_by(self, later: Metrics) -> bool:
+        """Return whether `later` are metrics of the same process: it has the same start, and its counters have not started again."""
+        return self.started == later.started and self.order <= later.order
+
     @property
     def release(self) -> Release | None:
         """The release of the server, or None if the metrics do not show it."""
@@ -168,6 +172,12 @@ class Server(NamedTuple):
     """The snapshots of one server, the oldest first."""
 
     snapshots: tuple[Snapshot, ...]
+    cluster: str = ""
+    """Cluster of the server, or "" if the source does not show it. Servers of different clusters have nothing in common."""
+    instance: str = ""
+    """Address of the server, or "" if the source does not show it. A restarted server keeps its address."""
+    baseline: tuple[Snapshot, Snapshot] | None = None
+    """The first and the last snapshot of an earlier time with which the load is compared, or None: the time since the start."""
 
     @property
     def last(self) -> Snapshot:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 DEFAULT_SELECTOR = 'job="kube-apiserver"'
 """Selector of kubernetes-mixin for kube-apiserver (`kubeApiserverSelector` in config.libsonnet)."""
+USUAL_SELECTOR = 'job=~"kube-apiserver|apiserver|kubernetes-apiservers"'
+"""Matcher of the usual jobs of kube-apiserver: those of kubernetes-mixin, of kube-prometheus and the chart kube-prometheus-stack, and of
+the example configuration of Prometheus (documentation/examples/prometheus-kubernetes.yml). Queries can try all of them,
+because several jobs in a cluster are an error."""
 DEFAULT_CLUSTER_LABEL = "cluster"
 """Label with the cluster in kubernetes-mixin (`clusterLabel` in config.libsonnet)."""
 

@@ -27,7 +27,7 @@ from apflint.output.findings import render as render_findings
 from apflint.wording import count_noun, join_some, pluralize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from apflint.doctor.causes import Conclusion
     from apflint.doctor.dumps import QueueRow
@@ -119,12 +119,13 @@ def report_doctor(
     conclusion: Conclusion,
     style: Style,
     configuration: str | None = None,
+    more: Iterable[Block] = (),
     *,
     is_selected: bool = False,
 ) -> Iterator[Block]:
     """Yield the verdict, the causes, the findings, and the state of each server.
 
-    `configuration` describes the manifests, or is empty. Text shows tables only if the style is verbose. Text shows
+    `configuration` describes the manifests, or is empty. `more` are blocks to show below the causes. Text shows tables only if the style is verbose. Text shows
     findings about load only if the style is verbose or the user selected rules, because the causes explain these
     findings.
     """
@@ -132,6 +133,7 @@ def report_doctor(
     if configuration is not None:
         yield Prose([f"Configuration: {configuration}"])
     yield from report_causes(states, conclusion)
+    yield from more
     yield Only(HTML, _draw_levels(states, conclusion))
     yield Only(("markdown",), _embed_findings(report, "markdown", style))
     number = count_noun(len(report.findings) + report.left_out, "finding")

@@ -135,7 +135,7 @@ def _change_flow_schema(effective: Effective, name: str, changes: Iterable[FlowS
     return Effective(effective.workspace.with_manifest(manifest, schema.document), effective.assumptions)
 
 
-def build_manifest(change: NewLevel | NewFlowSchema, release: Release) -> dict[str, Any]:
+def build_manifest(change: NewLevel | NewFlowSchema, release: Release) -> dict[str, object]:
     """Return the manifest of a new object, in the newest API version of the release."""
     if isinstance(change, NewLevel):
         kind, spec = "PriorityLevelConfiguration", _build_level(change, release)

@@ -85,6 +85,15 @@ class ServiceTimes:
             found = samples[kind] = _Samples()
         found.add(received, time)
 
+    def list_times(self, attributes: int) -> tuple[int, ...]:
+        """Return service times of requests with the level, user, verb and resource of an attribute tuple, in ascending order.
+
+        The times are those of requests that did not wait, if there are any. Of many requests, only some are kept.
+        """
+        kind = self._kinds[attributes][0]
+        found = self._exact.get(kind) or self._rough.get(kind)
+        return () if found is None else tuple(sorted(found.times))
+
     def draw(self, attributes: int, received: int, quantile: float) -> int | None:
         """Return a service time of the most similar requests, or None if the log does not show any service time."""
         for kind in self._kinds[attributes]:

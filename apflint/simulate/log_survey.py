@@ -60,6 +60,8 @@ class LoggedLevel(NamedTuple):
 class LoggedClient(NamedTuple):
     """The requests of a log with the same attribute tuple."""
 
+    number: int
+    """Index of the attribute tuple, for `ServiceTimes.list_times`."""
     attributes: AttributeTuple
     level: str
     flow_schema: str
@@ -290,7 +292,7 @@ def _list_clients(
     for number in sorted(requests):
         assignment = assignments[number]
         level, schema = assignment.priority_level or "", assignment.flow_schema or ""
-        yield LoggedClient(tuples[number], level, schema, requests[number], rejected[number])
+        yield LoggedClient(number, tuples[number], level, schema, requests[number], rejected[number])
 
 
 def _find_wait_limit(time_outs: Counter[int]) -> int:

@@ -109,6 +109,35 @@ def test_rejected_request_has_the_service_time_of_a_similar_request(tmp_path: Pa
     assert services[5] in (100_000, 400_000)
 
 
+def test_clients_of_a_log(tmp_path: Path) -> None:
+    events = [
+        request(0, 0.1),
+        request(1, 0.3),
+        request(2, 0.2, "bob", verb="delete"),
+        request(3, 0.001, rejected=True),
+        request(4, 0.001, "cat", rejected=True),
+    ]
+    survey, _ = list_services(tmp_path, events, REJECT)
+    clients = [
+        (
+            client.attributes.user,
+            client.attributes.verb,
+            client.level,
+            client.flow_schema,
+            client.requests,
+            client.rejected,
+        )
+        for client in survey.clients
+    ]
+    assert clients == [
+        ("ann", "list", "team", "team", 3, 1),
+        ("bob", "delete", "team", "team", 1, 0),
+        ("cat", "list", "team", "team", 1, 1),
+    ]
+    times = [survey.services.list_times(client.number) for client in survey.clients]
+    assert times == [(100_000, 300_000), (200_000,), ()]
+
+
 def test_service_times_are_those_of_the_same_time(tmp_path: Path) -> None:
     """Requests take 10 ms, and from 100 s on 300 ms. Rejected requests have the service times of their own time."""
     fast = [request(at, 0.01) for at in range(100)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from apflint.cli import options
@@ -11,6 +12,7 @@ from apflint.cli.command_definitions import command, examples
 from apflint.cli.exit_codes import ExitCode
 from apflint.cli.options import CLUSTER, INPUT, OUTPUT, argument, option
 from apflint.cli.progress import show_progress
+from apflint.cli.prometheus_options import PrometheusOptions
 from apflint.cli.report_files import parse_format
 from apflint.cli.reporting import Output, exit_code_of
 from apflint.cli.terminal import style
@@ -24,6 +26,7 @@ from apflint.evaluate.request_outcomes import parse_duration
 from apflint.output.configuration_line import name_configuration
 from apflint.output.doctor import describe_gaps, report_doctor, state_json
 from apflint.output.doctor_causes import causes_json, group_findings, name_verdict
+from apflint.output.doctor_period import describe_periods, periods_json, report_comparison, report_periods
 from apflint.output.findings import FORMATS, render
 from apflint.output.json_text import to_json
 from apflint.output.report import render_report
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from apflint.output.console import Style
     from apflint.settings.model import Settings
     from apflint.sources.kubectl import KubectlOptions
+    from apflint.sources.prometheus_server import PrometheusReading
 
 _FILES_HELP = "Metrics and debug dumps of API servers: files, gzip, directories, or - for standard input."
 _MANIFESTS_HELP = "Manifests that the server should have: files or directories; repeatable."
@@ -89,6 +93,7 @@ def doctor(
     render: options.Render = False,
     kubernetes: options.Kubernetes = None,
     server_concurrency: options.ServerConcurrency = None,
+    prometheus: PrometheusOptions = PrometheusOptions(),  # noqa: B008  # a frozen value
     select: options.Select = None,
     ignore: options.Ignore = None,
     output_format: Annotated[
@@ -113,7 +118,8 @@ def doctor(
 
     Shows a verdict, and the causes of waits and rejections, the worst first.
     Two snapshots of a server show rates. --live reads all API servers whose
-    addresses can be reached, and names the others.
+    addresses can be reached, and names the others. --prometheus reads the
+    worst interval of a period.
 
     Exits with 1 if there are findings at or above --fail-on. An overload is a
     warning. If Ctrl-C ends --watch, the status is that of the last report.
@@ -122,11 +128,14 @@ def doctor(
     kubectl = options.parse_kubectl(live, kubeconfig, kube_context)
     if watch is not None and kubectl is None:
         raise UserError("--watch requires --live")
-    if not paths and kubectl is None:
+    prometheus.reject_without_prometheus()
+    if not paths and kubectl is None and prometheus.prometheus is None:
         raise UserError(
-            "name the metrics or the dumps of an API server, as in apflint doctor metrics.txt, or use --live"
+            "name the metrics or the dumps of an API server, as in apflint doctor metrics.txt, or use --live or --prometheus"
         )
-    options.reject_combinations({"--live": live}, {"FILE": files, "--metrics": metrics, "--dump": dump})
+    others: dict[str, object] = {"FILE": files, "--metrics": metrics, "--dump": dump}
+    options.reject_combinations({"--live": live, "--prometheus": prometheus.prometheus}, others)
+    options.reject_combinations({"--live": live}, {"--prometheus": prometheus.prometheus})
     options.reject_combinations({"--cluster": cluster}, {"--kustomize": kustomize})
     settings = options.join_settings(
         config,
@@ -145,6 +154,9 @@ def doctor(
     if cluster is not None:
         settings = _apply_cluster(settings, cluster)
     question = _Question(settings, named, output_format, color, verbose, exit_zero)
+    if prometheus.prometheus is not None:
+        reading = prometheus.read(settings.kubernetes if "kubernetes" in settings.origins else None)
+        return show(_answer(question, _Observed(reading.servers, reading=reading)))
     if kubectl is None:
         return show(_answer(question, _Observed(group_servers(read_parts(paths)))))
     return _diagnose_live(question, kubectl, watch)
@@ -170,6 +182,8 @@ class _Observed(NamedTuple):
     coverage: tuple[str, ...] = ()
     """Sentences about API servers that were not asked."""
     notes: tuple[str, ...] = ()
+    reading: PrometheusReading | None = None
+    """What Prometheus has answered, if it was asked."""
 
 
 def _answer(question: _Question, observed: _Observed) -> Answer:
@@ -188,7 +202,7 @@ def _answer(question: _Question, observed: _Observed) -> Answer:
     expected = settings.server_concurrency if "server_concurrency" in settings.origins else None
     evidence = [Evidence(state, effective, expected, current) for state in states]
     chosen = settings.to_options()
-    conclusion = conclude(states)
+    conclusion = conclude(states, "now" if observed.reading is None else "in this interval")
     conclusion = conclusion._replace(limits=(*observed.coverage, *conclusion.limits))
     report = diagnose(evidence, chosen.rules, chosen.adjust, conclusion)
     notes = list(observed.notes)
@@ -196,9 +210,11 @@ def _answer(question: _Question, observed: _Observed) -> Answer:
         notes.append("the selected rules are not about a running server, unlike APF801 to APF821")
     if output_format not in _FORMATS_WITH_TABLES:
         notes += [*observed.coverage, *(gap for state in states for gap in describe_gaps(state))]
+        notes += describe_periods(observed.reading) if observed.reading is not None else []
     how = style(question.color, quiet=True, verbose=question.verbose)
     is_selected = "select" in settings.origins
-    text = _render(states, report, conclusion, output_format, how, description, is_selected=is_selected)
+    reading = observed.reading
+    text = _render(states, report, conclusion, output_format, how, description, reading, is_selected=is_selected)
     status = exit_code_of(report, Output(output_format, settings.fail_on, exit_zero=question.exit_zero))
     # Some causes have no finding: those about storage, lists and differences between servers.
     if conclusion.warnings and settings.fail_on in ("warning", "info") and not question.exit_zero:
@@ -240,6 +256,7 @@ def _render(
     output_format: str,
     how: Style,
     configuration: str | None,
+    reading: PrometheusReading | None,
     *,
     is_selected: bool,
 ) -> str:
@@ -247,8 +264,12 @@ def _render(
         findings = json.loads(render(report, "json", how))
         causes = causes_json(conclusion, group_findings(conclusion, states, report))
         head = {"schema": findings.pop("schema"), **causes, "servers": [state_json(state) for state in states]}
+        if reading is not None:
+            head["prometheus"] = periods_json(reading, states)
         return to_json(name_configuration({**head, **findings, "configuration": configuration}, configuration), 2)
     if output_format in _FORMATS_WITH_TABLES:
-        blocks = report_doctor(states, report, conclusion, how, configuration, is_selected=is_selected)
-        return render_report(name_verdict(conclusion), blocks, output_format, how)
+        start = report_periods(reading) if reading is not None else ()
+        more = report_comparison(states, conclusion) if reading is not None else ()
+        blocks = report_doctor(states, report, conclusion, how, configuration, more, is_selected=is_selected)
+        return render_report(name_verdict(conclusion), chain(start, blocks), output_format, how)
     return render(report, output_format, how)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apflint.doctor.causes.client_ranking import name_shares, rank_clients
+from apflint.doctor.causes.measurements import MIN_BASELINE
 from apflint.wording import count_noun, format_duration
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 _MIN_ROWS = 2
 """Minimum number of requests in a dump whose shares are shown."""
-_MIN_BASELINE = 20
-"""Minimum number of earlier observations with which a mean is compared."""
 
 
 def seconds_text(seconds: float) -> str:
@@ -97,14 +96,14 @@ def describe_service(level: LevelLoad) -> Iterator[str]:
 def is_as_fast_as_before(level: LevelLoad) -> bool:
     """Return whether the execution time of a level is known not to have grown."""
     now, before = level.executions.mean, level.earlier_executions
-    return now is not None and before.mean is not None and before.number >= _MIN_BASELINE and now <= 2 * before.mean
+    return now is not None and before.mean is not None and before.number >= MIN_BASELINE and now <= 2 * before.mean
 
 
 def compare(earlier: Sum) -> str:
     """Return the earlier mean in parentheses, to append to a duration, or an empty string for too few observations."""
-    if earlier.mean is None or earlier.number < _MIN_BASELINE:
+    if earlier.mean is None or earlier.number < MIN_BASELINE:
         return ""
-    return f" (before: {seconds_text(earlier.mean)}, the mean of {earlier.number:,.0f} since the start)"
+    return f" (before: {seconds_text(earlier.mean)}, the mean of {earlier.number:,.0f} {earlier.span})"
 
 
 def describe_clients(rows: Sequence[RequestRow], noun: str = "Seats in the dump") -> Iterator[str]:

@@ -39,8 +39,8 @@ _BEFORE_SPREAD: tuple[Callable[[ServerLoad, Overload], OverloadCause | None], ..
 _AFTER_SPREAD: tuple[Callable[[ServerLoad, Overload], OverloadCause | None], ...] = (find_flood, find_client_timeouts)
 
 
-def conclude(states: Sequence[ServerState]) -> Conclusion:
-    """Return the verdict about all servers, and the causes, worst first."""
+def conclude(states: Sequence[ServerState], moment: str = "now") -> Conclusion:
+    """Return the verdict about all servers, and the causes, worst first. `moment` is the time of the last snapshots in words."""
     servers = [measure(state) for state in states]
     causes: list[OverloadCause] = []
     replaced = [found for server in servers if (found := find_predecessor(server, servers)) is not None]
@@ -60,7 +60,9 @@ def conclude(states: Sequence[ServerState]) -> Conclusion:
         if not causes:
             causes = [note for server in current for note in find_notes(server)]
         verdict = "past" if past and not contained else "healthy"
-    return Conclusion.of(verdict, tuple(causes), _summarize(verdict, causes, servers), tuple(_describe_limits(servers)))
+    return Conclusion.of(
+        verdict, tuple(causes), _summarize(verdict, causes, servers, moment), tuple(_describe_limits(servers))
+    )
 
 
 def _merge_webhooks(causes: list[OverloadCause]) -> list[OverloadCause]:
@@ -102,7 +104,8 @@ def _find_causes(
             if cause is not None and not set(cause.levels) <= explained:
                 explained |= set(cause.levels)
                 yield _complete(cause, server, overloads)
-    others = [other for other in servers if other is not server]
+    cluster = server.state.server.cluster
+    others = [other for other in servers if other is not server and other.state.server.cluster == cluster]
     for overload in overloads:
         if overload.name not in explained:
             for cause in _explain(server, overload, others):
@@ -129,7 +132,7 @@ def _explain(server: ServerLoad, overload: Overload, others: Sequence[ServerLoad
     return [cause] if cause is not None else find_capacity(server, overload)
 
 
-def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[ServerLoad]) -> str:
+def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[ServerLoad], moment: str) -> str:
     count = sum(len(server.limited) for server in servers)
     names = {(cause.server, level) for cause in causes if cause.severity == "warning" for level in cause.levels}
     affected = len({level for level in names if level[1] != "exempt"})
@@ -139,7 +142,7 @@ def _summarize(verdict: str, causes: Sequence[OverloadCause], servers: Sequence[
     if verdict in ("overloaded", "not-apf"):
         return f"{levels}."
     if verdict == "past":
-        return "Nothing waits or is rejected now. Counters show an overload in the past."
+        return f"Nothing waits or is rejected {moment}. Counters show an overload in the past."
     return "No request waits or is rejected unexpectedly."
 
 

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key")
 MIN_INTERVAL_SECONDS = 4.0
 """Minimum time between two snapshots for computing rates. Scrapes are usually 5 to 60 s apart."""
+MIN_BASELINE_AGE_SECONDS = 60.0
+"""Minimum age of a server that is compared with its baseline. In its first minute, a server is compared with nothing but itself."""
+MIN_BASELINE = 20
+"""Minimum number of earlier observations with which a mean is compared."""
 MIN_EXECUTIONS = 10
 """Minimum number of executions of a level for comparing its mean execution time with other levels."""
 LEASES = "leases"
@@ -43,6 +47,8 @@ class Sum(NamedTuple):
 
     number: float = 0
     total: float = 0
+    span: str = "since the start"
+    """Time in which the observations were made, if they are the earlier ones of a comparison."""
 
     @property
     def mean(self) -> float | None:
@@ -84,7 +90,7 @@ class LevelLoad(NamedTuple):
     watches: Sum
     """Executions of watches in seconds, which end when the initial events are sent."""
     earlier_executions: Sum
-    """The executions from the start of the server to the earlier snapshot."""
+    """The executions in the baseline or, if they are too few, from the start of the server to the earlier snapshot."""
     earlier_watches: Sum
     wait: Sum
     """Waits of requests in a queue, including those that timed out."""
@@ -221,17 +227,21 @@ def measure(state: ServerState) -> ServerLoad:
     """Read the load of a server from its last two snapshots with metrics, and its newest dump of requests."""
     window = _choose_window(state.server.snapshots)
     last, earlier = window[-1], window[0] if len(window) > 1 else None
-    state = state if window == state.server.snapshots else compute_state(Server(window), state.release)
+    server = state.server
+    state = state if window == server.snapshots else compute_state(server._replace(snapshots=window), state.release)
     metrics, before = last.metrics, earlier.metrics if earlier is not None else None
     requests = next((shot.requests for shot in reversed(window) if shot.requests is not None), ())
     names = {level.name for level in state.levels}
     reader = _Reader(metrics, before)
     flows = _group_flows(row for row in requests if row.level in names)
     tally = _Tallies(reader)
+    baseline = _read_baseline(server)
+    before_baseline = _Tallies(baseline) if baseline is not None else None
     previous = {level.name: level.waiting for level in compute_state(Server((earlier,))).levels} if earlier else {}
     times = [moment for row in requests for moment in (row.arrived, row.started) if moment is not None]
     levels = tuple(
-        _level_load(level, tally, flows.get(level.name, ()), previous.get(level.name)) for level in state.levels
+        _level_load(level, tally, before_baseline, flows.get(level.name, ()), previous.get(level.name))
+        for level in state.levels
     )
     limited = tuple(level for level in levels if not level.state.is_exempt and not level.state.is_deleted)
     used = [level.state.seats_in_use for level in levels if level.state.seats_in_use is not None]
@@ -245,7 +255,10 @@ def measure(state: ServerState) -> ServerLoad:
         levels=levels,
         webhooks=_read_webhooks(reader),
         etcd=_single_operations(reader, metrics, before),
-        earlier_etcd=_single_operations(reader, before, None),
+        earlier_etcd=_choose_earlier(
+            _single_operations(reader, before, None),
+            _single_operations(baseline, baseline.metrics, baseline.earlier) if baseline is not None else None,
+        ),
         terminated=reader.difference(metric_names.TERMINATIONS, _termination),
         terminated_before=reader.total(before, metric_names.TERMINATIONS, _termination),
         watch_events=sum(reader.difference(metric_names.INIT_EVENTS, lambda _: "").values()),
@@ -282,7 +295,7 @@ def intervals(state: ServerState) -> list[ServerState]:
     """Return the state between each snapshot and the next. The first state counts since the start of the server."""
     shots = state.server.snapshots
     pairs = [(shots[0],), *pairwise(shots)]
-    return [compute_state(Server(pair), state.release) for pair in pairs]
+    return [compute_state(state.server._replace(snapshots=pair), state.release) for pair in pairs]
 
 
 class _Reader:
@@ -358,14 +371,40 @@ def _termination(sample: Sample) -> tuple[str, str, str]:
     return tuple(sample.labels.get(label, "") for label in ("code", "verb", "resource"))  # type: ignore[return-value]
 
 
-def _level_load(state: LevelState, tally: _Tallies, flows: Sequence[FlowLoad], was_waiting: int | None) -> LevelLoad:
+def _read_baseline(server: Server) -> _Reader | None:
+    """Return a reader of the baseline, or None if the server has none, or has restarted since then."""
+    if server.baseline is None:
+        return None
+    first, last = (shot.metrics for shot in server.baseline)
+    now = server.last.metrics
+    if first is None or last is None or now is None or (now.age_seconds or inf) <= MIN_BASELINE_AGE_SECONDS:
+        return None
+    is_one = first.is_followed_by(last) and last.is_followed_by(now)
+    return _Reader(last, first) if is_one else None
+
+
+def _choose_earlier(since_start: Sum, baseline: Sum | None) -> Sum:
+    """Return what a mean is compared with: the baseline, unless it has too few observations."""
+    if baseline is None or baseline.number < MIN_BASELINE:
+        return since_start
+    return baseline._replace(span="in the baseline")
+
+
+def _level_load(
+    state: LevelState,
+    tally: _Tallies,
+    baseline: _Tallies | None,
+    flows: Sequence[FlowLoad],
+    was_waiting: int | None,
+) -> LevelLoad:
     name = state.name
+    before = baseline.executions.get(name) if baseline is not None else None
     return LevelLoad(
         state=state,
         waiting_seats=tally.waiting_seats.get(name),
         executions=tally.executions.get(name, Sum()),
         watches=tally.watches.get(name, Sum()),
-        earlier_executions=tally.earlier.get(name, Sum()),
+        earlier_executions=_choose_earlier(tally.earlier.get(name, Sum()), before),
         earlier_watches=tally.earlier_watches.get(name, Sum()),
         wait=tally.waits.get(name, Sum()),
         width=tally.widths.get(name, Sum()),

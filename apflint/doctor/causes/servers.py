@@ -174,8 +174,15 @@ def find_predecessor(server: ServerLoad, servers: Sequence[ServerLoad]) -> Serve
         other
         for other in servers
         if other is not server
+        and _has_same_address(other, server)
         and other.started is not None
         and other.age is not None
         and other.started + other.age <= server.started
     ]
     return max(earlier, key=lambda other: other.started or 0, default=None)
+
+
+def _has_same_address(other: ServerLoad, server: ServerLoad) -> bool:
+    """Return whether both may be the same server: files do not show its address."""
+    first, second = other.state.server, server.state.server
+    return (first.cluster, first.instance) == (second.cluster, second.instance)

@@ -1,0 +1,53 @@
+"""Compares the load of the priority levels of a server with that in its baseline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from apflint.doctor.causes.measurements import measure
+from apflint.doctor.level_state import compute_state
+
+if TYPE_CHECKING:
+    from apflint.doctor.causes.measurements import LevelLoad, ServerLoad
+    from apflint.doctor.level_state import ServerState
+
+
+class Rates(NamedTuple):
+    """The load of a level in a time. Unknown values are None."""
+
+    arrived: float | None
+    """Dispatched and rejected requests per second."""
+    rejected: float | None
+    """Rejected requests per second."""
+    wait: float | None
+    """Mean wait in seconds."""
+    execution: float | None
+    """Mean execution time in seconds, without watches."""
+
+
+class LevelComparison(NamedTuple):
+    """The load of a level in the baseline and in the diagnosed interval."""
+
+    level: str
+    before: Rates | None
+    """None if the level did not exist in the baseline."""
+    now: Rates
+
+
+def compare_levels(state: ServerState) -> tuple[LevelComparison, ...]:
+    """Return the load of each level with a limit, in the order of names. Without a baseline or an interval, there are none."""
+    baseline = state.server.baseline
+    if baseline is None or state.since_start:
+        return ()
+    before = measure(compute_state(state.server._replace(snapshots=baseline, baseline=None), state.release))
+    now = measure(state)
+    return tuple(
+        LevelComparison(
+            level.name, _rates(before, earlier) if (earlier := before.level(level.name)) else None, _rates(now, level)
+        )
+        for level in now.limited
+    )
+
+
+def _rates(server: ServerLoad, level: LevelLoad) -> Rates:
+    return Rates(server.rate(level.arrived), server.rate(level.state.rejected), level.wait.mean, level.executions.mean)
