@@ -21,6 +21,7 @@ from apflint.releases import parse_release
 from apflint.replay.running import ReplayOptions, replay_sides
 from apflint.simulate.back_test import LevelFigures, are_alike
 from apflint.simulate.logged_simulation import simulate_log
+from apflint.simulate.scaling import NEUTRAL
 from apflint.simulate.verdict_sentences import format_time
 from apflint.sources.audit_logs import find_audit_logs
 from apflint.sources.effective_configurations import read_configuration
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apflint.effective_configuration import Effective
-    from apflint.simulate.logged_simulation import LoggedRun, LogSimulation
+from apflint.simulate.logged_simulation import LoggedRun, LogSimulation
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "fixtures" / "simulate" / "incidents"
@@ -92,7 +93,7 @@ def simulate_recording(name: str, *others: str) -> LogSimulation:
     options = ReplayOptions(engine="python", by=("namespace",), counts=counts, calls=True)
     gc.disable()  # as the command does
     try:
-        return simulate_log(replay_sides(find_audit_logs([str(LOGS / f"{name}.log.gz")]), sides, options), 1.0, 1)
+        return simulate_log(replay_sides(find_audit_logs([str(LOGS / f"{name}.log.gz")]), sides, options), NEUTRAL, 1)
     finally:
         gc.enable()
 

@@ -41,7 +41,7 @@ BYTES_PER_SEAT = 100_000
 """Bytes for each seat of a list, from 1.34 on. Source: `seatsBasedOnObjectSize` in list_work_estimator.go."""
 CACHE_BYTES = 1_000_000
 """Maximum memory in bytes that the server assumes for a list from the watch cache. The response is streamed."""
-_UNKNOWN_OBJECT_BYTES = 1_500_000
+UNKNOWN_OBJECT_BYTES = 1_500_000
 """Assumed size of an object before the server has measured objects: the maximum size in etcd."""
 _WATCHERS_PER_SEAT = 10
 _EVENT_NANOSECONDS = 5_000_000
@@ -158,9 +158,9 @@ def estimate_by_size(
     if objects == "unknown":  # probably served by an aggregated API server, which does the work
         return MINIMUM_SEATS
     if isinstance(objects, str):
-        objects, object_bytes = 1_000_000_000, _UNKNOWN_OBJECT_BYTES
+        objects, object_bytes = 1_000_000_000, UNKNOWN_OBJECT_BYTES
     if object_bytes <= 0 and objects:
-        object_bytes = _UNKNOWN_OBJECT_BYTES
+        object_bytes = UNKNOWN_OBJECT_BYTES
     loaded = min(options.limit or objects, objects)
     if options.single:
         loaded = 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apflint.doctor.baseline_comparison import compare_levels
 from apflint.output.blocks import DOCUMENTS, Column, Facts, Heading, Only, Prose, Table, Text
-from apflint.sources.prometheus_server import describe_instances, name_server, show_time
+from apflint.sources.prometheus_server import describe_instances, name_instance, show_time
 from apflint.wording import format_duration, pluralize
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def report_comparison(states: Sequence[ServerState], conclusion: Conclusion) -> 
             Column("Wait"),
             Column("Execution"),
         )
-        name = name_server((state.server.cluster, state.server.instance))
+        name = name_instance((state.server.cluster, state.server.instance))
         notes = (f"{name}, baseline -> interval. REQUESTS: dispatched and rejected. WAIT and EXECUTION: means.",)
         if rows:
             yield Table(columns, rows, "Compared with the baseline", notes)

@@ -1,4 +1,4 @@
-"""The report of `apflint simulate`: verdicts, tables and drawings, and the same as JSON."""
+"""The report of `apflint simulate`: assumptions, verdicts on clients, tables and drawings, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from apflint.output.blocks import (
 from apflint.output.json_text import SCHEMA
 from apflint.output.limits import level_json
 from apflint.output.sparkline import draw_sparkline
-from apflint.simulate.load import SECOND
+from apflint.simulate.client_verdicts import give_client_verdicts, join_clients
+from apflint.simulate.load import DEFAULT_WARMUP, SECOND
 from apflint.simulate.routes import find_uncounted_lists
 from apflint.simulate.verdict_sentences import format_share, format_time, list_verdicts
-from apflint.wording import count_noun, format_duration, join_some, join_words, pluralize
+from apflint.wording import count_noun, format_duration, join_some, join_words, pluralize, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -45,8 +46,11 @@ _MAX_NAMES = 7
 """Maximum number of busy flows in a legend."""
 
 
-def simulation_json(result: SimulationResult) -> dict[str, object]:
-    """Return the object that `simulate --format json` prints. Times are in seconds, and seats are sums over all API servers."""
+def simulation_json(result: SimulationResult, failures: Sequence[tuple[str, str]] = ()) -> dict[str, object]:
+    """Return the object that `simulate --format json` prints. Times are in seconds, seats are of all API servers.
+
+    `failures` are the conditions of `--fail-if` that are true, and a sentence about each.
+    """
     load = result.load
     verdicts = dict(list_verdicts(result))
     return {
@@ -56,12 +60,23 @@ def simulation_json(result: SimulationResult) -> dict[str, object]:
         "serverConcurrency": result.limits.server_concurrency,
         "servers": load.servers,
         "seed": result.seed,
+        "load": result.load_name,
+        "warmup": load.warmup / SECOND,
         "duration": load.duration / SECOND,
         "requests": sum(level.requests for level in result.levels),
         "attempts": sum(level.attempts for level in result.levels),
+        "assumptions": list(list_assumptions(result)),
+        "failures": [{"condition": condition, "message": message} for condition, message in failures],
+        "verdicts": _verdicts_json(result),
         "notes": list(list_notes(result)),
         "levels": [_level_json(level, verdicts.get(level.name)) for level in result.levels],
     }
+
+
+def _verdicts_json(result: SimulationResult) -> dict[str, object]:
+    verdicts = give_client_verdicts(result)
+    clients = [{"client": name, "verdict": verdict} for name, verdict in verdicts.clients]
+    return {"clients": clients, "others": verdicts.others or None}
 
 
 def _level_json(level: LevelResult, verdict: str | None) -> dict[str, object]:
@@ -144,43 +159,73 @@ def _round(value: float) -> float:
 
 
 def list_notes(result: SimulationResult) -> Iterator[str]:
-    """Yield sentences about the assumptions of the simulation."""
+    """Yield sentences about what the simulation leaves out or assumes, without those of `list_assumptions`."""
     yield from result.notes
-    uncounted = [f"{resource}.{group}" if group else resource for group, resource in find_uncounted_lists(result.load)]
-    if uncounted:
+    if not result.load.warmup and _has_early_rejections(result):
         yield (
-            f"The load does not state how many objects of {join_words(uncounted, 'and')} are stored, so each list takes 1"
-            " seat: add `objects`."
+            "Requests were rejected in the first 30 s of the simulation, which begins with idle servers: they lend their"
+            " seats. With --warmup 30s, these requests do not count."
         )
     unfinished = sum(client.unfinished for level in result.levels for client in level.clients)
     if unfinished:
         yield f"After the end of the simulation, {unfinished:,} retries were due. They did not happen."
 
 
+def _has_early_rejections(result: SimulationResult) -> bool:
+    return any(
+        client.first_rejection is not None and client.first_rejection < DEFAULT_WARMUP
+        for client in join_clients(result)
+    )
+
+
+def list_assumptions(result: SimulationResult) -> Iterator[str]:
+    """Yield sentences about assumptions that could reverse the result. They stand first."""
+    yield from result.assumptions
+    uncounted = [f"{resource}.{group}" if group else resource for group, resource in find_uncounted_lists(result.load)]
+    most = max((level.limits.max_list_seats for level in result.levels if level.attempts), default=0)
+    if uncounted and most > 1:
+        names = join_some(uncounted, _MAX_NAMES)
+        yield (
+            f"Assumes that each list of {names} takes 1 seat, because the load does not state how many are stored:"
+            f" a list of many objects takes up to {most} seats. Add the numbers: `objects` in a load file, or --objects."
+        )
+
+
+def describe_load(description: str, changes: Sequence[str]) -> str:
+    """Return the description of a load and of the options that change it."""
+    return f"{description} with {join_words(changes, 'and')}" if changes else description
+
+
 def report_simulation(
     result: SimulationResult,
     comparison: SimulationComparison | None = None,
     lead: Iterable[Block] = (),
+    failures: Sequence[tuple[str, str]] = (),
     *,
     is_verbose: bool = False,
 ) -> Iterator[Block]:
-    """Yield the blocks of `lead`, verdicts and tables of the levels. If there is a comparison, `result` is its new simulation.
+    """Yield assumptions, the blocks of `lead`, verdicts, and tables of the levels. If there is a comparison, `result` is its new simulation.
+
+    `failures` are the conditions of `--fail-if` that are true, and a sentence about each.
 
     Text has all percentiles, seats over time and clients only if `is_verbose` is true.
     """
-    verdicts = dict(list_verdicts(result))
     levels = [level for level in result.levels if level.attempts]
     yield Only(HTML, [Heading(TITLE, 1)])
+    if assumptions := list(list_assumptions(result)):
+        yield Prose(assumptions, "warning")
     yield from lead
+    if failures:
+        yield Bullets([f"{sentence} (--fail-if {quote(condition)})" for condition, sentence in failures], tone="error")
     if comparison is not None:
         yield from _report_differences(comparison)
     yield Prose(list(_describe_run(result)))
-    yield Bullets(list(verdicts.values()))
+    yield Bullets(give_client_verdicts(result).sentences)
     if levels:
         yield Only(TEXT, _tabulate_all(levels) if is_verbose else [_summarize(levels)])
     yield Only(DOCUMENTS, [_tabulate_levels(levels), _tabulate_seats(levels)])
     yield Only(("markdown",), [_tabulate_clients([client for level in levels for client in level.clients])])
-    order = list(verdicts)
+    order = [name for name, _ in list_verdicts(result)]
     yield Only(HTML, _draw_levels(sorted(levels, key=lambda level: order.index(level.name)), result))
     notes = list(list_notes(result))
     yield Only(DOCUMENTS, [Prose(notes)])
@@ -204,6 +249,8 @@ def _describe_run(result: SimulationResult) -> Iterator[str]:
         f"{servers} with {count_noun(limits.server_concurrency, 'seat')}{each}, Kubernetes {limits.release.name}, seed {result.seed}:"
         f" {count_noun(requests, 'request')}{retries} in {format_duration(load.duration / 1000)}"
     )
+    warmup = f", after a warm-up of {format_duration(load.warmup / 1000)} that does not count" if load.warmup else ""
+    yield f"Load: {result.load_name}{warmup}"
     yield f"Configuration: {result.configuration}"
 
 
@@ -350,8 +397,8 @@ def _list_flows(level: LevelResult) -> Iterator[tuple[str, str]]:
     yield "use", pluralize(len(level.flows) - len(elephants), "other flow")
 
 
-def comparison_json(comparison: SimulationComparison) -> dict[str, object]:
-    """Return the object that `simulate --compare --format json` prints."""
+def comparison_json(comparison: SimulationComparison, failures: Sequence[tuple[str, str]] = ()) -> dict[str, object]:
+    """Return the object that `simulate --compare --format json` prints. `failures` are those of the new side."""
     return {
         "schema": SCHEMA,
         "configuration": f"{comparison.old.configuration} -> {comparison.new.configuration}",
@@ -365,7 +412,7 @@ def comparison_json(comparison: SimulationComparison) -> dict[str, object]:
             for difference in comparison.differences
         ],
         "old": simulation_json(comparison.old),
-        "new": simulation_json(comparison.new),
+        "new": simulation_json(comparison.new, failures),
     }
 
 

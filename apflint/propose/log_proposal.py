@@ -28,6 +28,7 @@ from apflint.simulate.field_overrides import LevelFieldChange
 from apflint.simulate.log_survey import survey_log
 from apflint.simulate.logged_requests import MICROSECONDS, stream_requests
 from apflint.simulate.logged_simulation import check_survey, list_unpredictable, test_log
+from apflint.simulate.scaling import NEUTRAL
 from apflint.wording import count_noun, quote
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ class _Proposer:
         self.evidence = self.evidence._replace(period=period)
         replay = self.replay._replace(period=period)
         survey = self.survey = survey_log(replay, 1)
-        check_survey(survey, 1.0)
+        check_survey(replay, survey, NEUTRAL)
         usage = measure_usage(replay, survey, found[0])
         self.cause = find_log_cause(replay, usage)
         if (declined := self._decline_by_cause()) is not None:

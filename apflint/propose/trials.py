@@ -9,6 +9,7 @@ from apflint.replay.classification import TupleClassifier
 from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
 from apflint.simulate.log_survey import survey_log, to_nanoseconds
 from apflint.simulate.logged_load import build_logged_load
+from apflint.simulate.scaling import Scaling
 from apflint.simulate.simulation import simulate
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def run_trial(
         classifier = TupleClassifier(effective, part.counts)
         assignments = [classifier.assign(attributes) for attributes in replay.log.tuples]
         replay = replay._replace(known=effective, assignments=assignments)
-    logged = build_logged_load(replay, part.survey, scale, merges=part.assumed.merges, early=part.early)
+    logged = build_logged_load(replay, part.survey, Scaling(scale), merges=part.assumed.merges, early=part.early)
     keys: dict[str, tuple[ClientKey, bool]] = {}
     routes = _RoutesByClient(logged.routes, part.survey, keys)
     result = simulate(logged.load, effective.limits, routes, logged.sources, part.survey.seed, show, part.assumed.phase)

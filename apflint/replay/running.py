@@ -50,6 +50,8 @@ class ReplayOptions(NamedTuple):
     """Whether the hash of the URI and the timeout of each request are read, for simulations."""
     each: bool = False
     """Whether single requests are printed, which needs their audit IDs."""
+    namespaces: bool = False
+    """Whether the namespaces of requests are needed."""
     spark_remote: str | None = None
     """URL of a Spark Connect server, or None to start a local Spark."""
 
@@ -129,7 +131,7 @@ def _read_log(
     dimensions = options.filter.dimensions.union(options.by)
     has_examples = has_examples or options.each
     wanted = Wanted(
-        namespace=has_examples or not dimensions.isdisjoint({"namespace", "flow"}),
+        namespace=has_examples or options.namespaces or not dimensions.isdisjoint({"namespace", "flow"}),
         agent="userAgent" in dimensions,
         audit_id=has_examples,
         list_options=options.counts is not None,

@@ -50,7 +50,7 @@ class ArrivalSource(NamedTuple):
 
 
 def list_sources(load: Load, seed: int) -> tuple[ArrivalSource, ...]:
-    """Return the loops and bursts of all clients, each with its arrivals in the order of time.
+    """Return the loops and bursts of all clients, each with its arrivals in the order of time, from the start of the warm-up.
 
     A closed loop has only the first request of each client, because later ones depend on responses.
     """
@@ -61,10 +61,10 @@ def list_sources(load: Load, seed: int) -> tuple[ArrivalSource, ...]:
             kinds.append(_open_loop)
         if client.think is not None:
             kinds.append(_start_closed_loop)
-        kinds += (partial(_burst, burst=burst) for burst in client.bursts)
+        kinds += (partial(_burst, burst=burst._replace(at=load.warmup + burst.at)) for burst in client.bursts)
         for place, kind in enumerate(kinds):
             draw_service = _make_service_draws(client, Draws(seed, client.name, "service", place))
-            times = kind(client, seed, load.duration)
+            times = kind(client, seed, load.end)
             arrivals = _serve(len(sources), times, draw_service)
             sources.append(ArrivalSource(client, arrivals, draw_service, client.differ, kind is _start_closed_loop))
     return tuple(sources)
@@ -82,29 +82,29 @@ def _serve(
         yield Arrival(time, source, number, instance, draw_service(number))
 
 
-def _open_loop(client: SimulatedClient, seed: int, duration: int) -> Iterator[tuple[int, int, int]]:
+def _open_loop(client: SimulatedClient, seed: int, end: int) -> Iterator[tuple[int, int, int]]:
     gaps, instances = Draws(seed, client.name, "gap"), Draws(seed, client.name, "instance")
     mean = SECOND / (client.rate * client.instances)
     time, number = 0.0, 0
     while True:
         time -= mean * log(gaps(number))
-        if time >= duration:
+        if time >= end:
             return
         yield int(time), number, int(instances(number) * client.instances)
         number += 1
 
 
-def _start_closed_loop(client: SimulatedClient, seed: int, duration: int) -> Iterator[tuple[int, int, int]]:
+def _start_closed_loop(client: SimulatedClient, seed: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Yield the first request of each client, at a random time within its first think time."""
     starts, think = Draws(seed, client.name, "start"), client.think or 0
     for time, instance in sorted((int(starts(instance) * think), instance) for instance in range(client.instances)):
-        if time < duration:
+        if time < end:
             yield time, instance, instance
 
 
-def _burst(client: SimulatedClient, _seed: int, duration: int, burst: Burst) -> Iterator[tuple[int, int, int]]:
+def _burst(client: SimulatedClient, _seed: int, end: int, burst: Burst) -> Iterator[tuple[int, int, int]]:
     for number in range(burst.requests):
         time = burst.at + burst.over * number // burst.requests
-        if time >= duration:
+        if time >= end:
             return
         yield time, number, number % client.instances

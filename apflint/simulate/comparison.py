@@ -40,7 +40,7 @@ class FigureDifference(NamedTuple):
 
 
 class SimulationComparison(NamedTuple):
-    """Two simulations and their differences: differences of levels first, then differences of clients."""
+    """Two simulations, and their differences: first those of clients, then those of levels."""
 
     old: SimulationResult
     new: SimulationResult
@@ -56,15 +56,16 @@ def compare(old: SimulationResult, new: SimulationResult) -> SimulationCompariso
         for result in (old, new)
     ]
     clients = [_group_clients(result) for result in (old, new)]
-    differences = [
-        FigureDifference(name, None, sides[0].get(name), sides[1].get(name))
-        for name in dict.fromkeys((*sides[0], *sides[1]))
-    ]
+    differences = []
     for name in dict.fromkeys((*clients[0], *clients[1])):
         rows = [side.get(name) for side in clients]
         old_levels, new_levels = (" + ".join(row.level for row in side_rows or ()) or "-" for side_rows in rows)
         figures = [None if side_rows is None else _join(side_rows) for side_rows in rows]
         differences.append(FigureDifference(name, (old_levels, new_levels), *figures))
+    differences += [
+        FigureDifference(name, None, sides[0].get(name), sides[1].get(name))
+        for name in dict.fromkeys((*sides[0], *sides[1]))
+    ]
     changed = tuple(difference for difference in differences if difference.is_effective)
     is_equal = [list(map(_omit_flow_schemas, rows.items())) for rows in clients]
     return SimulationComparison(old, new, changed, is_equal[0] == is_equal[1])

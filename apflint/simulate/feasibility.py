@@ -67,7 +67,7 @@ def check_servers(servers: int, duration: int, limits: Limits) -> None:
 
 def find_excess(load: Load) -> Iterator[tuple[Path, str]]:
     """Yield a problem if the load has too many requests in total or at once. The path is that of the largest client."""
-    requests = {client: count_requests(client, load.duration) for client in load.clients}
+    requests = {client: count_requests(client, load.end) for client in load.clients}
     if sum(requests.values()) > MAX_SIMULATED_REQUESTS:
         worst = max(requests, key=requests.__getitem__)
         yield (
@@ -87,7 +87,7 @@ def find_excess(load: Load) -> Iterator[tuple[Path, str]]:
                 f" {MAX_DIFFERENT_CLIENTS:,} that fit into memory: lower counts, or raise rates instead"
             ),
         )
-    in_flight = {client: count_in_flight(client, load.duration) for client in load.clients}
+    in_flight = {client: count_in_flight(client, load.end) for client in load.clients}
     if sum(in_flight.values()) > MAX_REQUESTS_IN_FLIGHT:
         worst = max(in_flight, key=in_flight.__getitem__)
         yield (

@@ -13,10 +13,16 @@ if TYPE_CHECKING:
 
     from apflint.location import Path
     from apflint.requests.request_words import RequestArguments
+    from apflint.simulate.scaling import Scaling
 
 SECOND = 1_000_000_000
 REQUEST_TIMEOUT = 60 * SECOND
 """Default value of kube-apiserver's flag `--request-timeout`. The server ends every request after this time."""
+DEFAULT_WARMUP = 30 * SECOND
+"""Warm-up of a load that states none. An idle server lends its seats, and needs up to two adjustments of its limits,
+which are 10 seconds apart, and the smoothed demand of a few more, until the limits are those of a server in use."""
+DEFAULT_OBJECT_BYTES = 1_000
+"""Average size of an object in bytes if the load states only the number of objects."""
 NUMBER = "{n}"
 """Placeholder in the strings of a client. Each instance of the client replaces it with its own number (from 1)."""
 _NORMAL = NormalDist()
@@ -85,6 +91,11 @@ class SimulatedClient(NamedTuple):
     """Time after which client and server give up one attempt. Clients also send it as the parameter `timeout`."""
 
     @property
+    def is_silent(self) -> bool:
+        """Whether the clients send no requests, because they are left out."""
+        return not self.rate and self.think is None and not self.bursts
+
+    @property
     def differ(self) -> bool:
         """Whether the clients send different requests: another user or other arguments."""
         user, words, groups, namespace, _, _, path = self.arguments
@@ -119,22 +130,33 @@ class Load(NamedTuple):
     """The load of a simulation."""
 
     duration: int
+    """Time for which clients send requests that count. The time 0 of bursts and of results is the end of the warm-up."""
     clients: tuple[SimulatedClient, ...]
     servers: int = 1
     """Number of API servers. Each has its own seats, and each client is connected to one of them."""
     objects: Mapping[ResourceKey, ObjectCount] = {}
     watchers: Mapping[ResourceKey, int] = {}
     """Number of watches of each resource on one API server."""
+    warmup: int = 0
+    """Time before, in which clients send requests that do not count. It makes the servers those that are in use."""
 
-    def scale(self, factor: float) -> Load:
-        """Return the load with `factor` times as many requests.
+    @property
+    def end(self) -> int:
+        """Time since the start of the simulation, including the warm-up, after which clients send no requests."""
+        return self.warmup + self.duration
 
-        Open-loop clients send more requests, bursts have more requests, and there are more closed-loop clients.
+    def scale(self, scaling: Scaling) -> Load:
+        """Return the load with other numbers of requests.
+
+        Open-loop clients send more requests, bursts have more requests, and there are more closed-loop clients. A client
+        that is left out stays in the load without requests, so that the others stay connected to their servers.
         """
-        return self._replace(clients=tuple(_scale(client, factor) for client in self.clients))
+        return self._replace(clients=tuple(_scale(client, scaling.find_factor(client.name)) for client in self.clients))
 
 
 def _scale(client: SimulatedClient, factor: float) -> SimulatedClient:
+    if not factor:
+        return client._replace(rate=0.0, think=None, bursts=())
     bursts = tuple(burst._replace(requests=round(burst.requests * factor)) for burst in client.bursts)
     instances = client.instances if client.think is None else max(1, round(client.instances * factor))
     return client._replace(instances=instances, rate=client.rate * factor, bursts=bursts)

@@ -13,6 +13,8 @@ from apflint.load.apflint_files import Fields, read_fields
 from apflint.named_tuple import NamedTuple
 from apflint.requests.request_words import RequestArguments, infer_resource, parse_command_line
 from apflint.simulate.load import (
+    DEFAULT_OBJECT_BYTES,
+    DEFAULT_WARMUP,
     NUMBER,
     REQUEST_TIMEOUT,
     SECOND,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from apflint.load.source_text import Source
     from apflint.location import Path
 
-_LOAD_KEYS = ("duration", "servers", "clients", "objects", "watchers")
+_LOAD_KEYS = ("duration", "warmup", "servers", "clients", "objects", "watchers")
 _CLIENT_KEYS = (
     *("name", "as", "groups", "request", "count", "rate", "think", "service", "bursts", "retries", "timeout"),
 )
@@ -43,8 +45,6 @@ _RATE_SECONDS = {"s": 1, "m": 60, "h": 3600}
 _RATE = re.compile(r"([0-9]{0,9}\.?[0-9]{1,9})/([smh])", re.ASCII)
 _SIZE = re.compile(r"([0-9]{1,9})(|k|Ki|M|Mi)B?", re.ASCII)
 _SIZE_FACTORS = {"": 1, "k": 1000, "Ki": 1024, "M": 1_000_000, "Mi": 1 << 20}
-_DEFAULT_OBJECT_BYTES = 1_000
-"""Average size of an object in bytes if the load states only the number of objects."""
 _RETRY_AFTER = "retry-after"
 
 
@@ -64,6 +64,14 @@ def parse_load(name: str, data: bytes) -> ParsedLoad:
     load = None if file.fields is None else _parse_load(_LoadFields(file.fields))
     mistakes = file.find_mistakes()
     return ParsedLoad(file.source, None if mistakes else load, file.fields, mistakes)
+
+
+def parse_rate(text: str) -> float | None:
+    """Return the requests per second of a rate such as `2/s`, `30/m` or `5/h`, or None for other text and for 0."""
+    match = _RATE.fullmatch(text)
+    if match is None or not float(match[1]):
+        return None
+    return float(match[1]) / _RATE_SECONDS[match[2]]
 
 
 class _LoadFields:
@@ -95,11 +103,10 @@ class _LoadFields:
         if not fields.has(path):
             return 0.0
         value = fields.value(path)
-        match = _RATE.fullmatch(value) if isinstance(value, str) else None
-        if match is None or not float(match[1]):
+        rate = parse_rate(value) if isinstance(value, str) else None
+        if rate is None:
             fields.reject(path, f"expected a rate such as 2/s, 30/m or 5/h, not {fields.document.text(path)}")
-            return 0.0
-        return float(match[1]) / _RATE_SECONDS[match[2]]
+        return rate or 0.0
 
     def service(self, path: Path) -> ServiceTime | None:
         """Return the distribution at `path`: a duration, a list of durations, or a mapping with `p50` and `p99`."""
@@ -135,6 +142,7 @@ def _parse_load(reader: _LoadFields) -> Load | None:
     if not fields.has(("duration",)):
         fields.reject((), "`duration` is missing: state how long clients send requests, as in `duration: 10m`")
     reader.duration_of_load = duration or 0
+    warmup = reader.duration(("warmup",), minimum=0)
     entries = fields.value(("clients",))
     if not isinstance(entries, list) or not entries:
         message = "`clients` must be a list with at least one client"
@@ -154,6 +162,7 @@ def _parse_load(reader: _LoadFields) -> Load | None:
         fields.integer(("servers",)) or 1,
         {key: _parse_objects(fields, ("objects", name)) for name, key in _parse_resources(fields, "objects").items()},
         {key: fields.integer(("watchers", name)) or 0 for name, key in _parse_resources(fields, "watchers").items()},
+        DEFAULT_WARMUP if warmup is None else warmup,
     )
 
 
@@ -263,11 +272,11 @@ def _parse_resources(fields: Fields, key: str) -> dict[str, ResourceKey]:
 def _parse_objects(fields: Fields, path: Path) -> ObjectCount:
     """Return the number of objects at `path`: an integer, or a mapping with `count` and `size`."""
     if not isinstance(fields.value(path), dict):
-        return ObjectCount(fields.integer(path) or 0, _DEFAULT_OBJECT_BYTES)
+        return ObjectCount(fields.integer(path) or 0, DEFAULT_OBJECT_BYTES)
     fields.check_keys(path, ("count", "size"))
     if not fields.has((*path, "count")):
         fields.reject(path, "`count` is missing: the number of stored objects")
-    size = _DEFAULT_OBJECT_BYTES
+    size = DEFAULT_OBJECT_BYTES
     if fields.has((*path, "size")):
         value = fields.value((*path, "size"))
         match = _SIZE.fullmatch(str(value)) if isinstance(value, str | int) else None

@@ -200,7 +200,7 @@ class _LevelTally:
             self.retries += 1
         if marks & _WATCH:
             self.watches += 1
-        elif wait := request.shown_wait:
+        elif wait := request.shown_wait if request.rejected else request.wait:
             self.waits.add(wait * _NANOSECONDS)
         elif not request.rejected:
             self.unshown += 1
@@ -252,7 +252,7 @@ def survey_log(replay: Replay, seed: int) -> LogSurvey:
             if is_exact and request.ended is not None:
                 growths.add(kinds[attributes], request.ended - request.busy, request.ended)
         if request.ended is not None:
-            is_rejected = request.is_rejected_on_arrival
+            is_rejected = request.rejected == 1 and request.is_rejected_on_arrival
             loops.add(user, request.server, request.received, request.ended, is_rejected_on_arrival=is_rejected)
     return LogSurvey(
         tuples,

@@ -17,6 +17,7 @@ from apflint.evaluate.request_outcomes import read_deadline
 from apflint.evaluate.seats import Seats
 from apflint.evaluate.shuffle_sharding import flow_hash
 from apflint.named_tuple import NamedTuple
+from apflint.requests.list_options import LIST_VERBS
 from apflint.requests.request_words import RequestArguments
 from apflint.simulate.arrivals import Arrival, ArrivalSource
 from apflint.simulate.load import SECOND, Load, Retries, ServiceTime, SimulatedClient
@@ -26,14 +27,17 @@ from apflint.simulate.logged_retries import MAX_LOGGED_RETRIES
 from apflint.simulate.random_draws import Draws
 from apflint.simulate.request import complete_work_estimate
 from apflint.simulate.routes import Route, SimulatedFlow
+from apflint.simulate.scaling import NEUTRAL
 from apflint.wording import count_noun, join_some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from apflint.replay.events import AttributeTuple
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.log_survey import LogSurvey, SentRequest
     from apflint.simulate.logged_requests import LoggedArrival
+    from apflint.simulate.scaling import Scaling
 
 _MIN_DURATION = SECOND // 1000
 _MAX_NAMES = 5
@@ -55,7 +59,8 @@ class LoggedLoad(NamedTuple):
     sources: tuple[ArrivalSource, ...]
     notes: tuple[str, ...]
     """Sentences about what the log does not show."""
-    requests: int
+    assumptions: tuple[str, ...]
+    """Sentences about assumptions that could reverse the result."""
 
 
 class _Sender(NamedTuple):
@@ -163,10 +168,11 @@ class LoggedRoutes:
 class _ClosedLoops:
     """Requests of closed loops: the first request of each worker, and the requests that follow responses."""
 
-    def __init__(self, survey: LogSurvey, routes: LoggedRoutes, duration: int, scale: float) -> None:
+    def __init__(self, survey: LogSurvey, routes: LoggedRoutes, duration: int, scaling: Scaling) -> None:
         servers = {server: index for index, server in enumerate(survey.servers)}
         self._workers = {
-            (loop.user, servers[loop.server]): max(1, round(loop.workers * scale)) for loop in survey.loops
+            (loop.user, servers[loop.server]): max(1, round(loop.workers * scaling.find_factor(loop.user)))
+            for loop in survey.loops
         }
         self._routes = routes
         self._duration = duration
@@ -199,18 +205,25 @@ class _ClosedLoops:
 
 
 def build_logged_load(
-    replay: Replay, survey: LogSurvey, scale: float = 1.0, *, merges: bool = False, early: tuple[int, int] = (0, 0)
+    replay: Replay,
+    survey: LogSurvey,
+    scaling: Scaling = NEUTRAL,
+    *,
+    merges: bool = False,
+    warmup: int = 0,
+    early: tuple[int, int] = (0, 0),
 ) -> LoggedLoad:
     """Return the load of a log under the configuration of `replay`.
 
-    `survey` is of the same log, under the configuration that was in force. `scale` is the average number of times that a
-    request is sent. With `merges`, clients that send rejected requests again follow the simulated server: only the first
-    attempts are sent at their logged times. Requests that arrived in the time `early` have separate routes.
+    `survey` is of the same log, under the configuration that was in force. The factors of `scaling` are the
+    average number of times that a request is sent. With `merges`, clients that send rejected requests again follow the simulated server: only the first
+    attempts are sent at their logged times. The first `warmup` nanoseconds of the log do not count. Requests that arrived in the
+    time `early` have separate routes.
     """
     duration = max(to_nanoseconds(survey.end - survey.start + 1), _MIN_DURATION)
     routes = LoggedRoutes(replay, survey, early)
-    loops = _ClosedLoops(survey, routes, duration, scale)
-    sending = _Sending(survey, routes, loops, scale, survey.retrying_users if merges else frozenset())
+    loops = _ClosedLoops(survey, routes, duration, scaling)
+    sending = _Sending(survey, routes, loops, scaling, survey.retrying_users if merges else frozenset())
     arrivals = sending.list_arrivals(list_sent_requests(survey, stream_requests(replay)))
     if survey.loops:  # a simulation may need a later request of a closed loop before its logged time
         arrivals = iter(list(arrivals))
@@ -229,21 +242,21 @@ def build_logged_load(
         )
         for index, client in enumerate(clients)
     )
-    load = Load(duration, (), max(1, len(survey.servers)))
-    notes = tuple(_list_notes(survey, has_counts=replay.has_counts))
-    return LoggedLoad(load, routes, sources, notes, round(survey.sent * scale))
+    load = Load(duration - warmup, (), max(1, len(survey.servers)), warmup=warmup)
+    notes = tuple(_list_notes(survey))
+    return LoggedLoad(load, routes, sources, notes, tuple(_list_assumptions(replay)))
 
 
 class _Sending:
     """Turns requests of a log into arrivals."""
 
     def __init__(
-        self, survey: LogSurvey, routes: LoggedRoutes, loops: _ClosedLoops, scale: float, retrying: frozenset[str]
+        self, survey: LogSurvey, routes: LoggedRoutes, loops: _ClosedLoops, scaling: Scaling, retrying: frozenset[str]
     ) -> None:
         self._survey = survey
         self._routes = routes
         self._loops = loops
-        self._scale = scale
+        self._factors = [scaling.find_factor(*list_names(attributes)) for attributes in survey.tuples]
         self._retrying = retrying
 
     def list_arrivals(self, requests: Iterator[SentRequest]) -> Iterator[Arrival]:
@@ -254,7 +267,7 @@ class _Sending:
             source = self._find_source(request, instance)
             if source == _RETRYING and is_retry:
                 continue
-            for _ in range(int(self._scale + copies(place))):
+            for _ in range(int(self._factors[request.attributes] + copies(place))):
                 time = to_nanoseconds(request.received - start)
                 arrival = Arrival(time, source, number, instance, to_nanoseconds(service))
                 number += 1
@@ -267,7 +280,7 @@ class _Sending:
         return _RETRYING if self._survey.tuples[request.attributes].user in self._retrying else _OPEN
 
 
-def _list_notes(survey: LogSurvey, *, has_counts: bool) -> Iterator[str]:
+def _list_notes(survey: LogSurvey) -> Iterator[str]:
     """Yield sentences about what the log does not show, and what the load has instead."""
     if survey.imputed:
         yield (
@@ -293,5 +306,18 @@ def _list_notes(survey: LogSurvey, *, has_counts: bool) -> Iterator[str]:
         "The log does not show how other clients would react: if responses are slower, many clients send fewer requests."
         " Service times stay those of the log, also if a webhook, etcd or the server becomes faster or slower."
     )
-    if not has_counts:
-        yield "Each request takes 1 seat: the log does not show how many objects a list loads. Add --objects or --metrics."
+
+
+def _list_assumptions(replay: Replay) -> Iterator[str]:
+    """Yield a sentence if the log has lists whose seats are unknown."""
+    if not replay.has_counts and any(attributes.verb in LIST_VERBS for attributes in replay.log.tuples):
+        yield (
+            "Assumes that each list takes 1 seat, because the log does not show how many objects are stored:"
+            f" a list of many objects takes up to {replay.known.release.max_list_seats} seats. Add --objects or --metrics."
+        )
+
+
+def list_names(attributes: AttributeTuple) -> tuple[str, str, str]:
+    """Return the names of the client that sends requests: user, verb and resource, user and verb, and only the user."""
+    user, verb, resource = find_kind(attributes)
+    return f"{user} {verb} {resource}", f"{user} {verb}", user

@@ -6,15 +6,17 @@ when the server adjusts its limits, and whether rejected requests that look like
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from apflint.budgets import MAX_SIMULATED_REQUESTS
 from apflint.named_tuple import NamedTuple
 from apflint.simulate.back_test import BackTest, compare_with_log
 from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
 from apflint.simulate.feasibility import check_servers
-from apflint.simulate.log_survey import LogSurvey, find_kind, survey_log
-from apflint.simulate.logged_load import build_logged_load
+from apflint.simulate.log_survey import LogSurvey, find_kind, survey_log, to_nanoseconds
+from apflint.simulate.logged_load import build_logged_load, list_names
+from apflint.simulate.scaling import NEUTRAL
 from apflint.simulate.simulation import simulate
 from apflint.user_error import UserError
 from apflint.wording import format_duration
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from apflint.replay.classification import Assignment
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.load import Load
+    from apflint.simulate.scaling import Scaling
     from apflint.simulate.simulation import SimulationResult
 
 _PHASES = tuple(part * ADJUSTMENT_PERIOD // 8 for part in range(8))
@@ -66,11 +69,16 @@ class LogSimulation(NamedTuple):
 
 
 def simulate_log(
-    replays: Iterable[Replay], scale: float, seed: int, show: Callable[[Load, int], None] = lambda *_: None
+    replays: Iterable[Replay],
+    scaling: Scaling,
+    seed: int,
+    show: Callable[[Load, int], None] = lambda *_: None,
+    warmup: int = 0,
 ) -> LogSimulation:
     """Simulate a log under each configuration. The first replay has the configuration that was in force.
 
-    A replay is only used until the next one. Raises UserError if the log has no request that can be simulated.
+    A replay is only used until the next one. The back-test has the whole log, without `scaling` and `warmup`. Raises UserError
+    if the log has no request that can be simulated, for an unknown client, and if the log is not longer than the warm-up.
     """
     runs: list[LoggedRun] = []
     survey: LogSurvey | None = None
@@ -79,12 +87,12 @@ def simulate_log(
     for replay in replays:
         if survey is None:
             survey = survey_log(replay, seed)
-            check_survey(survey, scale)
+            check_survey(replay, survey, scaling, warmup)
             back_test, assumptions, known = test_log(replay, survey, show)
-            if scale == 1.0:
+            if not scaling.has_effect and not warmup:
                 runs.append(_join(known, ()))
                 continue
-        results = [run(replay, survey, assumed, scale, show) for assumed in assumptions]
+        results = [run(replay, survey, assumed, scaling, show, warmup) for assumed in assumptions]
         runs.append(_join(results, tuple(list_unpredictable(survey, replay)) if runs else ()))
     if survey is None:
         raise UserError("the log has no configuration")
@@ -124,13 +132,32 @@ def _find_seats(assignment: Assignment, limits: Mapping[str, LevelLimits]) -> tu
     return (assignment.seats, *(() if level is None else (level.name, level.nominal, level.min, level.max)))
 
 
-def check_survey(survey: LogSurvey, scale: float) -> None:
-    """Raise UserError if a log has too few or too many requests."""
+def count_by_client(replay: Replay) -> Counter[str]:
+    """Return the number of requests of each client of a log, by each of its names."""
+    counts: Counter[str] = Counter()
+    rows: Any = replay.log.database.query("SELECT tuple, count(*) FROM apf GROUP BY tuple")
+    for place, number in rows:
+        for name in list_names(replay.log.tuples[place]):
+            counts[name] += number
+    return counts
+
+
+def check_survey(replay: Replay, survey: LogSurvey, scaling: Scaling, warmup: int = 0) -> None:
+    """Raise UserError if a log has too few or too many requests, or does not have a client, or is too short for a warm-up."""
+    scaling.check_names(count_by_client(replay))
+    duration = to_nanoseconds(survey.end - survey.start + 1)
+    if warmup and warmup >= duration:
+        raise UserError(f"--warmup is not shorter than the audit log, which has {format_duration(duration / 1000)}")
     if not survey.sent:
         raise UserError("no request in the audit log can be simulated: none has a known service time")
-    requests = round(survey.sent * scale)
+    rows: Any = replay.log.database.query("SELECT tuple, count(*) FROM apf GROUP BY tuple")
+    factors = {place: scaling.find_factor(*list_names(survey.tuples[place])) for place, _ in rows}
+    average = sum(factors[place] * number for place, number in rows) / sum(number for _, number in rows)
+    requests = round(survey.sent * average)
     if not requests:
-        raise UserError("no request in the audit log can be simulated: --scale is too small")
+        raise UserError(
+            "no request in the audit log can be simulated: --scale is too small, or all clients are left out"
+        )
     if requests > MAX_SIMULATED_REQUESTS:
         raise UserError(f"the load has {requests:,} requests, more than the maximum of {MAX_SIMULATED_REQUESTS:,}")
 
@@ -145,7 +172,7 @@ def test_log(
     tried: list[tuple[BackTest, LogAssumptions, SimulationResult]] = []
 
     def attempt(assumed: LogAssumptions) -> BackTest:
-        result = run(replay, survey, assumed, 1.0, show)
+        result = run(replay, survey, assumed, NEUTRAL, show)
         test = compare_with_log(survey, result, has_counts=replay.has_counts)
         tried.append((test, assumed, result))
         return test
@@ -163,13 +190,18 @@ def test_log(
 
 
 def run(
-    replay: Replay, survey: LogSurvey, assumed: LogAssumptions, scale: float, show: Callable[[Load, int], None]
+    replay: Replay,
+    survey: LogSurvey,
+    assumed: LogAssumptions,
+    scaling: Scaling,
+    show: Callable[[Load, int], None],
+    warmup: int = 0,
 ) -> SimulationResult:
     """Simulate a log under the configuration of `replay`."""
-    logged = build_logged_load(replay, survey, scale, merges=assumed.merges)
+    logged = build_logged_load(replay, survey, scaling, merges=assumed.merges, warmup=warmup)
     load, limits = logged.load, replay.known.limits
-    check_servers(load.servers, load.duration, limits)
+    check_servers(load.servers, load.end, limits)
     result = simulate(
         load, limits, logged.routes, logged.sources, survey.seed, lambda now: show(load, now), assumed.phase
     )
-    return result._replace(notes=logged.notes)
+    return result._replace(notes=logged.notes, assumptions=logged.assumptions)

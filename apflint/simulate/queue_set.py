@@ -84,7 +84,18 @@ class QueueSet:
         self._dealer: Dealer | None = None
         self._picker = Picker(self.queues)
         self._finish = self.finish_request
+        self.wake: Callable[[int], None] | None = None
+        """Called with the time of the next request, before that request, if the server rests. See `SimulatedServer`."""
         self.set_configuration(queuing, concurrency_limit, now)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request waits, executes or holds seats, and the seat demand is 0.
+
+        Without requests, nothing but the demand for seats that `_dispatch` describes distinguishes a queue set from
+        another one, and virtual time stands still.
+        """
+        return not (self._active_queues or self.executing or self.waiting or self.seats_in_use or self.seats_waiting)
 
     def set_configuration(self, queuing: Queuing, concurrency_limit: int, now: int) -> None:
         """`setConfiguration`: change the queues or the limit. Executing requests keep their seats.
@@ -104,6 +115,8 @@ class QueueSet:
 
     def start_request(self, request: SimulatedRequest, now: int) -> None:
         """`StartRequest`: reject, enqueue or dispatch a request that arrives."""
+        if self.wake is not None:
+            self.wake(now)
         self._sync_time(now)
         request.arrival_r = self.current_r
         dealer = self._dealer

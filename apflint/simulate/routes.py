@@ -124,6 +124,8 @@ def find_uncounted_lists(load: Load) -> Iterator[ResourceKey]:
     """Yield each resource that clients list or watch if the load does not state the number of its objects."""
     seen: set[ResourceKey] = set()
     for client in load.clients:
+        if client.is_silent:
+            continue
         info: RequestInfo = client.arguments_of(0).to_request().info
         key = (info.api_group, info.resource)
         if info.is_resource_request and info.verb in LIST_VERBS and key not in load.objects and key not in seen:

@@ -29,6 +29,11 @@ class IntegratorResults(NamedTuple):
     max: int
 
 
+def observe_nothing(seconds: float) -> IntegratorResults:
+    """Return what an integrator observes in a period in which the variable is 0 throughout."""
+    return IntegratorResults(seconds, 0.0, 0.0, 0, 0)
+
+
 class Integrator:
     """Integral of a variable over time (`integrator`). `reset` starts a new period."""
 
@@ -86,3 +91,15 @@ class SeatDemandStats(NamedTuple):
         envelope = observed.average + deviation
         smoothed = _KEPT * self.smoothed + _ADDED * envelope
         return SeatDemandStats(observed.average, deviation, high_watermark, max(envelope, smoothed))
+
+    def decay(self, periods: int, seconds: float) -> SeatDemandStats:
+        """Return the demand after a number of periods of `seconds` without demand.
+
+        Repeats `update`, because a power of the coefficient is rounded differently.
+        """
+        demand, nothing = self, observe_nothing(seconds)
+        for _ in range(periods):
+            former, demand = demand, demand.update(nothing)
+            if former == demand:
+                break
+        return demand

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from apflint.simulate.borrowing import ADJUSTMENT_PERIOD, Borrower, adjust_limits
 from apflint.simulate.event_loop import CONFIGURATION, EventLoop
+from apflint.simulate.load import SECOND
 from apflint.simulate.queue_set import QueueSet, Queuing
-from apflint.simulate.seat_demand import SeatDemandStats
+from apflint.simulate.seat_demand import Integrator, SeatDemandStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -58,6 +59,10 @@ class SimulatedServer:
     """One API server. `on_end` gets each request when it finishes its execution or is rejected.
 
     Several servers can share an event loop. Simultaneous adjustments happen in the order of `number`, which starts at 0.
+
+    A server rests while it has no request and its adjustments would change no limit. Then it has no events, so an idle
+    day costs nothing. The next request wakes the server, which first catches up on its adjustments. The results are
+    those of a server that never rests, bit for bit.
     """
 
     def __init__(
@@ -89,13 +94,47 @@ class SimulatedServer:
 
     def schedule_adjustments(self, until: int, first: int = 0) -> None:
         """Schedule an adjustment every 10 seconds from the time `first` up to the time `until`."""
-        self.loop.schedule(first, CONFIGURATION, self._change_number, self._adjust_periodically, until)
+        self._schedule_adjustment(first, until)
+
+    def _schedule_adjustment(self, time: int, until: int) -> None:
+        if time <= until:
+            self.loop.schedule(time, CONFIGURATION, self._change_number, self._adjust_periodically, until)
 
     def _adjust_periodically(self, until: int, now: int) -> None:
         self.adjust(now)
-        following = now + ADJUSTMENT_PERIOD
-        if following <= until:
-            self.loop.schedule(following, CONFIGURATION, self._change_number, self._adjust_periodically, until)
+        if self.can_rest():
+            self._rest(now, until)
+        else:
+            self._schedule_adjustment(now + ADJUSTMENT_PERIOD, until)
+
+    def can_rest(self) -> bool:
+        """Return whether, right after an adjustment, every further one would set the same limits until a request arrives.
+
+        Without demand in the latest period and in the following ones, a floor stays the same. Smoothed demand does not
+        increase, and so a target that is equal to the floor stays the same, too.
+        """
+        for level in self.levels.values():
+            demand = level.demand
+            if demand.high_watermark or not level.queue_set.is_idle:
+                return False
+            if not level.limits.is_exempt and demand.smoothed > _as_borrower(level).floor:
+                return False
+        return True
+
+    def _rest(self, since: int, until: int) -> None:
+        """Make no adjustments after the time `since` until a request arrives."""
+
+        def wake(now: int) -> None:
+            missed = (min(now, until) - since) // ADJUSTMENT_PERIOD
+            latest = since + missed * ADJUSTMENT_PERIOD
+            for level in self.levels.values():
+                level.queue_set.wake = None
+                level.demand = level.demand.decay(missed, ADJUSTMENT_PERIOD / SECOND)
+                level.queue_set.seat_demand = Integrator(latest)
+            self._schedule_adjustment(latest + ADJUSTMENT_PERIOD, until)
+
+        for level in self.levels.values():
+            level.queue_set.wake = wake
 
 
 def _as_borrower(level: Level) -> Borrower:

@@ -101,6 +101,10 @@ class SimulationResult(NamedTuple):
     """Sentences about the load that belong to the report."""
     configuration: str = ""
     """Description of the configuration, for the report."""
+    assumptions: tuple[str, ...] = ()
+    """Sentences about assumptions that could reverse the result."""
+    load_name: str = ""
+    """Description of the load and its changes."""
 
 
 class Simulation:
@@ -123,6 +127,8 @@ class Simulation:
         self._loop = EventLoop()
         self._servers = tuple(SimulatedServer(limits, self._end, self._loop, number) for number in range(load.servers))
         self._sources = sources
+        self._begin = load.warmup
+        """Time from which requests count."""
         self._statistics = Statistics(load, limits, self._servers)
         self._trackers: dict[QueueSet, RejectionTracker] = {
             level.queue_set: RejectionTracker() for server in self._servers for level in server.levels.values()
@@ -134,17 +140,26 @@ class Simulation:
     def run(self, show: Callable[[int], None]) -> SimulationResult:
         """Run until all requests have their responses."""
         for server in self._servers:
-            until = self._load.duration + REQUEST_TIMEOUT + MAX_QUEUE_WAIT
+            until = self._load.end + REQUEST_TIMEOUT + MAX_QUEUE_WAIT
             server.schedule_adjustments(until, self._first_adjustment)
 
         def sample(statistics: Statistics, now: int) -> None:
             statistics.sample()
-            show(now)
+            show(now - self._begin)
 
         for place in range(SLOTS):
-            self._loop.schedule((place + 1) * self._statistics.slot, CONFIGURATION, place, sample, self._statistics)
+            at = self._begin + (place + 1) * self._statistics.slot
+            self._loop.schedule(at, CONFIGURATION, place, sample, self._statistics)
+        if self._begin:
+            self._loop.schedule(self._begin, CONFIGURATION, SLOTS, self._end_warmup, self._statistics)
         self._loop.run(self._send_first())
         return SimulationResult(self._load, self._limits, self._seed, self._statistics.summarize())
+
+    def _end_warmup(self, statistics: Statistics, _: int) -> None:
+        """Forget the seats in use during the warm-up."""
+        for server in statistics.servers:
+            for level in server.levels.values():
+                level.queue_set.peak_seats = level.queue_set.seats_in_use
 
     def _send_first(self) -> Iterator[Attempt]:
         """Yield the requests that do not depend on responses, sorted by arrival."""
@@ -157,9 +172,10 @@ class Simulation:
         now, index, number, instance, service = arrival
         source = self._sources[index]
         target = self._find_target(source, instance)
-        target.client.requests += 1
-        estimate = target.route.estimate
-        target.flow.demand += estimate.max_seats * (service + estimate.additional_latency)
+        if now >= self._begin:
+            target.client.requests += 1
+            estimate = target.route.estimate
+            target.flow.demand += estimate.max_seats * (service + estimate.additional_latency)
         call = Call(source, number, instance, now, service, target)
         return self._attempt((index << _NUMBER_BITS | number) << _ATTEMPT_BITS, now, call)
 
@@ -185,34 +201,42 @@ class Simulation:
         return target
 
     def _end(self, request: SimulatedRequest) -> None:
-        """Count the end of an attempt, and let the client continue."""
+        """Count the end of an attempt, unless its request is one of the warm-up, and let the client continue."""
         assert isinstance(request, Attempt)
         source, number, instance, *_ = call = request.call
-        call.target.client.attempts += 1
-        call.target.flow.attempts += 1
+        counts = call.arrival >= self._begin
+        if counts:
+            call.target.client.attempts += 1
+            call.target.flow.attempts += 1
         if request.outcome == "executed":
-            self._count_execution(request, call)
+            self._hold_seats(request, call)
+            if counts:
+                self._count_execution(request, call)
         else:
-            self._count_rejection(request, call)
+            if counts:
+                self._count_rejection(request, call)
             if self._retry(request, call):
                 return
-            call.target.client.failed += 1
+            call.target.client.failed += counts
         if source.follow is not None and (following := source.follow(instance, request.end)) is not None:
             self._submit(self._create(following))
-        if source.is_closed and (now := request.end + (source.client.think or 0)) < self._load.duration:
+        if source.is_closed and (now := request.end + (source.client.think or 0)) < self._load.end:
             index = request.id >> _NUMBER_BITS + _ATTEMPT_BITS
             number += source.client.instances
             self._submit(self._create(Arrival(now, index, number, instance, source.draw_service(number))))
 
+    def _hold_seats(self, request: Attempt, call: Call) -> None:
+        start, target = request.start, call.target
+        assert start is not None
+        seats = request.estimate.max_seats
+        self._statistics.hold_seats(target.level, target.server, seats, start, request.seats_released)
+
     def _count_execution(self, request: Attempt, call: Call) -> None:
         tally, start, end = call.target.client, request.start, request.end
         assert start is not None
-        seats = request.estimate.max_seats
         tally.waits.add(start - request.arrival)
         tally.waited += start > request.arrival
-        released = request.seats_released
-        call.target.flow.service += seats * (released - start)
-        self._statistics.hold_seats(call.target.level, call.target.server, seats, start, released)
+        call.target.flow.service += request.estimate.max_seats * (request.seats_released - start)
         if end - start < call.service:
             tally.expired += 1
             tally.failed += 1
@@ -226,8 +250,8 @@ class Simulation:
         call.target.flow.rejected += 1
         call.target.level.rejected[self._statistics.find_slot(now)] += 1
         if tally.first_rejection is None:
-            tally.first_rejection = now
-        tally.last_rejection = now
+            tally.first_rejection = now - self._begin
+        tally.last_rejection = now - self._begin
         if request.outcome == "time-out":
             tally.waited += 1
             tally.waits.add(now - request.arrival)
@@ -239,8 +263,8 @@ class Simulation:
         if retries is None or request.id & MAX_RETRIES >= retries.max:
             return False
         now = request.end + (retry_after * SECOND if retries.delay is None else retries.delay)
-        if now >= self._load.duration:
-            call.target.client.unfinished += 1
+        if now >= self._load.end:
+            call.target.client.unfinished += call.arrival >= self._begin
             return False
         self._submit(self._attempt(request.id + 1, now, call))
         return True

@@ -228,16 +228,18 @@ class Statistics:
 
     def __init__(self, load: Load, limits: Limits, servers: Iterable[SimulatedServer]) -> None:
         self.servers = tuple(servers)
+        self._begin = load.warmup
         self.slot = -(-load.duration // SLOTS)
         """Length of a slot in nanoseconds."""
         self.levels = {level.name: LevelTally(level) for level in limits.levels}
 
     def find_slot(self, time: int) -> int:
-        """Return the index of the slot that contains a time, or of the last slot for later times."""
-        return min(time // self.slot, SLOTS - 1)
+        """Return the part of the duration that contains a time after the warm-up, or the last one."""
+        return min((time - self._begin) // self.slot, SLOTS - 1)
 
     def hold_seats(self, level: LevelTally, server: int, seats: int, start: int, end: int) -> None:
-        """Count the seats that a request held at a server from `start` to `end`. Time after the end of the duration is ignored."""
+        """Count the seats that a request held at a server from `start` to `end`, within the duration."""
+        start, end = max(0, start - self._begin), end - self._begin
         slot, counts = self.slot, level.seats.get(server)
         if counts is None:
             counts = level.seats[server] = [0] * SLOTS
@@ -274,7 +276,7 @@ class Statistics:
         return tuple(self._summarize(tally) for _, tally in sorted(self.levels.items()))
 
     def _summarize(self, tally: LevelTally) -> LevelResult:
-        clients = tuple(client.summarize() for client in tally.clients.values())
+        clients = tuple(client.summarize() for client in tally.clients.values() if client.requests)
         waits, latencies = Histogram(), Histogram()
         rejected: Counter[str] = Counter()
         for client in tally.clients.values():
@@ -315,7 +317,9 @@ class Statistics:
 
 
 def _summarize_flows(tallies: Collection[FlowTally]) -> tuple[FlowResult, ...]:
-    demand = sum(tally.demand for tally in tallies)
+    """Return the results of flows. A flow whose requests all are those of the warm-up has no attempts."""
+    demands = [tally.demand for tally in tallies if tally.attempts]
+    demand, counted = sum(demands), len(demands)
     return tuple(
         FlowResult(
             *tally.flow,
@@ -324,7 +328,7 @@ def _summarize_flows(tallies: Collection[FlowTally]) -> tuple[FlowResult, ...]:
             rejected=tally.rejected,
             demand=tally.demand / 1e9,
             service=tally.service / 1e9,
-            is_elephant=len(tallies) > 1 and tally.demand * len(tallies) > _ELEPHANT_FACTOR * demand,
+            is_elephant=counted > 1 and tally.demand * counted > _ELEPHANT_FACTOR * demand,
         )
         for tally in tallies
     )

@@ -54,17 +54,27 @@ def _describe_rejections(level: LevelResult) -> str:
         parts.append(f"requests of {pluralize(len(clients) - _MAX_CLIENTS, 'other client')}")
     firsts = [client.first_rejection for client in clients if client.first_rejection is not None]
     lasts = [client.last_rejection for client in clients if client.last_rejection is not None]
-    start, end = format_clock(min(firsts)), format_clock(max(lasts))
-    period = f"at {start}" if start == end else f"from {start} to {end}"
+    period = describe_period(min(firsts), max(lasts))
     return f"{level.name} rejected {join_words(parts, 'and')} {period} ({', '.join(level.rejected)})."
 
 
 def _describe_client(client: ClientResult) -> str:
     name = client.user or client.name
     owner = f"{name}'" if name.endswith("s") else f"{name}'s"
-    noun = _PLURALS.get(client.verb, f"{client.verb}s")
-    target = "" if client.resource is None else f" of {client.resource}"
-    return f"{format_share(sum(client.rejected.values()), client.attempts)} of {owner} {noun}{target}"
+    requests = describe_requests(client.verb, client.resource)
+    return f"{format_share(sum(client.rejected.values()), client.attempts)} of {owner} {requests}"
+
+
+def describe_requests(verb: str, resource: str | None = None) -> str:
+    """Return the noun for several requests with a verb, such as `lists` or `lists of pods`."""
+    noun = _PLURALS.get(verb, f"{verb}s")
+    return noun if resource is None else f"{noun} of {resource}"
+
+
+def describe_period(start: int, end: int) -> str:
+    """Return the period between two times of the simulation in nanoseconds, such as `from 0:02 to 1:01`."""
+    first, last = format_clock(start), format_clock(end)
+    return f"at {first}" if first == last else f"from {first} to {last}"
 
 
 def format_share(part: int, total: int) -> str:

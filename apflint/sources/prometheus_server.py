@@ -337,19 +337,19 @@ class _PeriodReader:
         starts = self._find_starts(key[0]).get(key, {})
         if not starts:
             self._gaps.append(
-                f"{name_server(key)}: Prometheus has no metrics in the baseline, so there is no comparison."
+                f"{name_instance(key)}: Prometheus has no metrics in the baseline, so there is no comparison."
             )
             return None
         last = max(starts)
         times = [time for time, start in starts.items() if start == starts[last]]
         if len(set(starts.values())) > 1:
             self._gaps.append(
-                f"{name_server(key)}: the server restarted in the baseline, of which the part after {show_time(min(times))} counts."
+                f"{name_instance(key)}: the server restarted in the baseline, of which the part after {show_time(min(times))} counts."
             )
         snapshots = [self._read_snapshot(key, time) for time in (min(times), last)]
         first, end = snapshots
         if first is None or end is None or not _is_interval(first, end):
-            self._gaps.append(f"{name_server(key)}: the metrics in the baseline are too few for a comparison.")
+            self._gaps.append(f"{name_instance(key)}: the metrics in the baseline are too few for a comparison.")
             return None
         return first, end
 
@@ -378,7 +378,7 @@ class _PeriodReader:
         last, first = self._read_snapshot(key, end), self._read_snapshot(key, start)
         if last is None:
             self._gaps.append(
-                f"{name_server(key)}: Prometheus has no metrics at {show_time(end)}: the server was down or not scraped."
+                f"{name_instance(key)}: Prometheus has no metrics at {show_time(end)}: the server was down or not scraped."
             )
             return
         if first is not None and _is_interval(first, last):
@@ -421,7 +421,7 @@ class _PeriodReader:
         )
         others = f"{{__name__=~{match_any(sorted(metric_names.NAMES - set(_ETCD)))}, {matchers}}}"
         samples = self._client.query(" or ".join((others, *summed)), moment)
-        name = f"{NAME_PREFIX}{name_server(key)}@{show_time(target.scraped)}"
+        name = f"{NAME_PREFIX}{name_instance(key)}@{show_time(target.scraped)}"
         self._scrapes[name] = target.scraped
         text = write_metrics(((sample.labels, sample.value) for sample in samples), target.labels.keys())
         part = parse_part(name, text)
@@ -488,7 +488,7 @@ def _describe_absent(servers: Sequence[Server]) -> Iterator[str]:
         )
 
 
-def name_server(key: Key) -> str:
+def name_instance(key: Key) -> str:
     """Return a server in words: `CLUSTER/INSTANCE`."""
     return "/".join(filter(None, key)) or "server without an instance label"
 

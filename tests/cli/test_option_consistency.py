@@ -29,7 +29,8 @@ ABSENT: dict[str, dict[str, str]] = {
     "--exit-zero": {
         **_SHELLS,
         **_PRINTERS,
-        **dict.fromkeys(("config", "explain", "graph", "limits", "rule", "shards", "simulate"), _NO_CHANGE),
+        **dict.fromkeys(("config", "explain", "graph", "limits", "rule", "shards"), _NO_CHANGE),
+        "simulate": "only --fail-if changes the exit code",
     },
     "--report": {
         **_SHELLS,

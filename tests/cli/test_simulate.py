@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-LOAD = str(ROOT / "fixtures/simulate/load.yaml")
+LOAD = "../load.yaml"
 BEFORE, AFTER = "../before", "../after"
 COMMAND = ["simulate", LOAD, "-f", AFTER, "--server-concurrency", "30", "--kubernetes", "1.36", "--isolated"]
 COMPARISON = [*COMMAND, "--compare", BEFORE]
@@ -46,6 +46,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Change to an empty directory beside those of a story."""
     for side in ("before", "after"):
         shutil.copytree(ROOT / "fixtures/stories/move-ci" / side, tmp_path / side)
+    shutil.copy(ROOT / "fixtures/simulate/load.yaml", tmp_path)
     directory = tmp_path / "work"
     directory.mkdir()
     monkeypatch.chdir(directory)
@@ -157,7 +158,8 @@ def test_idle_clients_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
 def test_load_from_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with open(LOAD, "rb") as file:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(file.read()), "utf-8"))
-    assert read(capsys, ["simulate", "-", *COMMAND[2:]]) == read(capsys, COMMAND)
+    printed = read(capsys, ["simulate", "-", *COMMAND[2:]])
+    assert printed.replace("standard input", LOAD) == read(capsys, COMMAND)
 
 
 def test_mistake_in_the_load_has_its_line_and_a_caret(capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,7 +178,7 @@ error: unknown key "rates". Did you mean "rate"?
 INVALID: list[tuple[dict[str, Any], list[str], str]] = [
     ({"body": CLIENT}, [], "this client sends no request"),
     ({"body": f"{CLIENT}, rate: 1/s", "servers": "2000000000"}, [], "the API servers have 1,072,000,000,000 queues"),
-    ({"body": f"{CLIENT}, rate: 1/h", "duration": "100000h"}, [], "adjust their limits 36,000,000 times"),
+    ({"body": f"{CLIENT}, rate: 1/h", "duration": "100000h"}, [], "adjust their limits 36,000,003 times"),
     (
         {
             "body": 'name: a, as: "a-{n}", request: list pods, service: 1s, count: 2000000000, bursts: {at: 0s, requests: 1}'
@@ -188,7 +190,7 @@ INVALID: list[tuple[dict[str, Any], list[str], str]] = [
     (
         {"body": f"{CLIENT}, rate: 9000000/s"},
         [],
-        "the load has 540,000,000 requests, more than the maximum of 100,000,000",
+        "the load has 810,000,000 requests, more than the maximum of 100,000,000",
     ),
     ({"body": f"{CLIENT}, rate: 900000/s"}, [], "up to 14,400,000 requests can be in flight at once, more than"),
     (
@@ -259,7 +261,204 @@ def test_load_that_cannot_be_read(empty: Path, capsys: pytest.CaptureFixture[str
 
 def test_unknown_numbers_of_objects_are_noted(capsys: pytest.CaptureFixture[str]) -> None:
     load = write_load(f"{CLIENT}, rate: 1/s")
-    assert "how many objects of pods are stored, so each list takes 1 seat" in read(capsys, ["simulate", load])
+    assumption = "Assumes that each list of pods takes 1 seat, because the load does not state how many are stored"
+    for format_ in ("text", "markdown", "html"):
+        printed = read(capsys, ["simulate", load, "--format", format_])
+        assert 0 < printed.index(assumption) + 1 < printed.index("API server with")  # before all results
+    assert json.loads(read(capsys, ["simulate", load, "--format", "json"]))["assumptions"][0].startswith(assumption)
+    counted = f"{CLIENT}, rate: 1/s"
+    assert "Assumes" not in read(capsys, ["simulate", write_load(counted, objects="{pods: 9}")])
+
+
+def write_two_clients() -> str:
+    """Write a load of which one client fills the seats of both, and return its name."""
+    with open("two.yaml", "w", encoding="utf-8") as file:
+        file.write(
+            "duration: 20s\nobjects: {pods: 10}\nclients:\n"
+            "- {name: large, as: alice, request: list pods -A, service: 1s, rate: 10/s}\n"
+            "- {name: small, as: bob, request: list pods -A, service: 100ms, rate: 2/s}\n"
+        )
+    return "two.yaml"
+
+
+TWO = ["-f", "defaults:1.37", "--server-concurrency", "30", "--isolated"]
+
+
+def test_warmup_does_not_count(capsys: pytest.CaptureFixture[str]) -> None:
+    load = write_two_clients()
+    found = {
+        warmup: json.loads(read(capsys, ["simulate", load, *TWO, "--format", "json", "--warmup", warmup]))
+        for warmup in ("0", "30s", "1m")
+    }
+    default = json.loads(read(capsys, ["simulate", load, *TWO, "--format", "json"]))
+    assert default == found["30s"] != found["1m"]
+    assert {warmup: result["warmup"] for warmup, result in found.items()} == {"0": 0, "30s": 30, "1m": 60}
+    assert all(result["duration"] == 20 for result in found.values())
+    assert all(result["requests"] == pytest.approx(240, abs=40) for result in found.values())
+    with open(load, "a", encoding="utf-8") as file:
+        file.write("warmup: 0s\n")
+    assert json.loads(read(capsys, ["simulate", load, *TWO, "--format", "json"])) == found["0"]
+    assert json.loads(read(capsys, ["simulate", load, *TWO, "--format", "json", "--warmup", "1m"])) == found["1m"]
+    sentence = "after a warm-up of 1m 0s that does not count"
+    for format_ in ("text", "markdown", "html"):
+        assert sentence in read(capsys, ["simulate", load, *TWO, "--warmup", "1m", "--format", format_])
+        assert "warm-up" not in read(capsys, ["simulate", load, *TWO, "--format", format_]).replace("--warmup", "")
+
+
+def test_first_part_of_a_log_as_warmup(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    events = [logged(number, number, 0.1) for number in range(100)]
+    found = simulate_log(capsys, empty, events, "--warmup", "30s")
+    assert (found["requests"], found["warmup"]) == (70, 30)
+    assert found["duration"] == pytest.approx(69)
+    error = fail(capsys, ["simulate", "--from-audit", "audit.log", "--warmup", "2m"])
+    assert "--warmup is not shorter than the audit log, which has 1m 39s" in error
+
+
+def test_cold_start_of_a_log_is_stated(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    events = [logged(number, 40 + number / 100, 5) for number in range(500)]
+    for early, is_stated in ((logged(900, 0, 1), False), (logged(900, 39, 1), True)):
+        log = str(write_log(empty / "audit.log", [early, *events]))
+        options = ["-f", "defaults:1.37", "--server-concurrency", "9", "--format", "json"]
+        found = json.loads(read(capsys, ["simulate", "--from-audit", log, *options], code=2))  # unlike this log
+        assert any(level["rejected"]["queue-full"] for level in found["levels"])
+        assert any("begins with idle servers" in note for note in found["notes"]) == is_stated
+
+
+def test_scale_and_without_of_one_client(capsys: pytest.CaptureFixture[str]) -> None:
+    load = write_two_clients()
+
+    def count(*options: str) -> dict[str, int]:
+        found = json.loads(read(capsys, ["simulate", load, *TWO, "--format", "json", *options]))
+        return {row["name"]: row["requests"] for level in found["levels"] for row in level["clients"]}
+
+    base, large = count(), count("--scale", "large=50%")
+    assert large["small"] == base["small"]
+    assert large["large"] == pytest.approx(base["large"] / 2, rel=0.3)
+    assert count("--without", "large") == {"small": base["small"]}
+    both = count("--scale", "3", "--scale", "large=1")
+    assert both["large"] == base["large"]
+    assert both["small"] > 2 * base["small"]
+    printed = read(capsys, ["simulate", load, *TWO, "--without", "large", "--scale", "2"])
+    assert "Load: two.yaml with --scale 2 and --without large, after a warm-up" in printed
+
+
+def test_scale_and_without_of_one_client_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    bob = {"username": "bob", "groups": ["system:authenticated"]}
+    events = [logged(number, number, 0.1) for number in range(20)]
+    events += [logged(100 + number, number, 0.1, user=bob) for number in range(10)]
+    events += [logged(200 + number, number, 0.1, user=bob, verb="get") for number in range(5)]
+
+    def count(*options: str) -> dict[str, int]:
+        found = simulate_log(capsys, empty, events, *options)
+        return {f"{row['user']} {row['verb']}": row["requests"] for row in found["level"]["clients"]}
+
+    assert count() == {"alice list": 20, "bob list": 10, "bob get": 5}
+    assert count("--without", "bob") == {"alice list": 20}
+    assert count("--scale", "bob=2") == {"alice list": 20, "bob list": 20, "bob get": 10}
+    assert count("--scale", "bob list=3") == {"alice list": 20, "bob list": 30, "bob get": 5}
+    assert count("--without", "bob list pods") == {"alice list": 20, "bob get": 5}
+    error = fail(capsys, ["simulate", "--from-audit", "audit.log", "--without", "bobb"])
+    assert 'the load has no client "bobb". Did you mean "bob"?' in error
+
+
+def test_request_without_a_file(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    words = ["--request", "list pods -A", "--as", "alice", "--rate", "5/s", "--duration", "20s", *TWO[:2], "--isolated"]
+    found = json.loads(read(capsys, ["simulate", *words, "--format", "json", "--service-time", "100ms"]))
+    (empty / "load.yaml").write_text(
+        "duration: 20s\nclients: [{name: alice, as: alice, request: list pods -A, service: 100ms, rate: 5/s}]", "utf-8"
+    )
+    written = json.loads(read(capsys, ["simulate", "load.yaml", *TWO[:2], "--isolated", "--format", "json"]))
+    assert found == written | {"load": "list pods -A of alice, 5/s"}
+    assumed = json.loads(read(capsys, ["simulate", *words, "--format", "json", "--objects", "pods=1000:2000"]))
+    assert assumed["assumptions"] == [
+        "Assumes that the server executes each request in 40 ms: state the time with --service-time."
+    ]
+    assert next(level["seats"]["peak"] for level in assumed["levels"] if level["requests"]) > 1
+
+
+def test_condition_that_is_true(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", write_two_clients(), *TWO]
+    assert "--fail-if" not in read(capsys, [*command, "--fail-if", "small rejected", "--fail-if", "large waits > 5m"])
+    conditions = ["--fail-if", "large waits > 10ms", "--fail-if", "level global-default waits > 10ms"]
+    sentences = {}
+    for format_ in ("text", "markdown", "html", "json"):
+        assert run([*command, *conditions, "--format", format_]) == 1
+        sentences[format_] = capsys.readouterr().out
+    found = json.loads(sentences.pop("json"))
+    assert [failure["condition"] for failure in found["failures"]] == conditions[1::2]
+    for printed in sentences.values():
+        assert "large waits too long: it waits up to" in printed
+        assert "and the limit is 10 ms." in printed
+    other = json.loads(read(capsys, [*command, "--compare", "defaults:1.36", "--format", "json"]))
+    assert (other["new"]["failures"], other["old"]["failures"]) == ([], [])
+
+
+@pytest.mark.parametrize("output_format", ["text", "json", "markdown", "html"])
+def test_search(output_format: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+    command = ["simulate", write_two_clients(), *TWO, "--search", "large", "--max-wait", "2s"]
+    assert read(capsys, [*command, "--format", output_format]) == snapshot
+
+
+def test_answer_of_a_search_can_be_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["simulate", write_two_clients(), *TWO]
+    answer = json.loads(read(capsys, [*command, "--search", "large", "--format", "json"]))
+    conditions = [f"{name} {what}" for name in ("large", "small") for what in ("rejected", "waits > 1s")]
+    gate = [option for condition in conditions for option in ("--fail-if", condition)]
+    assert run([*command, *gate, "--scale", f"large={answer['best']['factor']}"]) == 0
+    assert run([*command, *gate, "--scale", f"large={answer['above']['factor']}"]) == 1
+    capsys.readouterr()
+    doubled = json.loads(read(capsys, [*command, "--search", "large", "--format", "json", "--scale", "large=2"]))
+    assert doubled["best"]["rate"] == pytest.approx(answer["best"]["rate"], rel=0.05)
+
+
+def test_search_in_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> None:
+    write_log(empty / "audit.log", [logged(number, number / 2, 0.4) for number in range(60)])
+    command = ["simulate", "--from-audit", "audit.log", "-f", "defaults:1.37", "--search", "alice", "--format", "json"]
+    answer = json.loads(read(capsys, command))
+    assert answer["best"]["works"] is True
+    assert answer["best"]["rate"] == pytest.approx(answer["best"]["factor"] * 2, rel=0.05)
+    assert answer["above"]["failures"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["LOAD", "--warmup", "soon"], '--warmup: "soon" is not a duration such as 500ms, 30s or 10m'),
+        (["LOAD", "--warmup", "-1s"], '--warmup: "-1s" is not a duration of at least 0'),
+        (["LOAD", "--warmup", "100000h"], "more than the maximum of"),
+        (["LOAD", "--scale", "large=x"], '--scale: "large=x" is not FACTOR or CLIENT=FACTOR'),
+        (["LOAD", "--scale", "larg=2"], '--scale: the load has no client "larg". Did you mean "large"?'),
+        (["LOAD", "--without", "smal"], '--without: the load has no client "smal". Did you mean "small"?'),
+        (["LOAD", "--without", "small", "--without", "large"], "--without: no client is left"),
+        (["LOAD", "--fail-if", "smal rejected"], 'no client or priority level "smal". Did you mean "small"?'),
+        (["LOAD", "--fail-if", "small fails"], '--fail-if: "small fails" is not a condition'),
+        (["LOAD", "--search", "smal"], '--search: the load has no client "smal". Did you mean "small"?'),
+        (["LOAD", "--search", "small", "--compare", "defaults:1.36"], "--search and --compare cannot be combined"),
+        (["LOAD", "--search", "small", "--fail-if", "small rejected"], "--search and --fail-if cannot be combined"),
+        (["LOAD", "--search", "small", "--max-wait", "x"], '--max-wait: "x" is not a duration'),
+        (["LOAD", "--max-wait", "1s"], "--max-wait requires --search"),
+        (["LOAD", "--as", "alice"], "--as requires --request"),
+        (["LOAD", "--rate", "1/s"], "--rate requires --request"),
+        (["LOAD", "--service-time", "1s"], "--service-time requires --request"),
+        (["LOAD", "--duration", "1s"], "--duration requires --request"),
+        (["LOAD", "--objects", "pods=3"], "--objects requires --from-audit or --request"),
+        (["LOAD", "--request", "list pods"], "name a load file, or an audit log with --from-audit, or a request"),
+        (["--request", "list pods"], "--request has no user: add --as"),
+        (["--request", "list pods", "--as", "a"], "--request requires --rate, as in --rate 20/s"),
+        (["--request", "list podz", "--as", "a", "--rate", "1/s"], 'Did you mean "pod"?'),
+        (["--request", "list pods", "--as", "a", "--rate", "9"], '--rate: "9" is not a rate such as 20/s, 30/m or 5/h'),
+        (["--request", "list pods", "--as", "a", "--rate", "1/s", "--duration", "0s"], "--duration: "),
+        (["--request", "list pods", "--as", "a", "--rate", "1/s", "--service-time", "2m"], "most requests would never"),
+        (["--request", "get pods/log web", "--as", "a", "--rate", "1/s"], "does not classify this request"),
+        (["--request", "list pods", "--as", "a", "--rate", "9000000/s"], "more than the maximum"),
+        (["--request", "list pods", "--as", "a", "--rate", "1/s", "--metrics", "m"], "--metrics requires --from-audit"),
+    ],
+)
+def test_invalid_what_if(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    load = write_two_clients()
+    error = fail(capsys, ["simulate", *(load if option == "LOAD" else option for option in options), *TWO])
+    assert words in error
+    assert error.count("error:") + error.count("apflint:") == 1
 
 
 def logged(number: int, start: float, seconds: float, **changes: Any) -> dict[str, Any]:
@@ -338,8 +537,9 @@ def test_file_without_requests_is_no_server(capsys: pytest.CaptureFixture[str], 
 
 def test_compare_a_log(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     live = ROOT / "fixtures/replay/live"
-    shutil.copy(live / "objects-begin.json", ".")
-    command = ["simulate", "--from-audit", str(live / "audit.log.gz"), "-f", "objects-begin.json"]
+    for name in ("objects-begin.json", "audit.log.gz"):
+        shutil.copy(live / name, ".")
+    command = ["simulate", "--from-audit", "audit.log.gz", "-f", "objects-begin.json"]
     options = ["--compare", "defaults:1.36", "--kubernetes", "1.36", "--server-concurrency", "20+10", "--isolated"]
     assert read(capsys, [*command, *options], code=2) == snapshot
 
@@ -353,7 +553,9 @@ def test_log_from_standard_input_is_read_once_for_both_sides(
     expected = read(capsys, ["simulate", "--from-audit", str(log), *options, "--format", "json"], code=2)
     assert json.loads(expected)["differences"]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.decompress(log.read_bytes())), "utf-8"))
-    assert read(capsys, ["simulate", "--from-audit", "-", *options, "--format", "json"], code=2) == expected
+    assert read(capsys, ["simulate", "--from-audit", "-", *options, "--format", "json"], code=2) == expected.replace(
+        str(log), "standard input"
+    )
 
 
 def test_old_side_of_a_comparison_of_a_log_is_that_of_a_simulation(capsys: pytest.CaptureFixture[str]) -> None:
@@ -505,9 +707,13 @@ def test_log_that_cannot_be_simulated(capsys: pytest.CaptureFixture[str], empty:
     assert "none has a known service time" in fail(capsys, ["simulate", "--from-audit", log])
     (empty / "empty.log").write_text("", "utf-8")
     assert "the audit log has no request" in fail(capsys, ["simulate", "--from-audit", "empty.log"])
-    assert "name a load file, or an audit log" in fail(capsys, ["simulate"])
-    assert "name a load file, or an audit log" in fail(capsys, ["simulate", LOAD, "--from-audit", log])
-    assert "require --from-audit" in fail(capsys, ["simulate", LOAD, "--objects", "pods=3"])
+    assert "name a load file, or an audit log with --from-audit, or a request with --request" in fail(
+        capsys, ["simulate"]
+    )
+    assert "name a load file, or an audit log with --from-audit, or a request with --request" in fail(
+        capsys, ["simulate", LOAD, "--from-audit", log]
+    )
+    assert "requires --from-audit" in fail(capsys, ["simulate", LOAD, "--objects", "pods=3"])
     assert "No such file" in fail(capsys, ["simulate", "--from-audit", "missing.log"])
     (empty / "damaged.log.gz").write_bytes(b"\x1f\x8b\x08\x00garbage")
     assert "damaged.log.gz" in fail(capsys, ["simulate", "--from-audit", "damaged.log.gz"])

@@ -22,10 +22,10 @@ def test_every_difference_has_the_figures_of_both_sides() -> None:
     both = level("a", 1, REJECT) + "---" + level("b", 1, REJECT).replace("Precedence: 1000", "Precedence: 999")
     old, new = simulate(wanted, Options(both, seats=1)), simulate(wanted, Options(level("a", 1), seats=1))
     assert compare(old, new).differences == (
-        FigureDifference("a", None, Figures(3, 2, 2, 0, SECOND), Figures(6, 0, 0, 5 * SECOND, 6 * SECOND)),
-        FigureDifference("b", None, Figures(3, 2, 2, 0, SECOND), None),
         FigureDifference("one", ("a", "a"), Figures(3, 2, 2, 0, SECOND), Figures(3, 0, 0, 3 * SECOND, 4 * SECOND)),
         FigureDifference("two", ("b", "a"), Figures(3, 2, 2, 0, SECOND), Figures(3, 0, 0, 5 * SECOND, 6 * SECOND)),
+        FigureDifference("a", None, Figures(3, 2, 2, 0, SECOND), Figures(6, 0, 0, 5 * SECOND, 6 * SECOND)),
+        FigureDifference("b", None, Figures(3, 2, 2, 0, SECOND), None),
     )
     reverse = compare(new, old).differences
     assert [(item.name, item.levels, item.old, item.new) for item in reverse] == [

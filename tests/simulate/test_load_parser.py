@@ -64,6 +64,12 @@ MISTAKES = [
     (f"duration: «10»\nclients: [{{{CLIENT}, rate: 1/s}}]", "a duration such as 500ms, 1.5s or 10m, not 10", 1),
     (f"duration: «0s»\nclients: [{{{CLIENT}, rate: 1/s}}]", "at least 1ms, not 0s", 0),
     (f"duration: 1m\nserver: 2\nclients: [{{{CLIENT}, rate: 1/s}}]".replace("server:", "«server»:"), "servers", 1),
+    (
+        f"duration: 1m\nwarmup: «10»\nclients: [{{{CLIENT}, rate: 1/s}}]",
+        "a duration such as 500ms, 1.5s or 10m, not 10",
+        1,
+    ),
+    (f"duration: 1m\nwarmup: «-1s»\nclients: [{{{CLIENT}, rate: 1/s}}]", "at least 0s, not -1s", 1),
     (f"duration: 1m\nservers: «0»\nclients: [{{{CLIENT}, rate: 1/s}}]", "an integer of at least 1", 1),
     ("duration: 1m\nclients: [«1»]", "expected a mapping with", 1),
     (
@@ -153,7 +159,7 @@ def test_every_value_of_the_example() -> None:
     SCHEMA.validate(yaml.safe_load(EXAMPLE))
     argo, runners, nodes = load.clients
     assert load._replace(clients=()) == Load(
-        60 * SECOND, (), 2, {("", "pods"): ObjectCount(4000, 8192)}, {("batch", "jobs"): 150}
+        60 * SECOND, (), 2, {("", "pods"): ObjectCount(4000, 8192)}, {("batch", "jobs"): 150}, 30 * SECOND
     )
     assert argo.bursts == (Burst(20 * SECOND, 150),)
     assert argo.retries == Retries(5)
@@ -192,6 +198,13 @@ def test_other_forms_of_values() -> None:
     assert found is not None
     assert found.objects == {("", "secrets"): ObjectCount(7, 1000), ("apps", "deployments"): ObjectCount(2, 500)}
     SCHEMA.validate(yaml.safe_load(text))
+
+
+def test_warmup_may_be_absent_or_0() -> None:
+    for line, warmup in (("", 30 * SECOND), ("warmup: 0s", 0), ("warmup: 2m", 120 * SECOND)):
+        found = parse(f"{client_load(f'{CLIENT}, rate: 1/s')}\n{line}").load
+        assert found is not None
+        assert found.warmup == warmup
 
 
 def test_load_may_be_json() -> None:

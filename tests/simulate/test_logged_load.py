@@ -47,6 +47,13 @@ def logged(second: float, group: str, namespace: str = "x", **changes: Any) -> d
     )
 
 
+def known_sides() -> list[Effective]:
+    """Return a configuration whose priority levels are those of the groups of the log."""
+    manifests = f"{NAMESPACES}---{SINGLE}---{ALL}"
+    workspace = build_workspace(load_inputs([("a.yaml", manifests.encode())]), NEWEST)
+    return [Effective(workspace, Assumptions())]
+
+
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[LoggedLoad]:
     """Return the load of two servers."""
@@ -64,10 +71,8 @@ def log(tmp_path: Path) -> Iterator[LoggedLoad]:
         tmp_path / "2.log",
         [logged(15, "spaces", "x"), logged(16, "single"), logged(17, "single", "y", verb="get"), logged(18, "all")],
     )
-    manifests = f"{NAMESPACES}---{SINGLE}---{ALL}"
-    workspace = build_workspace(load_inputs([("a.yaml", manifests.encode())]), NEWEST)
     options = ReplayOptions(by=("namespace",), counts=None, calls=True)
-    replays = replay_sides(find_audit_logs([str(tmp_path)]), [Effective(workspace, Assumptions())], options)
+    replays = replay_sides(find_audit_logs([str(tmp_path)]), known_sides(), options)
     replay = next(iter(replays))
     yield build_logged_load(replay, survey_log(replay, 1))
     replays.close()
@@ -83,7 +88,7 @@ def test_arrivals_of_a_log(log: LoggedLoad) -> None:
     # The rejected request at 4 s has the service time of another request.
     assert [arrival.service for arrival in arrivals] == [SECOND] * 3 + [SECOND // 2] + [SECOND] * 5
     assert [arrival.number for arrival in arrivals] == list(range(9))
-    assert (log.load.servers, log.load.clients, log.requests) == (2, (), 9)
+    assert (log.load.servers, log.load.clients) == (2, ())
     assert log.load.duration == 8 * SECOND + 1000
     assert [(source.differ, source.is_closed) for source in log.sources] == [(True, False)] * 3
     instances = [arrival.instance for arrival in arrivals]
@@ -119,5 +124,6 @@ def test_notes_about_what_a_log_does_not_show(log: LoggedLoad) -> None:
     assert [note.split(":")[0] for note in log.notes] == [
         "1 rejected request have the service times of similar requests that the server executed at the same time.",
         "The log does not show how other clients would react",
-        "Each request takes 1 seat",
     ]
+    (assumption,) = log.assumptions
+    assert assumption.startswith("Assumes that each list takes 1 seat, because the log does not show how many objects")

@@ -22,6 +22,7 @@ from apflint.simulate.log_survey import list_sent_requests, survey_log
 from apflint.simulate.logged_load import build_logged_load
 from apflint.simulate.logged_requests import stream_requests
 from apflint.simulate.logged_simulation import simulate_log
+from apflint.simulate.scaling import NEUTRAL
 from apflint.sources.audit_logs import find_audit_logs
 from apflint.workspace import build_workspace
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from apflint.replay.loaded_log import Replay
     from apflint.simulate.log_survey import LogSurvey
-    from apflint.simulate.logged_simulation import LogSimulation
+from apflint.simulate.logged_simulation import LogSimulation
 
 MILLISECOND = 1_000_000
 REJECT = level("team", 1, "{type: Reject}")
@@ -81,7 +82,7 @@ def replay_log(path: Path, events: list[dict[str, Any]], *manifests: str, engine
 
 def simulate_events(path: Path, events: list[dict[str, Any]], *manifests: str, **more: Any) -> LogSimulation:
     with closing(replay_log(path, events, *manifests, **more)) as replays:
-        return simulate_log(replays, 1.0, 1)
+        return simulate_log(replays, NEUTRAL, 1)
 
 
 def list_services(path: Path, events: list[dict[str, Any]], manifest: str) -> tuple[LogSurvey, list[int]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.configurations import BUILT_IN, RELEASE, objects
 
 from apflint.evaluate.classify import classify
@@ -14,8 +17,13 @@ from apflint.evaluate.limits import compute_limits
 from apflint.evaluate.match import RequestDigest, UserInfo
 from apflint.evaluate.requestinfo import parse_request_info
 from apflint.evaluate.seats import Seats
+from apflint.simulate.borrowing import ADJUSTMENT_PERIOD
+from apflint.simulate.event_loop import CONFIGURATION
 from apflint.simulate.request import SimulatedRequest, complete_work_estimate
+from apflint.simulate.seat_demand import Integrator, SeatDemandStats
 from apflint.simulate.server import SimulatedServer, get_wait_limit
+
+from .loads import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +36,14 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 
 
-class Traced(SimulatedServer):
+class Restless(SimulatedServer):
+    """A server that adjusts its limits every 10 seconds, as a real server does, even if nothing happens."""
+
+    def can_rest(self) -> bool:
+        return False
+
+
+class Traced(Restless):
     """A server that records every adjustment as the recordings have it."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -74,12 +89,15 @@ def schema_object(schema: dict[str, Any]) -> dict[str, Any]:
     return {"kind": "FlowSchema", "name": schema["name"], "spec": spec}
 
 
-def build(scenario: dict[str, Any]) -> tuple[Configuration, Traced, list[SimulatedRequest]]:
+S = TypeVar("S", bound=SimulatedServer)
+
+
+def build(scenario: dict[str, Any], create: Callable[..., S]) -> tuple[Configuration, S, list[SimulatedRequest]]:
     values = [*map(level_object, scenario["levels"]), *map(schema_object, scenario["flow_schemas"])]
     configuration = build_configuration(objects(values), BUILT_IN, defaults=False)
     limits = compute_limits(tuple(configuration.levels.values()), configuration.order, scenario["total"], RELEASE)
     ended: list[SimulatedRequest] = []
-    return configuration, Traced(limits, ended.append), ended
+    return configuration, create(limits, ended.append), ended
 
 
 def as_recorded(request: SimulatedRequest, former: list[Any], names: tuple[str, str, str]) -> list[Any]:
@@ -92,29 +110,34 @@ def as_recorded(request: SimulatedRequest, former: list[Any], names: tuple[str, 
     return [*row, request.start, request.dispatch_number, end, request.seats_released]
 
 
+def send(
+    scenario: dict[str, Any], configuration: Configuration, server: SimulatedServer
+) -> tuple[list[SimulatedRequest], list[tuple[str, str, str]]]:
+    """Run the requests of a scenario. Return them, and the FlowSchema, level and distinguisher of each one."""
+    requests, names = [], []
+    for row in scenario["requests"]:
+        identity, user, group, namespace, arrival, initial, final, latency, service, wait_limit = row[:10]
+        url = f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods"
+        groups = ("system:authenticated", *((group,) if group else ()))
+        digest = RequestDigest(parse_request_info("GET", url), UserInfo(user, groups))
+        schema, level_configuration, *_ = classify(configuration, digest)
+        flow = find_flow(schema, level_configuration, user, namespace)
+        names.append((schema.name, level_configuration.name, flow.distinguisher))
+        estimate = complete_work_estimate(Seats(initial, final, latency))
+        queue_set = server.levels[level_configuration.name].queue_set
+        requests.append(SimulatedRequest(identity, arrival, service, estimate, queue_set, flow.hash or 0, wait_limit))
+    server.run(requests, scenario["adjustments"][-1]["t"])
+    return requests, names
+
+
 def test_requests_and_limits_agree_with_the_server(recording: Callable[[str], Rows]) -> None:
     for scenario in recording("multilevel/scenarios.jsonl.gz"):
-        configuration, server, ended = build(scenario)
+        configuration, server, ended = build(scenario, Traced)
         for name, level in server.levels.items():
             bounds = {"nominal": level.limits.nominal, "min": level.limits.min, "max": level.limits.max}
             assert bounds | {"initial": level.current_limit} == scenario["limits"][name], (scenario["id"], name)
 
-        requests, names = [], []
-        for row in scenario["requests"]:
-            identity, user, group, namespace, arrival, initial, final, latency, service, wait_limit = row[:10]
-            url = f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods"
-            groups = ("system:authenticated", *((group,) if group else ()))
-            digest = RequestDigest(parse_request_info("GET", url), UserInfo(user, groups))
-            schema, level_configuration, *_ = classify(configuration, digest)
-            flow = find_flow(schema, level_configuration, user, namespace)
-            names.append((schema.name, level_configuration.name, flow.distinguisher))
-            estimate = complete_work_estimate(Seats(initial, final, latency))
-            queue_set = server.levels[level_configuration.name].queue_set
-            requests.append(
-                SimulatedRequest(identity, arrival, service, estimate, queue_set, flow.hash or 0, wait_limit)
-            )
-
-        server.run(requests, scenario["adjustments"][-1]["t"])
+        requests, names = send(scenario, configuration, server)
         for request, row, own in zip(requests, scenario["requests"], names, strict=True):
             assert as_recorded(request, row, own) == row, scenario["id"]
         assert sorted(request.id for request in ended) == [request.id for request in requests if request.outcome]
@@ -126,6 +149,93 @@ def test_requests_and_limits_agree_with_the_server(recording: Callable[[str], Ro
                 assert mine["levels"][name] == pytest.approx(level_row, rel=0, abs=1e-9), (scenario["id"], mine["t"])
                 for key in ("current", "high"):
                     assert mine["levels"][name][key] == level_row[key], (scenario["id"], mine["t"], name)
+
+
+def test_requests_of_a_server_that_rests_agree_with_the_server(recording: Callable[[str], Rows]) -> None:
+    for scenario in recording("multilevel/scenarios.jsonl.gz"):
+        configuration, server, _ = build(scenario, SimulatedServer)
+        requests, names = send(scenario, configuration, server)
+        for request, row, own in zip(requests, scenario["requests"], names, strict=True):
+            assert as_recorded(request, row, own) == row, scenario["id"]
+
+
+class Counted(SimulatedServer):
+    """A server that rests, and counts its adjustments."""
+
+    adjustments = 0
+
+    def adjust(self, now: int) -> Adjustment:
+        self.adjustments += 1
+        return super().adjust(now)
+
+
+LEVEL = {"lendable_percent": 50, "borrowing_limit_percent": None, "queuing": None}
+QUEUING = {"queues": 8, "hand_size": 2, "queue_length_limit": 5}
+BURSTS = st.lists(
+    st.tuples(
+        st.integers(0, 400),
+        st.integers(1, 60),
+        st.sampled_from(["low", "high", "none", "exempt"]),
+        st.integers(0, 25_000),
+        st.sampled_from([Seats(1), Seats(3), Seats(1, 9, 4 * SECOND)]),
+    ),
+    max_size=8,
+)
+"""Bursts: second, number of requests, level, milliseconds of execution, and seats."""
+
+
+def run_bursts(server: SimulatedServer, bursts: list[tuple[int, int, str, int, Seats]], until: int) -> list[object]:
+    """Run bursts of requests, and return what happened to them, and the state of all levels at a time between adjustments."""
+    states: list[object] = []
+
+    def observe(_: None, now: int) -> None:
+        states.extend((now, name, level.current_limit) for name, level in server.levels.items())
+
+    for second in range(0, 500, 7):
+        server.loop.schedule(second * SECOND, CONFIGURATION, second, observe, None)
+    requests = [
+        SimulatedRequest(
+            number << 8 | place,
+            at * SECOND,
+            milliseconds * 1_000_000,
+            complete_work_estimate(seats),
+            server.levels[level].queue_set,
+            hash((number, place % 3)),
+            15 * SECOND,
+        )
+        for number, (at, count, level, milliseconds, seats) in enumerate(sorted(bursts, key=itemgetter(0)))
+        for place in range(count)
+    ]
+    server.run(requests, until)
+    return [*states, *map(describe, requests)]
+
+
+@given(BURSTS, st.integers(0, 450), st.sampled_from([0, 50, 100]))
+def test_a_server_that_rests_gives_the_same_results_as_one_that_never_does(
+    bursts: list[tuple[int, int, str, int, Seats]], end: int, lendable: int
+) -> None:
+    levels = [
+        {"name": "low", "shares": 30, **LEVEL, "queuing": QUEUING, "lendable_percent": lendable},
+        {"name": "high", "shares": 40, **LEVEL, "queuing": QUEUING},
+        {"name": "none", "shares": 5, **LEVEL},
+        {"name": "exempt", "shares": 5, "lendable_percent": 0, "exempt": True},
+    ]
+    scenario = {"levels": levels, "flow_schemas": [], "total": 40}
+    _, plain, plain_ended = build(scenario, Restless)
+    _, server, ended = build(scenario, Counted)
+    assert run_bursts(server, bursts, end * SECOND) == run_bursts(plain, bursts, end * SECOND)
+    assert [request.id for request in ended] == [request.id for request in plain_ended]
+    if not bursts:
+        assert server.adjustments == 2  # of the configuration, and the first of the periodic ones
+
+
+def test_demand_after_a_rest_is_that_of_a_server_that_never_rests() -> None:
+    for missed in (0, 1, 6, 1000):
+        demand = expected = SeatDemandStats(1.5, 2.5, 0, 17.3)
+        integrator = Integrator()
+        for period in range(missed):
+            expected = expected.update(integrator.reset((period + 1) * ADJUSTMENT_PERIOD))
+        assert demand.decay(missed, 10.0) == expected
 
 
 @pytest.mark.parametrize(

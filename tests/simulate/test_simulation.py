@@ -27,6 +27,7 @@ from apflint.simulate.histogram import Histogram
 from apflint.simulate.load import SECOND, Burst, Load, ObjectCount, Retries, ServiceTime, log_normal
 from apflint.simulate.random_draws import Draws
 from apflint.simulate.routes import Routes, SimulatedFlow
+from apflint.simulate.scaling import Scaling
 from apflint.simulate.statistics import FlowTally, _summarize_flows
 from apflint.user_error import UserError
 from apflint.workspace import build_workspace
@@ -279,7 +280,9 @@ def test_lists_and_changes_take_seats_of_the_objects_and_watchers() -> None:
     few, many = simulate(base, options), simulate(full, options)
     assert [result_at(few, name).peak for name in "ab"] == [1, 1]
     assert [result_at(many, name).peak for name in "ab"] == [9, 10]
-    assert simulation_json(few)["notes"] != simulation_json(many)["notes"] == []
+    assert simulation_json(few)["assumptions"] != simulation_json(many)["assumptions"] == []
+    silent = simulate(base.scale(Scaling().set_factor("lister", 0)), options)
+    assert simulation_json(silent)["assumptions"] == []
 
 
 def test_level_borrows_after_10_seconds() -> None:
@@ -301,8 +304,8 @@ def test_comparison_has_the_same_arrivals_on_both_sides() -> None:
     )
     small, large = (simulate(wanted, Options(level("a", shares), seats=40)) for shares in (60, 400))
     differences = compare(small, large).differences
-    assert [(item.name, item.levels) for item in differences] == [("a", None), ("a", ("a", "a"))]
-    old, new = differences[0].old, differences[0].new
+    assert [(item.name, item.levels) for item in differences] == [("a", ("a", "a")), ("a", None)]
+    old, new = differences[1].old, differences[1].new
     assert old is not None
     assert new is not None
     assert old.requests == new.requests
@@ -415,7 +418,7 @@ def test_burst_can_last() -> None:
 
 def test_scale_multiplies_requests() -> None:
     burst = (Burst(0, 3),)
-    scaled = load(client("a", rate=2.0, bursts=burst), client("b", instances=3, think=SECOND)).scale(2.5)
+    scaled = load(client("a", rate=2.0, bursts=burst), client("b", instances=3, think=SECOND)).scale(Scaling(2.5))
     assert (scaled.clients[0].rate, scaled.clients[0].bursts) == (5.0, (Burst(0, 8),))
     assert (scaled.clients[1].instances, scaled.clients[0].instances) == (8, 1)
 
@@ -523,11 +526,65 @@ def test_flows_are_summarized_in_linear_time() -> None:
             return super().__iter__()
 
     tallies = Counted(FlowTally(number, SimulatedFlow("a", str(number)), "a") for number in range(50))
+    for tally in [*tallies][:49]:
+        tally.attempts = 1
+    tallies.rounds = 0
     tallies[7].demand, tallies[8].demand = 2_100, 900
     flows = _summarize_flows(tallies)
     assert [number for number, flow in enumerate(flows) if flow.is_elephant] == [7, 8]
     assert tallies.rounds <= 2
     assert not any(flow.is_elephant for flow in _summarize_flows(tallies[7:9]))
+    tallies[8].attempts = 0  # a flow of the warm-up is not one of two
+    assert not any(flow.is_elephant for flow in _summarize_flows(tallies[7:9]))
+
+
+@given(loads())
+@settings(max_examples=15)
+def test_warmup_counts_nothing_and_loses_nothing(wanted: Load) -> None:
+    """The requests of a longer load are those of its first part and those after a warm-up of the same length."""
+    warmup = 2 * SECOND
+    wanted = wanted._replace(
+        clients=tuple(client._replace(bursts=()) for client in wanted.clients if client.think is None and client.rate)
+    )
+    longer = simulate(wanted._replace(duration=warmup + wanted.duration), SMALL)
+    first = simulate(wanted._replace(duration=warmup), SMALL)
+    found = simulate(wanted._replace(warmup=warmup), SMALL)
+    for both, before, after in zip(longer.levels, first.levels, found.levels, strict=True):
+        assert both.requests == before.requests + after.requests
+        assert after.requests == after.executed + after.failed
+        assert after.attempts == after.executed + after.expired + sum(after.rejected.values())
+        assert sum(sample.rejected for sample in after.samples) == sum(after.rejected.values())
+        assert after.peak <= both.peak
+        assert all(row.requests for row in after.clients)
+        assert sum(flow.attempts for flow in after.flows) == after.attempts
+
+
+def test_steady_load_after_a_warmup_does_not_wait_for_its_seats() -> None:
+    """An idle server lends most seats of the level, and needs 20 seconds to return them."""
+    steady = load(client("a", groups=("a",), rate=230.0, service=ServiceTime(SECOND)), duration=30 * SECOND)
+    lending = level("a", 245).replace("lendablePercent: 0", "lendablePercent: 90")
+    cold, warm = (
+        result_at(simulate(steady._replace(warmup=warmup), Options(lending)), "a") for warmup in (0, 30 * SECOND)
+    )
+    assert cold.waited > 1000
+    assert warm.waited == 0
+    assert warm.samples[0].seats > 200
+
+
+def test_times_of_bursts_and_results_begin_after_the_warmup() -> None:
+    reject = Options(level("a", response="{type: Reject}"), seats=2)
+    burst = load(client("a", groups=("a",), bursts=(Burst(4 * SECOND, 30),), service=ServiceTime(SECOND)))
+    cold, warm = (result_at(simulate(burst._replace(warmup=warmup), reject), "a") for warmup in (0, 25 * SECOND))
+    assert cold == warm
+    assert warm.clients[0].first_rejection == 4 * SECOND
+
+
+def test_requests_of_the_warmup_hold_seats_after_it() -> None:
+    long = load(client("a", groups=("a",), think=100 * SECOND, instances=50, service=ServiceTime(20 * SECOND)))
+    found = result_at(simulate(long._replace(warmup=100 * SECOND), Options(level("a"))), "a")
+    assert found.samples[0].seats > 0
+    assert found.peak >= found.samples[0].seats
+    assert (found.requests, found.clients) == (0, ())
 
 
 def test_fair_shares() -> None:

@@ -37,6 +37,7 @@ from apflint.sources.effective_configurations import read_configuration
 from apflint.sources.object_counts import read_object_counts
 from apflint.sources.source_arguments import BUILT_IN_PREFIX, LIVE
 from apflint.user_error import UserError
+from apflint.wording import count_noun, join_some, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,13 +47,15 @@ if TYPE_CHECKING:
     from apflint.output.configuration_line import Sides
     from apflint.output.console import Style
     from apflint.replay.comparison import ReplayComparison
-    from apflint.replay.loaded_log import Coverage
+    from apflint.replay.loaded_log import Coverage, Replay
+    from apflint.replay.object_counts import ObjectCounts
     from apflint.replay.statistics import ReplayReport
     from apflint.sources.audit_logs import AuditLogFile
     from apflint.sources.effective_configurations import EffectiveConfiguration
     from apflint.sources.input_types import InputRequest
 
 _ENGINE = "Engine"
+_MAX_NAMED_FILES = 3
 _LOG_HELP = "Audit logs: files, directories, patterns, or - for standard input; also .gz and .zst."
 _SINCE_HELP = "Only requests received at this time or later, or in this last part of the log, such as 2h."
 _UNTIL_HELP = "Only requests received before this time, or before this last part of the log."
@@ -70,6 +73,7 @@ _BY_HELP = "Group the requests by these, separated by commas: user, group, userA
         ("the configuration of the running cluster", "apflint replay audit.log --live"),
         ("what a branch would have changed", "apflint replay audit.log -f manifests/ --compare git:main:manifests"),
         ("an upgrade of Kubernetes", "apflint replay audit.log --kubernetes 1.33 --compare defaults:1.36"),
+        ("a load to edit and to simulate", "apflint replay audit.log -f manifests/ --write-load load.yaml"),
         ("the priority level of each request", "zcat audit.log.gz | apflint replay - --each"),
     ),
 )
@@ -120,6 +124,15 @@ def replay(
             parser=options.parse_integer,
         ),
     ] = None,
+    write_load: Annotated[
+        str | None,
+        option(
+            OUTPUT,
+            "Also write the requests as a load to edit, for `apflint simulate`.",
+            "--write-load",
+            metavar="FILE",
+        ),
+    ] = None,
     each: Annotated[bool, option(OUTPUT, "Print a line of JSON for each request.", "--each")] = False,
     output_format: Annotated[
         Literal["text", "json", "markdown", "html"], option(OUTPUT, "Output format.", "--format")
@@ -144,6 +157,7 @@ def replay(
         {"--by": by is not None, "--top": top is not None, f"--format {output_format}": is_document},
     )
     options.reject_combinations({"--compare": compared}, {"--each": each, "--by": by is not None})
+    options.reject_combinations({"--write-load": write_load}, {"--compare": compared, "--each": each})
     if top is not None and top < 1:
         raise UserError("--top must be at least 1")
     conditions = tuple(map(parse_condition, where or ()))
@@ -161,7 +175,16 @@ def replay(
     counts = read_object_counts(metrics, objects or ())
     if spark_remote and engine != "spark":
         raise UserError("--spark-remote needs --engine spark")
-    wanted = ReplayOptions(engine, memory, dimensions, chosen, counts, each=each, spark_remote=spark_remote)
+    wanted = ReplayOptions(
+        engine,
+        memory,
+        dimensions,
+        chosen,
+        counts,
+        each=each,
+        namespaces=write_load is not None,
+        spark_remote=spark_remote,
+    )
     files = list(map(read_beginning, find_audit_logs(logs, allow_urls=engine == "spark")))
     selected = selected._replace(ignored=frozenset(os.path.realpath(file.path) for file in files))
     is_log_of_server = _is_log_of_server(
@@ -174,6 +197,7 @@ def replay(
             "--since": since,
             "--until": until,
             "--format html": output_format == "html",
+            "--write-load": write_load is not None,
         },
     )
     if compared is not None:
@@ -192,7 +216,7 @@ def replay(
     configuration = read(selected)
     if is_log_of_server:
         return _report_server_log(files, configuration, output_format, style(color))
-    report, coverage = _run(files, configuration, wanted, top)
+    report, coverage = _run(files, configuration, wanted, top, write_load)
     if report is not None:
         sys.stdout.write(_render(report, output_format, style(color)))
     return _report_problems(coverage, is_shown=report is not None and output_format != "json")
@@ -279,19 +303,44 @@ def _show_reading(files: list[AuditLogFile]) -> Iterator[tuple[Progress, Callabl
 
 
 def _run(
-    files: list[AuditLogFile], configuration: EffectiveConfiguration, wanted: ReplayOptions, top: int | None
+    files: list[AuditLogFile],
+    configuration: EffectiveConfiguration,
+    wanted: ReplayOptions,
+    top: int | None,
+    load: str | None,
 ) -> tuple[ReplayReport | None, Coverage]:
-    """Read and classify the requests, and return the report. With --each, print each request instead, and return None."""
+    """Read and classify the requests. Return the report, or print each request and return None as the report.
+
+    Also write the load file `load`, unless it is None.
+    """
     with _show_reading(files) as (progress, show):
         result = run_replay(files, configuration.effective, wanted, show)
         with closing(result.log.database):
             progress.label = "Computing the report"
             if not wanted.each:
                 report = compute_report(result, wanted.by, top or 3, top or 10)
+                if load is not None:
+                    _write_load(load, result, files, wanted.counts)
                 return report._replace(configuration=configuration.description), result.log.coverage
             for answer in stream_requests(result.log):
                 sys.stdout.write(to_json(request_json(answer, configuration.description)))
             return None, result.log.coverage
+
+
+def _write_load(path: str, result: Replay, files: list[AuditLogFile], counts: ObjectCounts | None) -> None:
+    """Write the load file of a log. Raises UserError if the file is an input, or cannot be written."""
+    from apflint.atomic_write import write_atomically
+    from apflint.simulate.load_writer import write_load
+
+    if path == "-" or os.path.realpath(path) in {os.path.realpath(file.path) for file in files}:
+        raise UserError(f'--write-load: "{path}" is not the name of a file to write')
+    written = write_load(result, join_some([file.name for file in files], _MAX_NAMED_FILES), counts)
+    try:
+        write_atomically(path, written.text.encode("utf-8", "backslashreplace"))
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise UserError(f'--write-load: cannot write "{path}": {reason or error}') from None
+    print_note(f"{path}: {pluralize(written.clients, 'client')}, {count_noun(written.requests, 'request')}")
 
 
 def _compare(

@@ -1,0 +1,120 @@
+"""Search for the largest rate of a client at which no client is rejected or waits longer than a limit.
+
+The simulation is deterministic, so the search is, too. More requests of a client rarely help others, but they can: the
+search finds a rate that works just below one that does not, and there may be others.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+from apflint.simulate.client_verdicts import join_clients
+from apflint.simulate.load import SECOND
+from apflint.simulate.verdict_sentences import format_share, format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apflint.simulate.client_verdicts import ClientTotals
+    from apflint.simulate.simulation import SimulationResult
+
+DEFAULT_MAX_WAIT = SECOND
+"""Longest wait in nanoseconds that a client may have if the user does not state it."""
+MAX_FACTOR, MIN_FACTOR = 1024.0, 1 / 1024
+"""Bounds of the search: factors of the rate in the load."""
+_PRECISION = 1.02
+"""The search ends if the factor that does not work is at most this many times the one that works."""
+
+
+class Trial(NamedTuple):
+    """A simulation with another rate of the client."""
+
+    factor: float
+    """Factor of the rate in the load. 0 if the client is left out."""
+    failures: tuple[str, ...]
+    """Sentences about clients that are rejected or wait too long. Empty if the rate works."""
+    is_possible: bool = True
+    """Whether the load can be simulated. Loads with too many requests cannot."""
+
+    @property
+    def works(self) -> bool:
+        """Whether no client is rejected or waits too long."""
+        return self.is_possible and not self.failures
+
+
+class RateSearch(NamedTuple):
+    """The result of a search."""
+
+    trials: tuple[Trial, ...]
+    """All simulations in the order of their factors."""
+    best: Trial | None
+    """The trial with the largest factor that works, or None if none does."""
+    above: Trial | None
+    """The trial with the next factor, which does not work, or None if the search ended at `MAX_FACTOR`."""
+
+
+def search_rate(simulate: Callable[[float], SimulationResult | None], max_wait: int) -> RateSearch:
+    """Search for the largest factor of a client's rate that works.
+
+    `simulate` returns the result with a factor, or None if the load cannot be simulated. First the factor doubles, or
+    halves if the rate of the load does not work, until the bounds of the answer are known. If nothing works without the
+    client, the search ends. Then the interval is bisected: about 20 simulations at most.
+    """
+    trials: dict[float, Trial] = {}
+
+    def attempt(factor: float) -> bool:
+        result = simulate(factor)
+        failures = () if result is None else tuple(list_failures(result, max_wait))
+        trials[factor] = Trial(factor, failures, result is not None)
+        return trials[factor].works
+
+    low, high = _find_bounds(attempt)
+    while low is not None and low and high is not None:
+        middle = float(f"{sqrt(low * high):.3g}")  # with few digits, the user can repeat the simulation
+        if not low < middle < high or high / low <= _PRECISION:
+            break
+        low, high = (middle, high) if attempt(middle) else (low, middle)
+    ordered = tuple(trials[factor] for factor in sorted(trials))
+    return RateSearch(ordered, None if low is None else trials[low], None if high is None else trials[high])
+
+
+def _find_bounds(attempt: Callable[[float], bool]) -> tuple[float | None, float | None]:
+    """Return a factor that works and a larger one that does not. The first is None if none works, the second if all do."""
+    factor = 1.0
+    if attempt(factor):
+        while factor < MAX_FACTOR:
+            if not attempt(factor * 2):
+                return factor, factor * 2
+            factor *= 2
+        return factor, None
+    if not attempt(0.0):
+        return None, factor
+    while factor > MIN_FACTOR:
+        if attempt(_shorten(factor / 2)):
+            return _shorten(factor / 2), _shorten(factor)
+        factor /= 2
+    return 0.0, _shorten(factor)
+
+
+def _shorten(factor: float) -> float:
+    return float(f"{factor:.3g}")
+
+
+def list_failures(result: SimulationResult, max_wait: int) -> list[str]:
+    """Return a sentence for each client that is rejected or waits longer than `max_wait` nanoseconds, the worst first."""
+    failing = [client for client in join_clients(result) if client.rejected or _find_wait(client) > max_wait]
+    failing.sort(key=lambda client: (-sum(client.rejected.values()), -_find_wait(client)))
+    return [_describe_failure(client) for client in failing]
+
+
+def _find_wait(client: ClientTotals) -> int:
+    return 0 if client.waits is None else client.waits.max
+
+
+def _describe_failure(client: ClientTotals) -> str:
+    rejected = sum(client.rejected.values())
+    if rejected:
+        return f"{client.name} is rejected: {rejected:,} of {client.attempts:,} attempts ({format_share(rejected, client.attempts)})"
+    return f"{client.name} waits up to {format_time(_find_wait(client))}"

@@ -1,0 +1,97 @@
+"""Scaling: how many times as many requests clients send, all of them or single ones. A client without requests is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apflint.named_tuple import NamedTuple
+from apflint.spelling import suggest
+from apflint.user_error import UserError
+from apflint.wording import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+MIN_SCALE, MAX_SCALE = 0.001, 1_000_000
+_MAX_SUGGESTED = 2_000
+"""Maximum number of names of clients that are compared with an unknown name. A log may have many users."""
+
+
+class Scaling(NamedTuple):
+    """Factors by which the number of requests is multiplied."""
+
+    general: float = 1.0
+    """Factor of all clients without their own factor."""
+    own: tuple[tuple[str, float], ...] = ()
+    """Names of clients and their factors. A client with the factor 0 is left out."""
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether a factor differs from 1."""
+        return self != NEUTRAL
+
+    def find_factor(self, *names: str) -> float:
+        """Return the factor of a client. `names` are all names of the client, the most specific one first."""
+        factors = dict(self.own)
+        return next((factors[name] for name in names if name in factors), self.general)
+
+    def set_factor(self, name: str, factor: float) -> Scaling:
+        """Return the scaling with another factor of a client."""
+        return self._replace(own=(*(item for item in self.own if item[0] != name), (name, factor)))
+
+    def check_names(self, known: Collection[str]) -> None:
+        """Raise UserError if a client is unknown."""
+        for name, factor in self.own:
+            check_name("--scale" if factor else "--without", name, known)
+
+
+NEUTRAL = Scaling()
+"""The scaling that changes no client."""
+
+
+def check_name(option: str, name: str, known: Collection[str], what: str = "client") -> None:
+    """Raise UserError, with a suggestion, if the load has no client with the name `name`, which is in the value of `option`."""
+    if name not in known:
+        compared = known if len(known) <= _MAX_SUGGESTED else ()
+        raise UserError(f"{option}: the load has no {what} {quote(name)}.{suggest(name, sorted(compared))}".rstrip("."))
+
+
+def parse_scaling(scales: Iterable[str], left_out: Sequence[str]) -> Scaling:
+    """Parse the values of `--scale`, such as `2`, `150%` or `ci=2`, and of `--without`, which are names of clients.
+
+    Raises UserError for values that are not a factor, and for a client with two factors.
+    """
+    general: float | None = None
+    own: dict[str, float] = {}
+    for text in scales:
+        name, is_own, number = text.rpartition("=")
+        factor = _parse_factor(text, number)
+        if is_own:
+            _add(own, name, factor)
+        elif general is None:
+            general = factor
+        else:
+            raise UserError("--scale: the factor of all clients is given twice")
+    for name in left_out:
+        _add(own, name, 0.0)
+    return Scaling(1.0 if general is None else general, tuple(own.items()))
+
+
+def _add(own: dict[str, float], name: str, factor: float) -> None:
+    if not name:
+        raise UserError("--scale: the name of the client before = is empty")
+    if name in own:
+        raise UserError(f"--scale and --without: the client {quote(name)} is given twice")
+    own[name] = factor
+
+
+def _parse_factor(text: str, number: str) -> float:
+    digits = number.strip()
+    try:
+        factor = float(digits.removesuffix("%")) / (100 if digits.endswith("%") else 1)
+    except ValueError:
+        raise UserError(f"--scale: {quote(text)} is not FACTOR or CLIENT=FACTOR, such as 2, 150% or ci=2") from None
+    if not MIN_SCALE <= factor <= MAX_SCALE:
+        advice = "; to leave out a client, use --without" if factor == 0 else ""
+        raise UserError(f"--scale: {factor:g} is not a number from {MIN_SCALE} to {MAX_SCALE:,}{advice}")
+    return factor
