@@ -318,7 +318,9 @@ def _find_contained(view: _View) -> LogCause | None:
     if limits is None or view.level == CATCH_ALL or others >= MIN_HARMED:
         return None
     rejected = sum(kind.rejected for kind in view.kinds)
-    if len(ranked) > 1 and rejected and limits.attainable > limits.nominal:
+    # Waits of less than 500 ms are not in the log: wide requests cause them, and so does a client that is rejected for its number.
+    is_wide = next(kind for kind in view.kinds if kind.user == user).seats >= _WIDE
+    if len(ranked) > 1 and limits.attainable > limits.nominal and (rejected or is_wide):
         return None
     alone = "has this level alone" if len(ranked) == 1 else "shares this level, and fair queuing protects the others"
     return LogCause(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from contextlib import closing
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +19,7 @@ from apflint.doctor.snapshot import group_servers
 from apflint.effective_configuration import Assumptions, Effective
 from apflint.engine import load_inputs
 from apflint.propose.incidents import Incident
-from apflint.propose.log_proposal import LogGoals, Naming, propose_from_log
+from apflint.propose.log_proposal import MIN_HELD_OUT_SECONDS, LogGoals, Naming, propose_from_log
 from apflint.propose.trials import run_trial, select_part
 from apflint.releases import NEWEST
 from apflint.replay.classification import TupleClassifier
@@ -101,8 +102,8 @@ def find_metrics(directory: Path) -> list[str]:
 
 
 @lru_cache
-def propose(directory: Path, *, has_metrics: bool, goals: LogGoals = LogGoals()) -> LogAnswer:  # noqa: B008  # a frozen value
-    """Return the answer for a recorded incident."""
+def propose(directory: Path, *, has_metrics: bool, log: Path | None = None) -> LogAnswer:  # a frozen value
+    """Return the answer for a recorded incident. `log` replaces its audit log."""
     observed = INCIDENTS / directory.relative_to(FIXTURES) if directory.is_relative_to(FIXTURES) else directory
     label = json.loads((observed / "label.json").read_text("utf-8"))
     manifests = [path for path in (directory / "objects.json", *directory.glob("manifests/*.yaml")) if path.is_file()]
@@ -116,9 +117,9 @@ def propose(directory: Path, *, has_metrics: bool, goals: LogGoals = LogGoals())
         conclusion = conclude([compute_state(server, None) for server in servers])
     logs = [str(path) for path in (directory / "audit.log.gz", directory / "peer" / "audit.log.gz") if path.is_file()]
     options = ReplayOptions(by=("namespace",), counts=counts, calls=True)
-    replays = replay_sides(find_audit_logs(logs), [effective], options)
+    replays = replay_sides(find_audit_logs(logs if log is None else [str(log)]), [effective], options)
     naming = Naming("apflint propose", lambda name, _: ("manifests", f"{name}.yaml"), "")
-    answer = propose_from_log(next(replays), counts, conclusion, goals, naming)
+    answer = propose_from_log(next(replays), counts, conclusion, LogGoals(), naming)
     replays.close()
     return answer
 
@@ -230,6 +231,28 @@ def test_simulated_cures_are_like_recorded_ones(name: str) -> None:
         shown = level.wait_p99 or 0
         assert are_alike(max(shown, min(wait, SECOND // 2)), wait) or unpredicted, level
     assert bool(unpredicted) == (name == "list-heavy")
+
+
+CUTS = {
+    "without the time before": lambda seconds: seconds >= 16,
+    "the beginning": lambda seconds: seconds <= 24,
+    "without the end": lambda seconds: seconds <= 40,
+}
+"""Parts of the logs, by the seconds since their first request."""
+
+
+@pytest.mark.parametrize("name", ["single-flow", "list-heavy"])
+@pytest.mark.parametrize("cut", CUTS)
+def test_part_of_a_log_has_the_same_answer(name: str, cut: str, tmp_path: Path) -> None:
+    lines = gzip.decompress((FIXTURES / name / "audit.log.gz").read_bytes()).splitlines(keepends=True)
+    times = [datetime.fromisoformat(json.loads(line)["requestReceivedTimestamp"]) for line in lines]
+    start = min(times)
+    kept = (line for line, time in zip(lines, times, strict=True) if CUTS[cut]((time - start).total_seconds()))
+    (tmp_path / "audit.log.gz").write_bytes(gzip.compress(b"".join(kept), 1))
+    answer = propose(FIXTURES / name, has_metrics=False, log=tmp_path / "audit.log.gz")
+    assert answer.proposal is not None, answer.reason
+    assert answer.proposal.candidate.kind.startswith(EXPECTED[name].kind)
+    assert (answer.evidence.split is None) == (answer.evidence.incidents[0].seconds < MIN_HELD_OUT_SECONDS)
 
 
 @pytest.mark.parametrize("name", ["single-flow", "list-heavy"])
