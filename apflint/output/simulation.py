@@ -179,7 +179,7 @@ def _has_early_rejections(result: SimulationResult) -> bool:
 
 
 def list_assumptions(result: SimulationResult) -> Iterator[str]:
-    """Yield sentences about assumptions that could reverse the result. They stand first."""
+    """Yield sentences about assumptions that could reverse the result. They stand before the verdicts."""
     yield from result.assumptions
     uncounted = [f"{resource}.{group}" if group else resource for group, resource in find_uncounted_lists(result.load)]
     most = max((level.limits.max_list_seats for level in result.levels if level.attempts), default=0)
@@ -204,7 +204,7 @@ def report_simulation(
     *,
     is_verbose: bool = False,
 ) -> Iterator[Block]:
-    """Yield assumptions, the blocks of `lead`, verdicts, and tables of the levels. If there is a comparison, `result` is its new simulation.
+    """Yield the blocks of `lead`, assumptions, verdicts, and tables of the levels. If there is a comparison, `result` is its new simulation.
 
     `failures` are the conditions of `--fail-if` that are true, and a sentence about each.
 
@@ -212,9 +212,9 @@ def report_simulation(
     """
     levels = [level for level in result.levels if level.attempts]
     yield Only(HTML, [Heading(TITLE, 1)])
+    yield from lead
     if assumptions := list(list_assumptions(result)):
         yield Prose(assumptions, "warning")
-    yield from lead
     if failures:
         yield Bullets([f"{sentence} (--fail-if {quote(condition)})" for condition, sentence in failures], tone="error")
     if comparison is not None:

@@ -81,8 +81,8 @@ _SEARCH_HELP = (
         ("twice the requests of an audit log", "apflint simulate --from-audit audit.log -f manifests/ --scale 2"),
         ("without one of its users", "apflint simulate --from-audit audit.log -f manifests/ --without alice"),
         ("a request at a rate", "apflint simulate --request 'list pods -A' --as alice --rate 500/s -f manifests/"),
-        ("a gate in CI", "apflint simulate load.yaml -f manifests/ --fail-if 'controller waits > 1s'"),
-        ("the largest rate that works", "apflint simulate load.yaml -f manifests/ --search controller"),
+        ("a gate in CI", "apflint simulate load.yaml -f manifests/ --fail-if 'argo waits > 1s'"),
+        ("the largest rate that works", "apflint simulate load.yaml -f manifests/ --search runners"),
         ("what a branch changes", "apflint simulate load.yaml -f manifests/ --compare git:main"),
     ),
 )
