@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,21 @@ UNMEASURED = {name: value for name, value in os.environ.items() if not name.star
 
 
 gc.disable()  # test collection only adds objects
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `APFLINT_TEST_CASES=N`, select at most N cases of each parametrized test."""
+    maximum = os.environ.get("APFLINT_TEST_CASES")
+    if maximum is None:
+        return
+    numbers = Counter[str]()
+    selected, deselected = [], []
+    for item in sorted(items, key=lambda item: item.nodeid):  # the plugin of random order may have shuffled the items
+        function = item.nodeid.partition("[")[0]
+        numbers[function] += 1
+        (selected if numbers[function] <= int(maximum) else deselected).append(item)
+    config.hook.pytest_deselected(items=deselected)
+    items[:] = selected
 
 
 def pytest_collection_finish() -> None:
