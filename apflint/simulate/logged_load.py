@@ -215,15 +215,10 @@ def build_logged_load(
 ) -> LoggedLoad:
     """Return the load of a log under the configuration of `replay`.
 
-<<<<<<< HEAD
-    `survey` is of the same log, under the configuration that was in force. The factors of `scaling` are the
-    average number of times that a request is sent. With `merges`, clients that send rejected requests again follow the simulated server: only the first
-    attempts are sent at their logged times. The first `warmup` nanoseconds of the log do not count. Requests that arrived in the
-    time `early` have separate routes.
-=======
-    `survey` is the survey of the same log. The factors of `scaling` are the average number of times that a request is sent.
-    With `merges`, only first attempts are sent at their logged times, and clients retry if the simulated server rejects them. The first `warmup` nanoseconds of the log do not count.
->>>>>>> lang2
+    `survey` is the survey of the same log, under the configuration that was in force. The factors of `scaling` are the average
+    number of times that a request is sent. With `merges`, only first attempts are sent at their logged times, and clients retry if
+    the simulated server rejects them. The first `warmup` nanoseconds of the log do not count. Requests that arrived in the time
+    `early` have separate routes.
     """
     duration = max(to_nanoseconds(survey.end - survey.start + 1), _MIN_DURATION)
     routes = LoggedRoutes(replay, survey, early)
