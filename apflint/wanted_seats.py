@@ -1,4 +1,4 @@
-"""Answers which shares give priority levels a number of seats, for `apflint limits --want`."""
+"""Computes for `apflint limits --want` which shares give priority levels the wanted number of seats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WANTED = re.compile(r"([^=]+)=([0-9]{1,10})", re.ASCII)
 
 
 class ShareChange(NamedTuple):
-    """The shares that a priority level needs for a number of nominal seats."""
+    """The shares that a priority level needs for the wanted nominal seats."""
 
     level: PriorityLevelConfiguration
     seats: int
@@ -44,7 +44,7 @@ class ShareChange(NamedTuple):
 
 
 class WantedSeats(NamedTuple):
-    """The answer: the changes, and the limits of all levels before and after."""
+    """The changes of shares, and the limits of all levels before and after the changes."""
 
     changes: tuple[ShareChange, ...]
     before: Limits
@@ -52,7 +52,10 @@ class WantedSeats(NamedTuple):
 
 
 def parse_wanted(texts: Iterable[str]) -> dict[str, int]:
-    """Parse `LEVEL=SEATS` of each text. Raises UserError for other text, and for a level that is named twice."""
+    """Parse texts of the form `LEVEL=SEATS`. Return the seats by level.
+
+    Raises UserError for text in another form, and for a level that occurs twice.
+    """
     wanted: dict[str, int] = {}
     for text in texts:
         match = _WANTED.fullmatch(text)

@@ -41,7 +41,7 @@ FIXED = "-fixed"
 MAX_REJECTED_DIFFERENCE = 0.15
 """Maximum difference of the rejections of a prediction, as a part of the requests of the level."""
 _MIN_WAIT = 300_000_000
-"""Waits in nanoseconds from which a level is shown."""
+"""Minimum 99th percentile of the waits, in nanoseconds, for showing a level without rejections."""
 _BACK_TESTS = "<!-- {} of the table of back-tests -->\n"
 _PREDICTIONS = "<!-- {} of the table of predictions -->\n"
 
@@ -56,7 +56,7 @@ class Prediction(NamedTuple):
     simulated: LevelFigures
     simulated_requests: int
     explained: str
-    """Why the simulation says that it cannot predict this, or an empty string."""
+    """The reason that the simulation reports for not predicting this level, or an empty string."""
 
     @property
     def is_right(self) -> bool:
@@ -73,7 +73,7 @@ class Prediction(NamedTuple):
 
 
 def list_recordings() -> dict[str, dict[str, object]]:
-    """Return the recordings by name: the seats of the server, and the change before it, if any."""
+    """Return the facts about each recording by name: seats of the server, and the change that was made before it, if any."""
     recordings: dict[str, dict[str, object]] = json.loads((LOGS / "recordings.json").read_text("utf-8"))
     return recordings
 
@@ -91,7 +91,7 @@ def simulate_recording(name: str, *others: str) -> LogSimulation:
     sides = [read_side(objects, seats) for objects in (name, *others)]
     counts = read_object_counts(str(LOGS / f"{name}.metrics.txt"), ())
     options = ReplayOptions(engine="python", by=("namespace",), counts=counts, calls=True)
-    gc.disable()  # as the command does
+    gc.disable()  # the command disables it, too
     try:
         return simulate_log(replay_sides(find_audit_logs([str(LOGS / f"{name}.log.gz")]), sides, options), NEUTRAL, 1)
     finally:
@@ -180,7 +180,7 @@ def _share(figures: LevelFigures, requests: int) -> str:
 
 
 def replace_table(page: str, marks: str, table: str) -> str:
-    """Return the page with another table between the marks."""
+    """Return the page with `table` in place of the text between the two comments that `marks` describes."""
     begin, end = marks.format("begin"), marks.format("end")
     before, rest = page.split(begin)
     return f"{before}{begin}\n{table}\n{end}{rest.split(end)[1]}"

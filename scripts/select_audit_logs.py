@@ -40,7 +40,7 @@ def main() -> int:
     facts: dict[str, Any] = {}
     for file in sorted(RECORDING.rglob("audit.log.gz")):
         name = "-".join(file.parent.relative_to(RECORDING).parts)
-        if name.endswith("-peer"):  # the other server of two
+        if name.endswith("-peer"):  # this recording is of the second of two servers
             continue
         label = json.loads((file.parent / "label.json").read_text("utf-8"))
         facts[name] = {"seats": label["server_flags"]["total_seats"], "fix": label.get("fix")}

@@ -361,9 +361,8 @@ def queues_lowered(effective: Effective) -> Iterator[Problem]:
     """APF608: levels that get fewer queues than the server has for them.
 
     A superfluous queue is removed when a request in the queue ends. If two requests in the queue hold their seats after
-    their execution, the second one removes another queue (`removeQueueAndUpdateIndexes` in queueset.go; recorded with
-    the
-    package of 1.36).
+    their execution, the second one removes another queue (`removeQueueAndUpdateIndexes` in queueset.go; recorded with the
+    Go package of 1.36).
     """
     built_in = {level.name: queuing_of(level) for level in builtin.load_objects(effective.release).priority_levels}
     live = {

@@ -1,4 +1,4 @@
-"""Options of `apflint simulate` that name a load and change it, and the values that they stand for."""
+"""Options of `apflint simulate` that select a load and change its requests, and parsers of their values."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _OBJECTS_HELP = "With --from-audit or --request: number of objects of a resource
 _SCALE_HELP = (
     "Multiply the number of requests by this factor, such as 2 or 150%, or that of a client: ci=2; repeatable."
 )
-_WARMUP_HELP = "Time before, whose requests do not count. With --from-audit, it is the first part of the log."
+_WARMUP_HELP = "Warm-up, whose requests do not count in the results. With --from-audit: the first part of the log."
 
 
 class LoadOptions(NamedTuple):
-    """Options that name a load, and change the requests of its clients."""
+    """Options that select a load, and change how many requests its clients send."""
 
     from_audit: Annotated[list[str] | None, option(LOAD, _FROM_AUDIT_HELP, "--from-audit", metavar="LOG")] = None
     request: Annotated[str | None, option(LOAD, _REQUEST_HELP, "--request", metavar="REQUEST")] = None
@@ -77,10 +77,13 @@ class LoadOptions(NamedTuple):
             show_default="that of the load, or 30s; 0 with --from-audit",
         ),
     ] = None
-    seed: Annotated[int, option(LOAD, "Start of the random numbers.", "--seed", metavar="N", parser=parse_integer)] = 1
+    seed: Annotated[int, option(LOAD, "Seed of the random numbers.", "--seed", metavar="N", parser=parse_integer)] = 1
 
     def check(self, load: str | None) -> None:
-        """Raise UserError if the options do not name one load, or if an option does not apply to it."""
+        """Raise UserError if the options do not select exactly one load, or if an option does not apply to that kind of load.
+
+        `load` is the path of a load file, or None.
+        """
         if [load is not None, bool(self.from_audit), self.request is not None].count(True) != 1:
             raise UserError("name a load file, or an audit log with --from-audit, or a request with --request")
         spoken = {
@@ -107,7 +110,7 @@ class LoadOptions(NamedTuple):
         return None if self.warmup is None else parse_time("--warmup", self.warmup)
 
     def parse_request(self) -> SpokenLoad | None:
-        """Return the load in words, or None without --request. Raises UserError for invalid values."""
+        """Return the load that --request describes, or None without --request. Raises UserError for invalid values."""
         if self.request is None:
             return None
         rate = None if self.rate is None else parse_rate(self.rate.strip())
@@ -123,7 +126,7 @@ class LoadOptions(NamedTuple):
         return SpokenLoad(self.request, self.user, tuple(self.groups or ()), rate, service, duration)
 
     def describe_changes(self) -> list[str]:
-        """Return the options that change the load, as they are on the command line."""
+        """Return the options that change the load, such as `--scale ci=2`, as on the command line."""
         return [
             *(f"--scale {quote_word(text)}" for text in self.scale or ()),
             *(f"--without {quote_word(name)}" for name in self.without or ()),
@@ -131,7 +134,10 @@ class LoadOptions(NamedTuple):
 
 
 def parse_time(option_name: str, text: str, minimum: int = 0) -> int:
-    """Return the nanoseconds of a duration such as `500ms`, `30s` or `0`. Raises UserError for others, and below `minimum`."""
+    """Return the nanoseconds of a duration such as `500ms`, `30s` or `0`.
+
+    Raises UserError for text that is not a duration, and for a duration below `minimum` nanoseconds.
+    """
     seconds = 0.0 if text.strip() == "0" else parse_duration(text.strip())
     if seconds is None:
         raise UserError(f"{option_name}: {quote(text)} is not a duration such as 500ms, 30s or 10m")

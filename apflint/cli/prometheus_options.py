@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apflint.sources.prometheus_server import Period, PrometheusReading
 
 PROMETHEUS = "Prometheus"
-"""Panel of these options."""
+"""Title of these options in the help."""
 _DEFAULT_SECONDS = 3600
 _URL_HELP = "Read the metrics of the API servers from this Prometheus, Thanos or Mimir."
 _SELECTOR_HELP = 'Matchers that select the metrics of kube-apiserver, such as cluster="prod". [default: the usual jobs]'
@@ -75,13 +75,16 @@ class PrometheusOptions(NamedTuple):
     ] = False
 
     def reject_without_prometheus(self) -> None:
-        """Raise UserError if an option is given without --prometheus, which it describes."""
+        """Raise UserError if an option of this group is set without --prometheus."""
         for field, value in zip(self._fields, self, strict=True):
             if value and self.prometheus is None:
                 raise UserError(f"--{field.replace('_', '-')} requires --prometheus")
 
     def read(self, release: Release | None) -> PrometheusReading:
-        """Read the servers, and print notes about the connection. `release` is None to detect it from the metrics."""
+        """Read the metrics of the API servers, and print notes about the connection.
+
+        If `release` is None, the release is detected from the metrics.
+        """
         from apflint.cli.error_reporting import print_note
         from apflint.monitoring.queries import parse_label_name, parse_selector
         from apflint.sources.prometheus_client import PrometheusClient, parse_connection
@@ -107,7 +110,10 @@ class PrometheusOptions(NamedTuple):
 
 
 def parse_times(since: str | None, until: str | None, baseline: str | None, now: float) -> tuple[Period, Period]:
-    """Return the period of --since and --until, and the baseline. Raises UserError for a time that is invalid or contradictory."""
+    """Return the period from --since to --until, and the period of the baseline.
+
+    `now` is in seconds since 1970. Raises UserError for an invalid time, and for a start after its end.
+    """
     from apflint.replay.filters import parse_moment
     from apflint.sources.prometheus_server import Period
 

@@ -1,4 +1,4 @@
-"""Shows an answer that changes on a terminal, each time in the place of the one before, as watch(1) does.
+"""Shows reports on a terminal, each in the place of the previous report, as watch(1) does.
 
 Escape sequences are those of xterm (https://invisible-island.net/xterm/ctlseqs/ctlseqs.html), which terminals share. rich.live
 is not used: importing rich takes longer than all of this, and it would parse the colors of the answer again.
@@ -30,12 +30,12 @@ _TERMINATED = 128 + signal.SIGTERM
 
 
 def format_time() -> str:
-    """Return the present time, for a line above an answer."""
+    """Return the current time in UTC, for the line above a report."""
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def watch(answers: Iterator[Answer]) -> int:
-    """Show answers on the terminal until the user presses Ctrl-C. Print the last one again, and return its exit status.
+    """Show each answer on the terminal until the user presses Ctrl-C. Then print the last answer, and return its exit status.
 
     Raises KeyboardInterrupt if the user presses Ctrl-C before the first answer.
     """
@@ -70,13 +70,16 @@ def _terminate(*_: object) -> None:
 
 
 def _draw(answer: Answer) -> None:
-    """Write an answer over the one before. Lines are overwritten and not erased first, so that nothing flickers."""
+    """Write an answer over the previous answer. Lines are not erased first, because the screen would flicker."""
     sys.stdout.write(arrange(answer, format_time(), os.get_terminal_size(sys.stdout.fileno()).lines))
     sys.stdout.flush()
 
 
 def arrange(answer: Answer, time: str, height: int) -> str:
-    """Return the text and the notes of an answer on a screen of this height. The last line names the number of omitted lines."""
+    """Return the text and the notes of an answer for a screen of `height` lines.
+
+    If not all lines fit, the last line states the number of omitted lines.
+    """
     notes = "".join(map(format_note, (*answer.notes, *answer.errors)))
     lines = [f"{time}   Ctrl-C ends and prints the whole report", "", *f"{answer.text}{notes}".splitlines()]
     if len(lines) > height:

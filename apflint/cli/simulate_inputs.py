@@ -1,7 +1,7 @@
 """The loads of `apflint simulate`: a load file, a request in words or an audit log, ready to be simulated repeatedly.
 
-A simulation of each kind of load takes factors for its clients (`Scaling`), so that the command and the search for a rate do
-not distinguish the kinds.
+All three kinds of load have the same interface (`SimulatedLoad`): the command and the search for a rate pass factors for
+the clients (`Scaling`), and get a result.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CheckNames: TypeAlias = "Callable[[Collection[str]], None]"
 
 
 class InvalidLoadError(UserError):
-    """Raised for a load that cannot be simulated, with the place of each problem in the load file."""
+    """Raised for a load that cannot be simulated. Contains the place of each problem in the load file."""
 
     def __init__(self, problems: Sequence[tuple[Path, str]]) -> None:
         self.problems = tuple(problems)
@@ -57,7 +57,7 @@ class InvalidLoadError(UserError):
 
 
 class Side(Protocol):
-    """A load under one configuration."""
+    """One side of a comparison: a load and one configuration, ready to be simulated repeatedly."""
 
     names: Collection[str]
     """Names of the clients."""
@@ -66,18 +66,18 @@ class Side(Protocol):
         """Simulate the load. Raises UserError if it has no requests or too many."""
 
     def find_rate(self, name: str) -> float:
-        """Return the average number of requests of a client per second, with the factor 1."""
+        """Return the average number of requests per second that a client sends if its factor is 1."""
 
 
 class Simulated(NamedTuple):
-    """The simulations of a load."""
+    """The results of simulating a load under one or two configurations."""
 
     results: list[SimulationResult]
-    """One for each configuration."""
+    """One result for each configuration, in the order of the configurations."""
     log: LogSimulation | None = None
     """The simulations of an audit log, with their back-test. None for other loads."""
     is_partial: bool = False
-    """Whether the user interrupted the reading of a log, so that only a part was simulated."""
+    """Whether the user interrupted reading the log, so that only the part that was read was simulated."""
 
 
 class SimulatedLoad(Protocol):
@@ -86,19 +86,19 @@ class SimulatedLoad(Protocol):
     description: str
 
     def open_side(self, known: Effective, progress: Progress) -> AbstractContextManager[Side]:
-        """Return the load under a configuration, to simulate it repeatedly."""
+        """Return a context manager that prepares the load under one configuration for repeated simulation."""
 
     def simulate(
         self, in_force: Effective, sides: Sequence[Effective], scaling: Scaling, progress: Progress, check: CheckNames
     ) -> Simulated:
-        """Simulate the load under each configuration. `check` is called with the names of the clients before.
+        """Simulate the load under each configuration. Before that, call `check` with the names of the clients.
 
         `in_force` is the configuration that was in force when a log was written.
         """
 
 
 class WrittenSide:
-    """A load of a file, or in words, under one configuration."""
+    """A load from a load file or from --request, and one configuration."""
 
     def __init__(self, load: Load, known: Effective, seed: int, progress: Progress, assumptions: Sequence[str]) -> None:
         self._load = load
@@ -110,7 +110,7 @@ class WrittenSide:
         self.names: Collection[str] = {client.name for client in load.clients}
 
     def check(self, scaling: Scaling) -> tuple[Load, Routes]:
-        """Return the load with its routes. Raises InvalidLoadError if it cannot be simulated."""
+        """Return the scaled load, and the routes of its requests. Raises InvalidLoadError if it cannot be simulated."""
         scaling.check_names(self.names)
         load = self._load.scale(scaling)
         if all(client.is_silent for client in load.clients):
@@ -135,7 +135,7 @@ class WrittenSide:
 
 
 class WrittenLoad:
-    """A load of a file, or in words."""
+    """A load from a load file or from --request."""
 
     def __init__(self, load: Load, seed: int, description: str, assumptions: Sequence[str] = ()) -> None:
         self._load = load
@@ -211,7 +211,10 @@ class LoggedLoad:
     def _open(
         self, sides: Sequence[Effective], progress: Progress
     ) -> Iterator[tuple[Iterator[Replay], list[Coverage]]]:
-        """Read the log once. Yield its requests under each configuration, and a list that gets what was read."""
+        """Read the log once. Yield an iterator over its requests under each configuration, and a list.
+
+        The list is filled with the coverage: which parts of the log were read.
+        """
         from apflint.replay.running import ReplayOptions, replay_sides
         from apflint.sources.audit_logs import find_audit_logs
 
@@ -271,7 +274,7 @@ class LoggedLoad:
 
 
 def _report_problems(coverage: Coverage) -> None:
-    """Print what was not read of a log. Raises UserError for a damaged file."""
+    """Print which parts of a log could not be read. Raises UserError for a damaged file."""
     first = coverage.first_unreadable
     if first is not None:
         print_note(f"{first.file}:{first.line}: {first.reason} (unreadable lines: {coverage.unreadable})")

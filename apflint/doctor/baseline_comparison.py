@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Rates(NamedTuple):
-    """The load of a level in a time. Unknown values are None."""
+    """The load of a priority level in one period. Unknown values are None."""
 
     arrived: float | None
     """Dispatched and rejected requests per second."""
     rejected: float | None
     """Rejected requests per second."""
     wait: float | None
-    """Mean wait in seconds."""
+    """Mean time in seconds that a request waited in a queue."""
     execution: float | None
     """Mean execution time in seconds, without watches."""
 
@@ -35,7 +35,7 @@ class LevelComparison(NamedTuple):
 
 
 def compare_levels(state: ServerState) -> tuple[LevelComparison, ...]:
-    """Return the load of each level with a limit, in the order of names. Without a baseline or an interval, there are none."""
+    """Return the load of each level with a limit, sorted by name. The result is empty without a baseline or an interval."""
     baseline = state.server.baseline
     if baseline is None or state.since_start:
         return ()

@@ -1,6 +1,6 @@
-"""Writes the series of one API server in Prometheus as metrics, in the text format that the server itself has.
+"""Converts the series of one API server in Prometheus to the text format in which the server itself exports metrics.
 
-So the diagnosis reads both in the same way, and findings point at lines of this text.
+So the diagnosis reads both sources in the same way, and findings point to lines of this text.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 ETCD_LABEL = "apflint_metric"
-"""Label with the name of a metric of which Prometheus returns sums, because sums have no name."""
+"""Label that stores the metric name in queries for sums, because Prometheus removes the metric name from a sum."""
 
 
 def write_metrics(series: Iterable[tuple[Mapping[str, str], str]], target_labels: Collection[str]) -> str:
-    """Return series as metrics, sorted as by a server. `target_labels` are the labels that Prometheus adds to those of the server."""
+    """Return series, given as pairs of labels and value, as metrics in the order in which a server exports them.
+
+    `target_labels` are the labels that Prometheus adds, and that the result omits.
+    """
     lines = []
     for labels, value in series:
         name = labels.get(ETCD_LABEL) or labels.get("__name__", "")

@@ -73,7 +73,7 @@ def _find(evidence: Evidence, rules: Collection[str], conclusion: Conclusion | N
 
 
 def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Finding:
-    """Return a finding about load with the advice of the cause that the conclusion names for its level.
+    """Make a finding about load consistent with the conclusion: give it the advice of the cause of its level.
 
     If the conclusion names none, the severity is at most info, and the advice is that nothing has to be done.
     """
@@ -89,7 +89,7 @@ def _agree(finding: Finding, evidence: Evidence, conclusion: Conclusion) -> Find
 
 
 def list_unexplained(report: Report) -> Report:
-    """Return a report with only the warnings and errors that are not about load, because causes do not explain these."""
+    """Return a report with only the warnings and errors that no cause explains: those that are not about load."""
     findings = tuple(
         finding for finding in report.findings if finding.rule not in ABOUT_LOAD and finding.severity != "info"
     )

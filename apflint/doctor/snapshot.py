@@ -129,7 +129,7 @@ class Metrics(NamedTuple):
         return sum(sample.value for sample in self.find(metric_names.DISPATCHED)) if age is None else age
 
     def is_followed_by(self, later: Metrics) -> bool:
-        """Return whether `later` are metrics of the same process: it has the same start, and its counters have not started again."""
+        """Return whether `later` are metrics of the same process: their start times are equal, and `later` is not older."""
         return self.started == later.started and self.order <= later.order
 
     @property

@@ -1,7 +1,7 @@
-"""Ranks the moments of a period by the number of requests that wait, for a seat or because they were rejected.
+"""Ranks the moments of a period by how many requests are delayed: they wait in a queue, or were rejected and wait to retry.
 
 A rejected request has the header `Retry-After: 1` (`tooManyRequests` in priority-and-fairness.go), so its client waits for at
-least a second. Hence a rejection per second is as bad as one request that waits all the time.
+least a second. Hence one rejection per second counts as much as one request that waits all the time.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ class ClusterLoad(NamedTuple):
     rejected: float = 0.0
     """Rejected requests per second in the interval."""
     rejected_at_end: float = 0.0
-    """Rejected requests per second between its last scrapes."""
+    """Rejected requests per second between the last two scrapes of the interval."""
     waiting: float = 0.0
-    """Requests that wait at its end."""
+    """Requests that wait at the end of the interval."""
     waits: float = 0.0
-    """Seconds for which the requests waited that got a seat in the interval or were rejected after a wait, per second."""
+    """Average number of requests that waited in the interval: the sum of their waits in seconds, divided by its length.
+
+    Only waits that ended in the interval count, with an execution or a rejection."""
     executing: float = 0.0
-    """Executing requests at its end."""
+    """Requests that execute at the end of the interval."""
 
     @property
     def severity(self) -> tuple[float, float, float, float]:
-        """A value that is larger for a worse moment. The later one of two equal moments is worse.
+        """A sort key that is larger for a worse moment. Of two otherwise equal moments, the later one is worse.
 
         Rejections count only if the server still rejects requests at the end, because the end shows the state of the levels.
         """
@@ -38,15 +40,16 @@ class ClusterLoad(NamedTuple):
 
     @property
     def is_calm(self) -> bool:
-        """Whether nothing waited or was rejected."""
+        """Whether no request waited or was rejected in the interval."""
         return self.rejected + self.waiting + self.waits == 0
 
 
 def rank_moments(loads: Iterable[ClusterLoad], seconds: float, maximum: int) -> list[ClusterLoad]:
-    """Return the ends of the worst intervals of a length, the worst first. Two of them overlap by at most a half.
+    """Return the ends of at most `maximum` intervals, the worst first. Each interval has a length of `seconds`.
 
-    The worst moment may be too early in an overload: its interval is then that of a burst, and a later one shows the cause.
-    Moments at which nothing waited or was rejected are left out, except if there are no others: then only the busiest is returned.
+    Two of the intervals overlap by at most half of their length. Several are returned, because the worst interval may show
+    only the burst at the start of an overload, and a later interval its cause. Moments at which no request waited or was
+    rejected are omitted. If all moments are of this kind, only the busiest moment is returned.
     """
     chosen: list[ClusterLoad] = []
     for load in sorted(loads, key=lambda load: load.severity, reverse=True):

@@ -1,4 +1,4 @@
-"""Shares that give priority levels a number of seats.
+"""Finds the shares with which priority levels get a wanted number of seats.
 
 Shares are relative: a level has `ceil(seats of the server x shares / sum of all shares)` nominal seats (`nominal_limit`), so
 each share of a level takes seats from all other levels.
@@ -35,8 +35,9 @@ def find_joint_shares(
     gets more. `other_shares` is the sum of the shares of all levels that are not in `wanted`.
     """
     found = {name: shares[name] for name in wanted}
-    # The number that a level needs grows with the sum of all shares, so the smallest solution is the least fixed point.
-    # It exceeds `rest / (1 - part)`, where the wanted seats need more than `part` of the sum. From there, few steps remain.
+    # The shares that a level needs grow with the sum of all shares, so the smallest solution is the least fixed point.
+    # The wanted seats need more than the fraction `part` of the sum, so the sum exceeds `rest / (1 - part)`. The iteration
+    # starts there, and needs few steps.
     part = sum(max(0, seats - 1) for seats in wanted.values())
     if part >= total:
         return None
@@ -59,7 +60,7 @@ def _find_fraction(seats: int, share_sum: int, total: int) -> int:
 def _adjust(
     wanted: Mapping[str, int], lowest: Mapping[str, int], found: dict[str, int], other_shares: int, total: int
 ) -> dict[str, int] | None:
-    """Return the smallest shares near `found`, computed as the server does, which rounds in floating point."""
+    """Return the smallest sufficient shares near `found`, computed with the floating-point rounding of the server."""
 
     def has_enough(name: str) -> bool:
         return nominal_limit(found[name], other_shares + sum(found.values()), total) >= wanted[name]

@@ -27,7 +27,7 @@ _SCRAPES = 40
 """Number of samples of a series: 20 minutes, which is enough time for every alert to fire."""
 _DRIFT_MINUTES = 20
 _EVENT = 6
-"""Index of the sample in which the event of a case happens: 3 minutes after the start."""
+"""Index of the sample at which the load of a test case changes: 3 minutes after the start."""
 _STEP = 300
 """Number of requests of a level between two scrapes."""
 
@@ -346,5 +346,5 @@ def _step(before: float, after: float) -> str:
 
 
 def _peak(value: float) -> str:
-    """Return a series in which one scrape sees a different value, in the notation of promtool."""
+    """Return a series in which only one sample has another value, in the notation of promtool."""
     return f"0x{_EVENT} {value:.12g} 0x{_SCRAPES - _EVENT}"

@@ -55,8 +55,7 @@ class _Dumper(yaml.SafeDumper):
     """Writes strings with several lines as blocks, and strings with CI commands in double quotes.
 
     In double quotes, `escape_commands` can escape the commands without changing the string. PyYAML writes strings with
-    unprintable characters
-    in double quotes as well.
+    unprintable characters in double quotes as well.
     """
 
 

@@ -1,4 +1,4 @@
-"""The back-test of a simulation of an audit log: what the log and the simulation have, and what they do not agree about."""
+"""Reports the back-test of a simulation of an audit log: the figures of the log and of the simulation, and their differences."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 _MAX_LEVELS = 5
 _MIN_SHARE = 0.01
-"""Minimum difference of rejections between the ends of a range, as a part of the requests of the level."""
+"""Minimum difference of rejections between both assumptions about retries for showing both figures.
+
+It is a proportion of the requests of the level."""
 
 
 def report_back_test(found: LogSimulation) -> Iterator[Block]:
-    """Yield the back-test, and ranges of figures that depend on what the log does not show. Nothing stands before it."""
+    """Yield the blocks of the back-test, which are the first of the report, and warnings about uncertain figures."""
     test = found.back_test
     if test.is_usable:
         yield Prose([_compare_totals(found)], "bold")
@@ -37,7 +39,7 @@ def report_back_test(found: LogSimulation) -> Iterator[Block]:
 
 
 def list_warnings(found: LogSimulation) -> Iterator[str]:
-    """Yield sentences about figures of the last run that the log does not determine."""
+    """Yield sentences about figures of the last run that depend on something that the log does not show."""
     yield from (f"Not predicted: {reason}" for reason in found.runs[-1].unpredictable)
     retries = sum(level.retries for level in found.survey.levels)
     ranges = [
@@ -80,7 +82,7 @@ def _format_wait(figures: LevelFigures) -> str:
 
 
 def _pair_levels(run: LoggedRun) -> Iterator[tuple[LevelResult, LevelResult]]:
-    """Yield the results of each level under both assumptions."""
+    """Yield pairs of results for each level: with the assumption about retries that the run uses, and with the opposite one."""
     if run.other is not None:
         yield from zip(run.result.levels, run.other.levels, strict=True)
 
@@ -102,7 +104,7 @@ def _describe_range(level: LevelResult, other: LevelResult) -> str:
 
 
 def back_test_json(found: LogSimulation) -> dict[str, object]:
-    """Return the fields that the JSON of a simulation of a log has in addition. Waits are in seconds."""
+    """Return the JSON fields that only a simulation of a log has. Waits are in seconds."""
     test = found.back_test
     return {
         "backtest": {

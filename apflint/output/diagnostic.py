@@ -77,8 +77,6 @@ def _place(diagnostic: Diagnostic, span: Span, style: Style) -> list[str]:
 
     `file:line:column` is never wrapped, because terminals and editors turn such a place into a link. `about` follows on
     the same line if it fits, or else on the next lines.
-
-    `about` is on the same line if it fits, otherwise on the next lines.
     """
     arrow, about, width = f"{' ' * len(str(span.line))}--> ", sanitize(diagnostic.about), style.prose_width
     place = f"{sanitize(diagnostic.file)}:{span.line}:{span.column}"

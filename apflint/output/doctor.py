@@ -125,9 +125,9 @@ def report_doctor(
 ) -> Iterator[Block]:
     """Yield the verdict, the causes, the findings, and the state of each server.
 
-    `configuration` describes the manifests, or is empty. `more` are blocks to show below the causes. Text shows tables only if the style is verbose. Text shows
-    findings about load only if the style is verbose or the user selected rules, because the causes explain these
-    findings.
+    `configuration` describes the manifests, or is None. `more` are blocks to show below the causes. Text shows tables only
+    if the style is verbose. Text shows findings about load only if the style is verbose or the user selected rules,
+    because the causes explain these findings.
     """
     counts = [pluralize(count, severity) for severity in SEVERITIES for count in [report.count(severity)] if count]
     if configuration is not None:

@@ -1,4 +1,4 @@
-"""Where the values of a diagnosis from Prometheus are from: the servers, the interval, and the comparison with its baseline."""
+"""Reports the sources of a diagnosis from Prometheus: servers, diagnosed interval, and comparison with the baseline."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _MAX_LEVELS = 6
 """Maximum number of levels in the comparison of a server. JSON has all of them."""
 _UNITS = {"arrived": "/s", "rejected": "/s", "wait": "s", "execution": "s"}
-"""Columns of a comparison with their units: the fields of `Rates`."""
+"""Units of the columns of a comparison, by field of `Rates`."""
 
 
 def report_periods(reading: PrometheusReading) -> Iterator[Block]:
-    """Yield the servers, the diagnosed interval and the baseline of each cluster, and what Prometheus does not have."""
+    """Yield the servers, the diagnosed interval and the baseline of each cluster, and the data that Prometheus lacks."""
     yield Only(DOCUMENTS, [Heading("Prometheus", 1)])
     facts: list[tuple[Inline, Inline]] = [
         ("Prometheus", Text(reading.url, "name")),
@@ -43,7 +43,7 @@ def report_periods(reading: PrometheusReading) -> Iterator[Block]:
 
 
 def report_comparison(states: Sequence[ServerState], conclusion: Conclusion) -> Iterator[Block]:
-    """Yield the load of the levels that causes name, and of the busiest ones, compared with the baseline."""
+    """Yield tables that compare the interval with the baseline, for the levels that causes name and for the busiest levels."""
     for state in states:
         compared = compare_levels(state)
         named = {level for cause in conclusion.causes for level in cause.levels}
@@ -62,7 +62,7 @@ def report_comparison(states: Sequence[ServerState], conclusion: Conclusion) -> 
 
 
 def _choose(compared: Sequence[LevelComparison], named: Collection[str]) -> list[LevelComparison]:
-    """Return the levels that are named, then the busiest ones."""
+    """Return at most `_MAX_LEVELS` levels: first the levels in `named`, then the busiest others."""
     ranked = sorted(compared, key=lambda level: (level.level not in named, -(level.now.arrived or 0), level.level))
     return [level for level in ranked[:_MAX_LEVELS] if level.level in named or level.now.arrived]
 
@@ -157,7 +157,7 @@ def describe_warnings(reading: PrometheusReading) -> Iterator[str]:
 
 
 def describe_gaps(reading: PrometheusReading) -> Iterator[str]:
-    """Yield sentences about what Prometheus does not have."""
+    """Yield sentences about servers and metrics that are missing in Prometheus."""
     return (gap for cluster in reading.clusters for gap in cluster.gaps)
 
 
@@ -171,6 +171,6 @@ def _describe_load(cluster: ClusterReading) -> str:
 
 
 def _show(period: Period) -> str:
-    """Return a period in words. The day of the end is left out if it is that of the start."""
+    """Return a period in words. If it starts and ends on the same day, the date occurs only once."""
     start, end = show_time(period.start), show_time(period.end)
     return f"{start} to {end[11:] if start[:10] == end[:10] else end}"

@@ -1,6 +1,6 @@
-"""A picture of a priority level at the snapshots of a server: seats in use, waiting requests, limits and rejections.
+"""Draws a priority level at each snapshot of a server: seats in use, waiting requests, limits and rejections.
 
-The picture is as wide as a phone, so that its text has the size of the page on every screen.
+The picture is as wide as the screen of a phone. So it is never scaled down, and its text is as large as that of the page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 WIDTH = 352
 MAX_ROWS = 5
-"""Maximum number of snapshots that are rows. More snapshots are a line over time."""
+"""Maximum number of snapshots that are drawn as one row each. More snapshots are drawn as a line over time."""
 MAX_PICTURES = 8
 """Maximum number of levels of a server with a picture. Further levels are only in the tables."""
 _LINE, _BAR, _GAP = 16, 14, 8
@@ -36,7 +36,7 @@ LEGEND = (
 
 
 class Gallery(NamedTuple):
-    """Pictures of levels, beside each other if the window is wide enough."""
+    """Pictures of levels, side by side if the window is wide enough."""
 
     histories: Sequence[LevelHistory]
 
@@ -50,17 +50,17 @@ class LevelMoment(NamedTuple):
 
     label: str
     seconds: float
-    """Time of the snapshot, relative to any other."""
+    """Time of the snapshot. Only differences between two times have a meaning."""
     used: float | None
     waiting: int | None
     limit: float | None
     nominal: float | None
     rejected: int | None
-    """Requests that were rejected since the snapshot before."""
+    """Requests that were rejected since the previous snapshot."""
 
     @property
     def highest(self) -> float:
-        """The highest number of seats to draw. Each waiting request counts as one."""
+        """The highest number of seats to draw. Each waiting request counts as one seat."""
         return max((self.used or 0) + (self.waiting or 0), self.limit or 0, self.nominal or 0)
 
     def describe(self) -> str:
@@ -89,7 +89,7 @@ class LevelHistory(NamedTuple):
 
 
 def _draw_rows(moments: Sequence[LevelMoment], highest: float) -> tuple[list[str], float]:
-    """Return a row for each moment, with the rejections before it, and the height of all rows."""
+    """Return SVG elements with a row for each moment and the rejections before it, and the total height of the rows."""
     scale, y = WIDTH / highest, float(_LINE + _GAP / 2)
     parts: list[str] = []
     for moment in moments:
@@ -114,7 +114,7 @@ def _draw_bar(moment: LevelMoment, y: float, scale: float) -> Iterator[str]:
     if waiting:
         width = max(waiting, _MIN_MARK)
         yield draw_rect("wait", min(used, WIDTH - width), y + 2, width, _BAR - 4)
-    if used:  # last, so that one seat stays visible beside hundreds of waiting requests
+    if used:  # drawn last, so that one seat stays visible next to hundreds of waiting requests
         yield draw_rect("use", 0, y + 2, max(used, _MIN_MARK), _BAR - 4)
     if moment.nominal is not None:
         x = min(max(moment.nominal * scale, 1), WIDTH - 1)
@@ -122,7 +122,7 @@ def _draw_bar(moment: LevelMoment, y: float, scale: float) -> Iterator[str]:
 
 
 def _draw_line(moments: Sequence[LevelMoment], highest: float) -> tuple[list[str], float]:
-    """Return seats over time, with a strip of rejections below, and the height."""
+    """Return SVG elements that draw seats over time above a strip of rejections, and the total height."""
     top, first, last = float(_LINE + _TOP), moments[0].seconds, moments[-1].seconds
     base, span = top + _HEIGHT, max(last - first, 1e-9)
 
@@ -156,7 +156,7 @@ def _draw_line(moments: Sequence[LevelMoment], highest: float) -> tuple[list[str
 
 
 def _draw_strip(moments: Sequence[LevelMoment], at: Callable[[LevelMoment], float], base: float) -> Iterator[str]:
-    """Yield a mark below the axis for each time between two snapshots with rejections: the more, the darker."""
+    """Yield a mark below the axis for each time between two snapshots with rejections. A darker mark stands for more."""
     most = max((moment.rejected or 0 for moment in moments[1:]), default=0)
     for before, moment in pairwise(moments):
         if moment.rejected:
@@ -175,7 +175,10 @@ def list_affected(state: ServerState, conclusion: Conclusion) -> list[str]:
 
 
 def list_moments(state: ServerState, levels: Sequence[str]) -> dict[str, list[LevelMoment]]:
-    """Return the snapshots of these levels. Between snapshots, rejections are counted; a single one has them since the start."""
+    """Return the moments of each of these levels, the oldest first.
+
+    Rejections count from the previous snapshot, or from the start of the server if there is only one snapshot.
+    """
     histories: dict[str, list[LevelMoment]] = {}
     ages = [shot.metrics.age_seconds if shot.metrics is not None else None for shot in state.server.snapshots]
     last = ages[-1]

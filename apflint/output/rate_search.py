@@ -27,18 +27,18 @@ class RateReport(NamedTuple):
     client: str
     search: RateSearch
     factor: float
-    """Factor of the client for which the search has the factor 1."""
+    """Value of `--scale` for the client when the factor in the search is 1."""
     rate: float
-    """Requests of the client per second for which the search has the factor 1."""
+    """Requests per second that the client sends when the factor in the search is 1."""
     max_wait: int
-    """Longest wait in nanoseconds that a client may have."""
+    """Longest permitted wait of a client in nanoseconds."""
     configuration: str
     assumptions: tuple[str, ...] = ()
     """Sentences about assumptions that could reverse the answer."""
 
 
 def report_rate(report: RateReport, load: str) -> Iterator[Block]:
-    """Yield the answer, and a table of all simulations."""
+    """Yield the largest rate that works, and a table of all simulations of the search."""
     yield Only(HTML, [Heading(RATE_TITLE, 1)])
     if report.assumptions:
         yield Prose(report.assumptions, "warning")

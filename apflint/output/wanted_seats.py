@@ -1,4 +1,4 @@
-"""Shares that give priority levels a number of seats, as `apflint limits --want` prints them."""
+"""Reports for `apflint limits --want`: the shares with which priority levels get the wanted seats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apflint.wanted_seats import ShareChange, WantedSeats
 
 _FIGURES = {"Shares": "shares", "Nominal": "nominal", "Min": "min", "Attainable": "attainable"}
-"""Columns of the table of levels, with the attributes of their limits."""
+"""Attribute of `LevelLimits` by title of a column in the table of levels."""
 
 
 def wanted_seats_json(found: WantedSeats) -> dict[str, object]:
@@ -41,7 +41,7 @@ def wanted_seats_json(found: WantedSeats) -> dict[str, object]:
 
 
 def levels_json(changes: Sequence[LevelChange]) -> list[dict[str, object]]:
-    """Return the seats of each level before and after a change, for one API server. Without the level, they are None."""
+    """Return the seats of each level at one API server before and after a change. None if the level does not exist."""
 
     def get(level: LevelLimits | None) -> dict[str, int | None] | None:
         if level is None:
@@ -86,7 +86,7 @@ def tabulate_seats(changes: Sequence[LevelChange], notes: Sequence[str] = ()) ->
 
 
 def _step(change: LevelChange, attribute: str) -> str:
-    """Return a figure of a level, as `98 -> 93` if it changes."""
+    """Return an attribute of a level as text: `98 -> 93` if it changes, or else `98`."""
 
     def get(level: LevelLimits | None) -> str:
         is_unlimited = level is None or (level.is_exempt and attribute == "attainable")

@@ -178,9 +178,7 @@ class CanonicalLines:
     ) -> tuple[Row, int, bool]:
         """Return the row of an event after `RequestReceived`, the offset of its line end, and whether `received` is its pair.
 
-        `received` is a pair if it is the `RequestReceived` event of the same request.
-
-        Raises one of `_EXPECTED` for lines in another layout.
+        `received` is a pair if it is the `RequestReceived` event of the same request. Raises one of `_EXPECTED` for lines in another layout.
         """
         body_start, started = start + _COMPLETE_BODY, 0
         if not data.startswith(_IS_COMPLETE, start + _ID_END):

@@ -153,9 +153,7 @@ def check_names(conditions: Sequence[Condition], configuration: Configuration) -
 def build_condition(wanted: Filter, servers: Sequence[str]) -> str:
     """Return a resolved filter as an SQL condition on the columns of `logged`.
 
-    Returns an empty string for a filter that selects all requests.
-
-    `servers` are the names of the API servers by index.
+    Returns an empty string for a filter that selects all requests. `servers` are the names of the API servers by index.
     """
     return " AND ".join(_list_terms(wanted, servers))
 

@@ -54,9 +54,8 @@ def find_namespace(uri: str | None, reference: str | None) -> str:
 def find_version(uri: str) -> str | None:
     """Return the part of a URI before `/namespaces/NAMESPACE/`, such as `/api/v1`, or None.
 
-    The result is None if the URI does not begin with a version and a namespace.
-
-    All URIs that begin with this part and `/namespaces/` have the namespace at this place.
+    The result is None if the URI does not begin with a version and a namespace. In all URIs that begin with the result and
+    `/namespaces/`, the next segment is the namespace.
     """
     match = _match_namespace(uri)
     if match is None or match[4] != "/" or uri.find(_MARK) != match.start(3) - len(_MARK):

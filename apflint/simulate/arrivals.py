@@ -46,7 +46,9 @@ class ArrivalSource(NamedTuple):
     is_closed: bool
     """Whether a client sends its next request some time after each response."""
     follow: Callable[[int, int], Arrival | None] | None = None
-    """Returns the request that follows a response, or None. The arguments are the instance, and the time of the response."""
+    """Function that returns the request that a client sends after a response, or None if it sends no more.
+
+    The arguments are the number of the client and the time of the response in nanoseconds."""
 
 
 def list_sources(load: Load, seed: int) -> tuple[ArrivalSource, ...]:

@@ -1,7 +1,7 @@
 """Back-test of a simulation: rejections and waits in the log, and in the simulation of the configuration that was in force.
 
-If they differ by more than a tolerance, the simulation does not know something about the server or its clients, and what
-it says about another configuration is unreliable.
+A difference above a tolerance means that the simulation lacks a fact about the server or its clients. Its predictions
+for other configurations are then unreliable.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from apflint.simulate.statistics import LevelResult
 
 REJECTED_SHARE = 0.15
-"""Maximum difference of the rejections, as a part of the requests of the level."""
+"""Maximum difference of the rejections, as a proportion of the requests of the level."""
 WAIT_FACTOR = 1.5
-"""Maximum factor between the 99th percentiles of the waits."""
+"""Maximum ratio of the greater 99th percentile of the waits to the smaller one."""
 WAIT_TOLERANCE = SECOND // 2
-"""Maximum difference of the 99th percentiles in nanoseconds, if the factor is greater."""
+"""Difference of the 99th percentiles in nanoseconds that is permitted even if their ratio exceeds `WAIT_FACTOR`."""
 _MIN_DIFFERENT = 5
-"""Number of rejections that may always differ."""
+"""Difference in the number of rejections that is always permitted."""
 _MIN_REQUESTS = 20
-"""Minimum number of requests of a level whose 99th percentile is compared."""
+"""Minimum number of requests of a level for comparing its 99th percentile."""
 _HIDDEN_WAIT = SECOND // 2
-"""Maximum wait in nanoseconds that a log may not show."""
+"""Maximum wait in nanoseconds that an audit log may omit."""
 _MANY_WATCHES = 0.05
-"""Part of watches among the requests of a level, from which they are a likely reason of a difference."""
+"""Minimum proportion of watches among the requests of a level for naming watches as a likely reason of a difference."""
 
 
 class LevelFigures(NamedTuple):
@@ -39,8 +39,9 @@ class LevelFigures(NamedTuple):
 
     rejected: int
     wait_p99: int | None
-    """99th percentile of the wait in nanoseconds, of requests that were not rejected on arrival. None without such requests,
-    and if the log does not show a wait that is so short."""
+    """99th percentile of the wait in nanoseconds, of requests that were not rejected on arrival.
+
+    None without such requests, and if the value is so short that an audit log may omit it."""
 
 
 class LevelBackTest(NamedTuple):
@@ -58,13 +59,13 @@ class LevelBackTest(NamedTuple):
 
     @property
     def has_rejections(self) -> bool:
-        """Whether the simulation has about as many rejections as the log."""
+        """Whether the rejections of the simulation and of the log agree within the tolerance."""
         difference = abs(self.logged.rejected - self.simulated.rejected)
         return difference <= max(_MIN_DIFFERENT, REJECTED_SHARE * self.requests)
 
     @property
     def has_waits(self) -> bool:
-        """Whether the simulation has about the waits of the log."""
+        """Whether the waits of the simulation and of the log agree within the tolerance."""
         if self.requests < _MIN_REQUESTS:
             return True
         logged, simulated = self.logged.wait_p99 or 0, self.simulated.wait_p99 or 0
@@ -86,17 +87,20 @@ class BackTest(NamedTuple):
 
     @property
     def logged(self) -> LevelFigures:
-        """The rejections of all levels, and the longest wait."""
+        """The sum of the logged rejections over all levels, and the greatest logged 99th percentile of a level."""
         return _add_up([level.logged for level in self.levels])
 
     @property
     def simulated(self) -> LevelFigures:
-        """The rejections of all levels in the simulation, and the longest wait."""
+        """The sum of the simulated rejections over all levels, and the greatest simulated 99th percentile of a level."""
         return _add_up([level.simulated for level in self.levels])
 
     @property
     def distance(self) -> tuple[int, int]:
-        """How far the simulation is from the log: the number of levels that it does not reproduce, and different rejections."""
+        """A sort key that is smaller for a better simulation.
+
+        The items are the number of levels that the simulation does not reproduce, and the total difference of rejections.
+        """
         different = sum(abs(level.logged.rejected - level.simulated.rejected) for level in self.levels)
         return sum(not level.is_usable for level in self.levels), different
 
@@ -108,7 +112,10 @@ def are_alike(first: int, second: int) -> bool:
 
 
 def compare_with_log(survey: LogSurvey, result: SimulationResult, *, has_counts: bool) -> BackTest:
-    """Compare a log with the simulation of the configuration that was in force."""
+    """Compare a log with the simulation of the configuration that was in force.
+
+    `has_counts` is true if the number of stored objects is known for at least some resources.
+    """
     simulated = {level.name: level for level in result.levels}
     levels = tuple(
         LevelBackTest(
@@ -133,7 +140,7 @@ def _add_up(figures: list[LevelFigures]) -> LevelFigures:
 
 
 def _list_reasons(survey: LogSurvey, test: BackTest, *, has_counts: bool) -> Iterator[str]:
-    """Yield likely reasons, those for which the log has evidence first."""
+    """Yield likely reasons of differences. Reasons for which the log has evidence come first."""
     different = {level.name for level in test.levels if not level.is_usable}
     logged = [level for level in survey.levels if level.name in different]
     watches = [level.name for level in logged if level.watches > _MANY_WATCHES * level.requests]

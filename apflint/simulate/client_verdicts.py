@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from apflint.simulate.statistics import ClientResult
 
 NOTICEABLE_WAIT = SECOND // 10
-"""Longest wait in nanoseconds that a client does not notice. The sentence about all other clients states the longest."""
+"""Longest wait in nanoseconds that a client does not notice. Clients with longer waits get their own verdict."""
 MAX_VERDICTS = 8
-"""Maximum number of clients that reports name. JSON has all."""
+"""Maximum number of clients with their own verdict in reports. JSON has the verdicts of all clients."""
 
 
 class ClientTotals(NamedTuple):
@@ -28,11 +28,11 @@ class ClientTotals(NamedTuple):
     name: str
     levels: tuple[str, ...]
     verb: str
-    """Verb of the requests, or `request` if they have several."""
+    """Verb of the requests, or `request` if they have several verbs."""
     user: str | None
     """The user, or None if the clients with this name may have several users."""
     resource: str | None
-    """The resource or path, or None if the requests may have several."""
+    """The resource or path, or None if the requests may have several resources or paths."""
     requests: int
     attempts: int
     rejected: dict[str, int]
@@ -41,13 +41,13 @@ class ClientTotals(NamedTuple):
     unfinished: int
     waited: int
     waits: TimePercentiles | None
-    """Percentiles of the level with the longest waits: those of several levels cannot be added up."""
+    """Percentiles of the waits at the level with the longest waits, because percentiles of several levels cannot be combined."""
     first_rejection: int | None
     last_rejection: int | None
 
     @property
     def subject(self) -> str:
-        """The name in sentences."""
+        """The name of the client as the subject of a sentence."""
         return self.user or self.name
 
     @property
@@ -62,7 +62,7 @@ class ClientTotals(NamedTuple):
 
     @property
     def notices(self) -> bool:
-        """Whether the client has rejections, failures or a noticeable wait."""
+        """Whether the client has rejections, failures, or a wait above `NOTICEABLE_WAIT`."""
         has_failures = bool(self.rejected) or self.expired > 0 or self.never_succeeded > 0
         return has_failures or (self.waits is not None and self.waits.max > NOTICEABLE_WAIT)
 
@@ -71,13 +71,15 @@ class ClientVerdicts(NamedTuple):
     """Verdicts on clients."""
 
     clients: tuple[tuple[str, str], ...]
-    """Name and verdict of each client that notices something, the worst first. The verdict begins with the name."""
+    """Name and verdict of each client with rejections, failures or noticeable waits, the worst first.
+
+    The verdict is one or more sentences that begin with the name."""
     others: str
     """Sentence about all other clients. Empty if there are none, or if no client sends requests."""
 
     @property
     def sentences(self) -> list[str]:
-        """The verdicts, at most `MAX_VERDICTS` of single clients, and then the sentences about others."""
+        """At most `MAX_VERDICTS` verdicts on single clients, and then the sentences about all other clients."""
         more = len(self.clients) - MAX_VERDICTS
         kept = [verdict for _, verdict in self.clients[:MAX_VERDICTS]]
         if more > 0:

@@ -1,7 +1,7 @@
-"""Clients of an audit log that send the next request only after a response: closed loops.
+"""Finds closed loops in an audit log: clients that send their next request only after a response.
 
-Such a client has a number of workers, and each worker has one request in flight. If the server becomes faster, the client
-sends its requests sooner, so their logged times do not hold for another configuration.
+Such a client has a number of workers, and each worker has one request in flight. If the server responds faster, the client
+sends its requests sooner. So the logged arrival times are wrong for another configuration.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from apflint.named_tuple import NamedTuple
 
 _MIN_REQUESTS = 20
 _MIN_PART = 2 / 3
-"""Minimum part of the time in which a closed loop has nearly all of its workers' requests in flight."""
+"""Minimum proportion of time in which at least `_NEARLY_ALL` of the workers of a closed loop have a request in flight."""
 _NEARLY_ALL = 0.9
 _MAX_REJECTED = 0.05
-"""Maximum part of rejections on arrival. With more of them, full queues limit the requests in flight, not the client."""
+"""Maximum proportion of requests that are rejected on arrival. If more are, full queues and not the client limit the requests
+in flight."""
 
 
 class ClosedLoop(NamedTuple):
-    """A client that has at most a number of requests in flight."""
+    """A user who has at most `workers` requests in flight at one API server."""
 
     user: str
     server: int
@@ -28,7 +29,7 @@ class ClosedLoop(NamedTuple):
 
 
 class _InFlight:
-    """The requests of a user in flight at a server."""
+    """Measures how many requests of a user are in flight at an API server over time."""
 
     __slots__ = ("_at", "_ends", "durations", "most", "rejected", "requests")
 
@@ -36,7 +37,7 @@ class _InFlight:
         self._at = now
         self._ends: list[int] = []
         self.durations: Counter[int] = Counter()
-        """Microseconds for each number of requests in flight."""
+        """Duration in microseconds, by number of requests in flight."""
         self.most = self.requests = self.rejected = 0
 
     def add(self, received: int, ended: int) -> None:
@@ -70,7 +71,7 @@ class ClosedLoopFinder:
         self._clients: dict[tuple[str, int], _InFlight] = {}
 
     def add(self, user: str, server: int, received: int, ended: int, *, is_rejected_on_arrival: bool) -> None:
-        """Add a request."""
+        """Add a request. Times are in microseconds."""
         key = user, server
         client = self._clients.get(key)
         if client is None:

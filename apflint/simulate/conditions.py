@@ -30,11 +30,11 @@ class Condition(NamedTuple):
     text: str
     name: str
     kind: Literal["client", "level"] | None = None
-    """Which of them has the name. If None, a client with this name takes precedence."""
+    """Whether the name is that of a client or of a level. If None, it is a client if one has this name, or else a level."""
     wait: int | None = None
-    """Limit of the waits in nanoseconds, or None if no request may be rejected."""
+    """Longest permitted wait in nanoseconds, or None for the condition `rejected`, which permits no rejection."""
     is_p99: bool = False
-    """Whether the limit is that of the 99th percentile instead of the longest wait."""
+    """Whether `wait` limits the 99th percentile of the waits instead of the longest wait."""
 
 
 def parse_condition(text: str) -> Condition:
@@ -69,7 +69,7 @@ def check_conditions(conditions: Sequence[Condition], clients: Collection[str], 
 
 
 def list_failures(conditions: Sequence[Condition], result: SimulationResult) -> Iterator[tuple[str, str]]:
-    """Yield the text of each condition that is true, with a sentence that has the value and the limit."""
+    """Yield a pair for each condition that is true: its text, and a sentence that states the value and the limit."""
     users = {totals.name: totals for totals in join_clients(result, by_user=True)}
     clients = users | {totals.name: totals for totals in join_clients(result)}
     levels = {level.name: level for level in result.levels}

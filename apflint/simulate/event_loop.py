@@ -53,7 +53,7 @@ class EventLoop:
         self.schedule(request.arrival, _ARRIVAL, request.id, _start, request)
 
     def limit_wait(self, request: SimulatedRequest, wait_limit: int) -> None:
-        """Schedule the end of the wait of a request that arrives now.
+        """Schedule the rejection of a request that arrives now and still waits at its wait limit.
 
         Requests with the same limit reach it in order of arrival, so one event for all of them is enough.
         """

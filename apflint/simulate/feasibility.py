@@ -43,7 +43,7 @@ def find_problems(load: Load, routes: Routes) -> Iterator[tuple[Path, str]]:
             except UserError as error:
                 yield (*client.path, "request"), str(error)
                 break
-            if route.deadline <= client.service.median:  # The parser rejects an explicit `timeout` that is too short
+            if route.deadline <= client.service.median:  # the parser rejects an explicit `timeout` that is too short
                 message = "the parameter `timeout` of this request is not longer than the median service time"
                 yield (*client.path, "request"), f"{message}: most requests would never succeed"
                 break

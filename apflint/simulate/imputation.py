@@ -1,8 +1,8 @@
-"""Service times of requests for which the log does not show them: those of other requests, drawn at random.
+"""Imputes missing service times: they are drawn at random from the service times of similar requests.
 
-A rejected request has no service time. A request that took at most half a second has one, but it contains the wait in a queue,
-which the log does not show. Both get the service time of a request of the same kind that arrived at nearly the same time and
-did not wait: because service times change during an incident, requests of another hour are no evidence.
+A rejected request has no service time. The logged duration of a request that took at most half a second may contain a wait in
+a queue, which the log does not show. Both get the service time of a similar request (`RequestKind`) that did not wait and
+arrived at nearly the same time. The times must be close, because service times change during an incident.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from apflint.replay.events import AttributeTuple
 
 _NEIGHBORS = 50
-"""Maximum number of earlier, and of later, requests among which a service time is drawn."""
+"""Maximum number of earlier requests, and of later requests, from which a service time is drawn."""
 _MAX_SAMPLES = 20_000
-"""Maximum number of samples of one kind. Beyond it, every second sample is dropped."""
+"""Maximum number of samples of one kind. If there are more, every second sample is dropped."""
 
 
 class RequestKind(NamedTuple):
-    """Requests whose service times are alike. Empty texts stand for all values."""
+    """Attributes of requests whose service times are similar. An empty string stands for all values."""
 
     level: str = ""
     verb: str = ""
@@ -57,7 +57,10 @@ class _Samples:
             self.received, self.times, self._step = self.received[::2], self.times[::2], 2 * self._step
 
     def draw(self, received: int, quantile: float) -> int:
-        """Return the time of a request that arrived shortly before or after `received`."""
+        """Return the service time of a request that arrived shortly before or after `received`.
+
+        `quantile` is a random number from 0 to 1 that selects the request.
+        """
         middle = bisect_left(self.received, received)
         first, end = max(0, middle - _NEIGHBORS), min(len(self.times), middle + _NEIGHBORS)
         return self.times[first + int(quantile * (end - first))]
@@ -74,10 +77,13 @@ class ServiceTimes:
         self._exact: dict[RequestKind, _Samples] = {}
         self._rough: dict[RequestKind, _Samples] = {}
         self._merged: dict[tuple[RequestKind, bool], _Samples] = {}
-        """Samples of more general kinds, which few requests need."""
+        """Cached samples of kinds that are more general than those in `_exact` and `_rough`. Few requests need them."""
 
     def add(self, attributes: int, received: int, time: int, *, is_exact: bool) -> None:
-        """Add the service time of a request with an attribute tuple. `is_exact` is false if the time may contain a wait."""
+        """Add the service time of a request. `attributes` is the index of its attribute tuple.
+
+        `is_exact` is false if `time` may contain a wait.
+        """
         samples = self._exact if is_exact else self._rough
         kind = self._kinds[attributes][0]
         found = samples.get(kind)
@@ -114,7 +120,7 @@ class ServiceTimes:
         samples = self._exact if is_exact else self._rough
         if kind in samples:
             return samples[kind]
-        if kind.user or kind.resource:  # the most special kind
+        if kind.user or kind.resource:  # only the most specific kind has a user or a resource
             return None
         found = self._merged.get((kind, is_exact))
         if found is None:
@@ -137,7 +143,7 @@ def _merge(parts: Sequence[_Samples]) -> _Samples:
 
 
 def _list_kinds(attributes: AttributeTuple, level: str) -> Iterator[RequestKind]:
-    """Yield the kinds of a request, from the most special to the most general one."""
+    """Yield the kinds of a request, the most specific kind first."""
     verb, user = attributes.verb, attributes.user or ""
     yield RequestKind(level, verb, user, attributes.resource, attributes.subresource, attributes.api_group)
     yield RequestKind(level, verb)

@@ -19,8 +19,10 @@ SECOND = 1_000_000_000
 REQUEST_TIMEOUT = 60 * SECOND
 """Default value of kube-apiserver's flag `--request-timeout`. The server ends every request after this time."""
 DEFAULT_WARMUP = 30 * SECOND
-"""Warm-up of a load that states none. An idle server lends its seats, and needs up to two adjustments of its limits,
-which are 10 seconds apart, and the smoothed demand of a few more, until the limits are those of a server in use."""
+"""Default of the warm-up in nanoseconds.
+
+At the start, the levels of an idle server lend their seats. After about three adjustments of the limits, which are 10
+seconds apart, the limits are those of a server in use."""
 DEFAULT_OBJECT_BYTES = 1_000
 """Average size of an object in bytes if the load states only the number of objects."""
 NUMBER = "{n}"
@@ -130,7 +132,7 @@ class Load(NamedTuple):
     """The load of a simulation."""
 
     duration: int
-    """Time for which clients send requests that count. The time 0 of bursts and of results is the end of the warm-up."""
+    """Time after the warm-up, in which clients send requests that count. Times of bursts and of results count from its start."""
     clients: tuple[SimulatedClient, ...]
     servers: int = 1
     """Number of API servers. Each has its own seats, and each client is connected to one of them."""
@@ -138,7 +140,7 @@ class Load(NamedTuple):
     watchers: Mapping[ResourceKey, int] = {}
     """Number of watches of each resource on one API server."""
     warmup: int = 0
-    """Time before, in which clients send requests that do not count. It makes the servers those that are in use."""
+    """Time before `duration`, in which clients send requests that do not count, so that the servers are not idle at the start."""
 
     @property
     def end(self) -> int:

@@ -1,7 +1,8 @@
 """Writes the load of an audit log as a load file to edit: a client for each user, verb and resource.
 
-The file has every request at about the time of its arrival, also rejected requests: each attempt of a client is a request.
-Service times are averages over equal parts of the observed times in their order, so that their sum stays the same.
+The load has each request of the log, including rejected ones, at about its arrival time. A retry is a separate request.
+The sorted service times of a client are divided into parts of equal size. The file has the average of each part, so that
+the sum of all service times stays the same.
 """
 
 from __future__ import annotations
@@ -39,15 +40,16 @@ _MAX_BURSTS = 300
 _MAX_TIMES = 12
 """Maximum number of service times of a client."""
 _PERIOD = 5 * _SECOND
-"""Part of a log in which service times are compared with those before."""
+"""Length in microseconds of the parts of a log whose average service times are compared."""
 _CHANGE = 2.5
-"""Factor of the average service time from which later requests are those of another client."""
+"""Minimum ratio of the average service times of two consecutive parts for splitting the requests into two clients."""
 _MIN_EXECUTED = 5
-"""Minimum number of executed requests of a part whose service times are compared."""
+"""Minimum number of executed requests in a part for comparing its service times."""
 _MIN_STEADY = 20
-"""Minimum number of requests of a client that is described by a rate."""
+"""Minimum number of requests for describing a client by a rate instead of bursts."""
 _STEADY = (0.5, 1.5)
-"""Variance of the requests in a part of the log, in relation to their average, for which they are a Poisson process."""
+"""Minimum and maximum ratio of the variance to the mean of the number of requests per interval, for describing requests as a
+Poisson process, for which the ratio is 1."""
 _OBJECT_NAME = "name"
 """Name of the object in requests that need one. API Priority and Fairness does not read names."""
 _ROWS = """
@@ -58,7 +60,7 @@ _ROWS = """
 
 
 class _Requests(NamedTuple):
-    """Requests of one client. Times in microseconds."""
+    """Requests of one client. Times are in microseconds."""
 
     attributes: int
     namespace: str
@@ -86,7 +88,10 @@ class WrittenFile(NamedTuple):
 
 
 def write_load(replay: Replay, description: str, counts: ObjectCounts | None = None) -> WrittenFile:
-    """Return the load file of a log. `description` names the log, and `counts` the stored objects. Raises UserError if no request can be simulated."""
+    """Return the load file of a log. `description` names the log. `counts` are the numbers of stored objects.
+
+    Raises UserError if no request can be simulated.
+    """
     groups = list(_group_requests(replay))
     known = [time for requests in groups for time in requests.times]
     if not known:
@@ -140,7 +145,10 @@ def _group_requests(replay: Replay) -> Iterator[_Requests]:
 
 
 def _split(requests: Sequence[tuple[int, int | None]]) -> Iterator[list[tuple[int, int | None]]]:
-    """Split requests, which are arrivals and service times, where the service time changes a lot, as in an incident."""
+    """Split requests at the times at which their service time changes by the factor `_CHANGE`, as in an incident.
+
+    A request is a pair of arrival and service time, which is None for a rejected request.
+    """
     part: list[tuple[int, int | None]] = []
     for _, group in groupby(requests, lambda request: request[0] // _PERIOD):
         period = list(group)
@@ -179,7 +187,7 @@ def _describe_client(replay: Replay, requests: _Requests, names: Counter[str]) -
 
 
 def _find_arguments(attributes: AttributeTuple, namespace: str) -> RequestArguments | None:
-    """Return arguments whose request has these attributes, or None if there are none."""
+    """Return arguments of `apflint explain` for a request with these attributes, or None if no arguments express it."""
     user, verb = attributes.user, attributes.verb
     if not user:
         return None
@@ -203,21 +211,25 @@ def _find_arguments(attributes: AttributeTuple, namespace: str) -> RequestArgume
 
 
 def _average_parts(times: Sequence[int]) -> list[int]:
-    """Return the averages of equal parts of sorted times, at most `_MAX_TIMES`."""
+    """Divide sorted times into at most `_MAX_TIMES` parts of equal size, and return the average of each part."""
     parts = min(_MAX_TIMES, len(times))
     bounds = [len(times) * part // parts for part in range(parts + 1)]
     return [round(sum(times[low:high]) / (high - low)) for low, high in pairwise(bounds)]
 
 
 def _describe_arrivals(arrivals: Sequence[int], duration: int, servers: int) -> list[str]:
-    """Return the rate of requests that arrive steadily, or bursts. Times since the start of the load."""
+    """Return the lines for the rate of requests that arrive steadily, or else for bursts.
+
+    `arrivals` are in microseconds since the start of the load.
+    """
     width = max(_SECOND, ceil(duration / _MAX_BURSTS))
     if _is_steady(arrivals, duration, width):
         return [f"    rate: {len(arrivals) * 3600 * _SECOND / duration / servers:.6g}/h"]
     lines = ["    bursts:"]
     for _, group in groupby(arrivals, lambda at: at // width):
         times = list(group)
-        # A load spreads requests evenly, the first at the start: the last would arrive at the end if the time were longer.
+        # The simulation spreads the requests of a burst evenly, and sends the first at the start. With this time, the last
+        # request arrives at its logged time.
         over = (times[-1] - times[0]) * len(times) // max(1, len(times) - 1)
         over = min(over, duration - times[0])
         spread = f", over: {_format_time(over)}" if over >= _SECOND // 1000 else ""
@@ -226,7 +238,7 @@ def _describe_arrivals(arrivals: Sequence[int], duration: int, servers: int) -> 
 
 
 def _is_steady(arrivals: Sequence[int], duration: int, width: int) -> bool:
-    """Return whether requests are like a Poisson process during the whole load."""
+    """Return whether the requests arrive like a Poisson process (see `_STEADY`) during the whole load."""
     parts = ceil(duration / width)
     average = len(arrivals) / parts
     if len(arrivals) < _MIN_STEADY or parts < _MIN_STEADY:
@@ -245,7 +257,7 @@ def _format_time(microseconds: int) -> str:
 
 
 def _describe_objects(counts: ObjectCounts) -> Iterator[str]:
-    """Yield the stored objects."""
+    """Yield a line for the stored objects of each resource."""
     known = {name: total for name, total in sorted(counts.items()) if total.number > 0}
     if known:
         yield "objects:"

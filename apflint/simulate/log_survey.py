@@ -1,6 +1,7 @@
-"""What an audit log shows about its load and about the server that wrote it, under the configuration that was in force.
+"""Survey of an audit log: the facts that its simulations need, under the configuration that was in force.
 
-A simulation reads the requests of a log once to survey the log, and again to send them under each configuration.
+A simulation first reads all requests of the log to make the survey. Then it reads the requests again for each configuration,
+to send them to the simulated servers.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ if TYPE_CHECKING:
 _NANOSECONDS = 1000
 """Number of nanoseconds in a microsecond, the unit of times in logs."""
 _WAIT_STEP = 100_000
-"""Width of the groups of waits, in microseconds, in which the wait limit of the server is searched."""
+"""Width in microseconds of the histogram buckets from which the wait limit of the server is inferred."""
 _MIN_TIME_OUTS = 10
 _MIN_SHARE_OF_TIME_OUTS = 0.9
 _MIN_RETRIES_PART = 0.01
-"""Minimum part of the requests of a level that are further attempts, for which it matters how clients try again."""
+"""Minimum proportion of retries among the requests of a level. With fewer, it does not matter how retries are simulated."""
 
 
 class LoggedLevel(NamedTuple):
-    """What a log shows about the requests of a priority level."""
+    """The figures of a priority level in a log."""
 
     name: str
     requests: int
@@ -53,8 +54,9 @@ class LoggedLevel(NamedTuple):
     watches: int
     """Number of watches, which a simulation leaves out."""
     wait_p99: int | None
-    """99th percentile of the wait in nanoseconds, of requests that were not rejected on arrival. Waits that the log does not
-    show count as 0. None without such requests."""
+    """99th percentile of the wait in nanoseconds, of requests that were not rejected on arrival.
+
+    Waits that the log does not show count as 0. None without such requests."""
 
 
 class LoggedClient(NamedTuple):
@@ -71,15 +73,15 @@ class LoggedClient(NamedTuple):
 
 
 class LogSurvey(NamedTuple):
-    """What a log shows about its load."""
+    """The facts about a log that its simulations need."""
 
     tuples: Sequence[AttributeTuple]
     assignments: Sequence[Assignment]
     """The assignment of each attribute tuple under the configuration that was in force."""
     limits: Mapping[str, LevelLimits]
-    """Priority levels of this configuration by name."""
+    """Limits of the priority levels of the configuration that was in force, by name."""
     marks: bytes | bytearray
-    """The marks of each request, in the order of arrival."""
+    """The marks of each request, one byte per request in the order of arrival: a sum of `_EXACT`, `_WATCH` and `_RETRY`."""
     services: ServiceTimes
     loops: tuple[ClosedLoop, ...]
     growths: tuple[ServiceGrowth, ...]
@@ -87,9 +89,9 @@ class LogSurvey(NamedTuple):
     retrying_users: frozenset[str]
     """Users who send rejected requests again."""
     levels: tuple[LoggedLevel, ...]
-    """Sorted by name."""
+    """The priority levels with requests, sorted by name."""
     clients: tuple[LoggedClient, ...]
-    """In the order of the attribute tuples."""
+    """The clients, in the order of their attribute tuples."""
     wait_limit: int
     """Maximum wait in nanoseconds of requests without a timeout."""
     servers: tuple[int, ...]
@@ -97,31 +99,34 @@ class LogSurvey(NamedTuple):
     start: int
     """Arrival of the first request with a service time, in microseconds since 1970."""
     end: int
-    """Arrival of the last request with a service time."""
+    """Arrival of the last request with a service time, in microseconds since 1970."""
     sent: int
-    """Number of requests with a service time, which may be imputed."""
+    """Number of requests with a logged or imputed service time, which the simulation sends."""
     imputed: int
-    """Number of rejected requests among them."""
+    """Number of rejected requests among `sent`, whose service time is imputed."""
     corrected: int
-    """Number of requests whose time may contain a wait that the log does not show."""
+    """Number of requests whose logged duration may contain a hidden wait, so that the simulation may shorten it."""
     unknown: int
-    """Number of other requests that the simulation leaves out, such as watches."""
+    """Number of requests without a service time, such as watches. The simulation leaves these requests out."""
     seed: int
 
     @property
     def has_retries(self) -> bool:
-        """Whether so many requests look like further attempts that it matters how clients try again."""
+        """Whether a level has so many retries that it matters how the simulation treats retries."""
         return any(level.retries > _MIN_RETRIES_PART * level.requests for level in self.levels)
 
 
 class Occupancy:
-    """The seats of the requests in a server: executing or waiting, by priority level."""
+    """Counts the seats of executing and waiting requests at each API server and priority level."""
 
     def __init__(self) -> None:
         self._levels: dict[tuple[int, str], tuple[list[tuple[int, int]], list[int]]] = {}
 
     def add(self, server: int, level: str, received: int, ended: int, seats: int) -> int:
-        """Add a request in the order of arrival. Return the seats of the requests that are in its level, including it."""
+        """Add a request. Return the seats of all requests that execute or wait at its level, including this request.
+
+        Requests must be added in the order of arrival. Times are in microseconds.
+        """
         state = self._levels.get((server, level))
         if state is None:
             state = self._levels[server, level] = [], [0]
@@ -134,7 +139,7 @@ class Occupancy:
 
 
 _EXACT, _WATCH, _RETRY = 1, 2, 4
-"""Marks of a request: the log shows the service time without any wait; it is a watch; it looks like a further attempt."""
+"""Marks of a request, as bits: the logged service time contains no wait; the request is a watch; it looks like a retry."""
 
 
 class _RequestMarker:
@@ -156,7 +161,7 @@ class _RequestMarker:
         level = self._limits[name]
         if not level.is_exempt and request.ended is not None:
             seats = self._occupancy.add(request.server, name, request.received, request.ended, assignment.seats)
-            # The current limit is never below the minimum, so a request within it never waits.
+            # The current limit of a level is never below its min limit, so a request within the min limit never waits.
             if request.wait is None and seats > max(1, level.min):
                 return marks
         return marks | _EXACT
@@ -173,7 +178,10 @@ class SentRequest(NamedTuple):
 
 
 def list_sent_requests(survey: LogSurvey, requests: Iterator[LoggedArrival]) -> Iterator[SentRequest]:
-    """Yield the requests that have a service time. `requests` are all requests of the surveyed log, in the same order."""
+    """Yield the requests that have a logged or imputed service time.
+
+    `requests` must be all requests of the surveyed log, in the order of the survey.
+    """
     services, draw = survey.services, Draws(survey.seed, "service")
     for place, (request, marks) in enumerate(zip(requests, survey.marks, strict=True)):
         if marks & _WATCH:
@@ -213,7 +221,7 @@ class _LevelTally:
 
 
 def survey_log(replay: Replay, seed: int) -> LogSurvey:
-    """Survey a log. `replay` has the configuration that was in force."""
+    """Return the survey of a log. `replay` has the configuration that was in force. `seed` is that of the random numbers."""
     tuples, assignments = tuple(replay.log.tuples), tuple(replay.assignments)
     limits = {level.name: level for level in replay.known.limits.levels}
     marker, marked, services = _RequestMarker(assignments, limits), bytearray(), ServiceTimes(tuples, assignments)
@@ -278,7 +286,7 @@ def survey_log(replay: Replay, seed: int) -> LogSurvey:
 
 
 def find_kind(attributes: AttributeTuple) -> tuple[str, str, str]:
-    """Return the user, the verb, and the resource or path of requests."""
+    """Return the user, the verb, and the resource or path of requests with these attributes."""
     resource = rs_join(attributes.resource, attributes.subresource) or attributes.path
     return attributes.user or "", attributes.verb, resource
 
@@ -298,8 +306,9 @@ def _list_clients(
 def _find_wait_limit(time_outs: Counter[int]) -> int:
     """Return the maximum wait in nanoseconds of requests without a timeout.
 
-    `time_outs` counts the waits of rejected requests in units of `_WAIT_STEP`. If nearly all are equal, they are a quarter
-    of the server's flag `--request-timeout`. Otherwise, clients left the queue at different times.
+    `time_outs` counts the waits of rejected requests in units of `_WAIT_STEP`. If most waits are
+    equal, they are the limit of the server: a quarter of its flag `--request-timeout`. Otherwise, clients left the queue at
+    different times, and the result is the default limit.
     """
     default = round(DEFAULT_WAIT_SECONDS * SECOND)
     if time_outs.total() < _MIN_TIME_OUTS:
@@ -313,7 +322,7 @@ def _find_wait_limit(time_outs: Counter[int]) -> int:
 
 
 def to_nanoseconds(microseconds: int) -> int:
-    """Return a time of a log in the unit of simulations."""
+    """Convert a time of a log from microseconds to nanoseconds, the unit of simulations."""
     return microseconds * _NANOSECONDS
 
 

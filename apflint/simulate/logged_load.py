@@ -1,8 +1,8 @@
 """Loads from audit logs: the requests of a log arrive again, at the times at which the server received them.
 
-Rejected requests are part of the load. If clients sent rejected requests again, the log has all attempts, and there are two
-ways to send them: each attempt at its logged time, or only the first one, whose client then follows the simulated server.
-Clients that send a request only after a response always follow the simulated server.
+Rejected requests are part of the load. If clients retried rejected requests, the log has all attempts. A simulation can send
+each attempt at its logged time. Or it can send only the first attempt, and retry if the simulated server rejects it. A client
+that sends a request only after a response (`closed_loops`) always waits for the response of the simulated server.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 _MIN_DURATION = SECOND // 1000
 _MAX_NAMES = 5
-"""Maximum number of clients in a note."""
+"""Maximum number of clients that a note names."""
 _OPEN, _RETRYING, _CLOSED = range(3)
-"""Indices of the sources of a logged load."""
+"""Indices of the sources of a load: requests at logged times, clients with retries, and closed loops."""
 _LEFT_EARLY = 0.95
-"""Part of the wait limit before which a client left the queue, if its request was rejected after a shorter wait."""
+"""Fraction of the wait limit. If a request was rejected after a shorter wait, its client left the queue."""
 _WAIT_STEP = 100_000_000
 """Wait limits of clients that left a queue are rounded to this number of nanoseconds, so that requests can share routes."""
 
@@ -64,16 +64,16 @@ class LoggedLoad(NamedTuple):
 
 
 class _Sender(NamedTuple):
-    """Requests with an equal route."""
+    """The values that determine the route of requests. Requests with equal values belong to one simulated client."""
 
     attributes: int
     namespace: str
-    """Empty if the flow does not depend on the namespace."""
+    """Namespace of the requests, or an empty string if the flow does not depend on the namespace."""
     server: int
     """Index of the API server among the servers of the load."""
     timeout: str | None
     left_after: int | None
-    """Nanoseconds after which the client left the queue, or None if it did not."""
+    """Wait in nanoseconds after which the client left the queue, or None if it did not leave."""
     is_early: bool
     """Whether the requests are counted separately, because they arrived early."""
 
@@ -110,7 +110,7 @@ class LoggedRoutes:
         return number
 
     def _find_departure(self, request: LoggedArrival) -> int | None:
-        """Return the time after which the client of a rejected request left the queue, or None if it did not."""
+        """Return the wait in nanoseconds after which the client of a rejected request left the queue, or None if it did not leave."""
         wait = to_nanoseconds(request.shown_wait)
         if not 0 < wait < _LEFT_EARLY * self._limit_wait(request.timeout):
             return None
@@ -178,7 +178,7 @@ class _ClosedLoops:
         self._duration = duration
         self._ends: dict[tuple[str, int], list[int]] = {key: [] for key in self._workers}
         self._following: dict[tuple[str, int], deque[tuple[int, Arrival]]] = {key: deque() for key in self._workers}
-        """For each client, its later requests: time after a response, and the request."""
+        """Requests that follow a response, by user and server: pairs of the time between response and request, and the request."""
 
     def add(self, request: LoggedArrival, arrival: Arrival) -> bool:
         """Add a request in the order of arrival. Return whether it follows a response of its client."""
@@ -192,7 +192,7 @@ class _ClosedLoops:
         return follows
 
     def has(self, instance: int) -> bool:
-        """Return whether requests are those of a closed loop."""
+        """Return whether the client with the number `instance` belongs to a closed loop."""
         return bool(self._workers) and self._routes.find_user(instance) in self._workers
 
     def follow(self, instance: int, now: int) -> Arrival | None:
@@ -215,10 +215,10 @@ def build_logged_load(
 ) -> LoggedLoad:
     """Return the load of a log under the configuration of `replay`.
 
-    `survey` is of the same log, under the configuration that was in force. The factors of `scaling` are the
-    average number of times that a request is sent. With `merges`, clients that send rejected requests again follow the simulated server: only the first
-    attempts are sent at their logged times. The first `warmup` nanoseconds of the log do not count. Requests that arrived in the
-    time `early` have separate routes.
+    `survey` is the survey of the same log. The factors of `scaling` are the average number of times that a request is sent.
+    With `merges`, only first attempts are sent at their logged times, and clients retry if the simulated server rejects
+    them. The first `warmup` nanoseconds of the log do not count. Requests that arrived in the time `early` have separate
+    routes.
     """
     duration = max(to_nanoseconds(survey.end - survey.start + 1), _MIN_DURATION)
     routes = LoggedRoutes(replay, survey, early)
@@ -234,7 +234,7 @@ def build_logged_load(
     sources = tuple(
         ArrivalSource(
             client,
-            arrivals if index == _OPEN else iter(()),  # in their order, whatever their source
+            arrivals if index == _OPEN else iter(()),  # all sources read the log in its order
             lambda _: 0,
             differ=True,
             is_closed=False,
@@ -281,7 +281,7 @@ class _Sending:
 
 
 def _list_notes(survey: LogSurvey) -> Iterator[str]:
-    """Yield sentences about what the log does not show, and what the load has instead."""
+    """Yield sentences about facts that the log does not show, and what the load assumes instead."""
     if survey.imputed:
         yield (
             f"{count_noun(survey.imputed, 'rejected request')} have the service times of similar requests that the server"

@@ -1,4 +1,4 @@
-"""The requests of an audit log, in the order of their arrival, and what the log shows about each."""
+"""Reads the requests of an audit log in the order of their arrival, with the facts that the log shows about each request."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ HIDDEN_WAIT = 500_000
 Source: `writeLatencyToAnnotation` in staging/src/k8s.io/apiserver/pkg/endpoints/filters/audit.go.
 """
 MIN_TIMED_OUT_WAIT = 20_000
-"""Shortest duration of a rejected request, in microseconds, that is a wait. Recorded on 1.36.2: rejections on arrival take
-about 1 ms."""
+"""Shortest duration of a rejected request, in microseconds, that counts as a wait in a queue.
 
-# Rows that are equal in all columns are the same request twice, so the order of the lines of a log has no effect.
+Recorded on 1.36.2: rejections on arrival take about 1 ms."""
+
+# The order is that of all columns, so that it does not depend on the order of the lines in the log.
 _REQUESTS = """
     SELECT tuple, coalesce(namespace, ''), server, received, ended, busy, wait, rejected, uri, timeout FROM apf{condition}
     ORDER BY received, tuple, ended, busy, wait, code, namespace, server, timeout, uri
@@ -40,7 +41,9 @@ class LoggedArrival(NamedTuple):
     received: int
     ended: int | None
     busy: int | None
-    """Time of the execution without the wait in a queue that the log shows, or None if the log does not show the execution."""
+    """Duration of the execution, or None if the log does not show the execution.
+
+    The logged wait in a queue is subtracted. A wait that the log does not show is still included."""
     wait: int | None
     """Time in the queue, or None if the log does not show it."""
     rejected: int
@@ -52,7 +55,7 @@ class LoggedArrival(NamedTuple):
 
     @property
     def shown_wait(self) -> int:
-        """Time in the queue as far as the log shows it: 0 for waits that it does not show."""
+        """Time in the queue, or 0 if the log does not show it."""
         if self.wait is not None:
             return self.wait
         took = 0 if self.ended is None else self.ended - self.received

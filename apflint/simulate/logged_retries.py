@@ -1,7 +1,7 @@
-"""Further attempts of rejected requests in an audit log.
+"""Finds retries in an audit log: further attempts of rejected requests.
 
-A client that honors the header Retry-After sends the same request again after that time. The log has both attempts, and not
-the header: the server's own algorithm computes it from the rejections of the level.
+A client that honors the header Retry-After sends the same request again after the time in the header. The log has both
+attempts, but not the header. So the header is computed from the logged rejections of the level, as the server does.
 """
 
 from __future__ import annotations
@@ -20,25 +20,27 @@ if TYPE_CHECKING:
     from apflint.simulate.logged_requests import LoggedArrival
 
 MAX_LOGGED_RETRIES = 10
-"""Maximum number of further attempts of client-go. Source: `maxRetries` in staging/src/k8s.io/client-go/rest/request.go."""
+"""Maximum number of retries of client-go for one request. Source: `maxRetries` in staging/src/k8s.io/client-go/rest/request.go."""
 _EARLY = MICROSECONDS // 20
 _LATE, _LATE_PART = MICROSECONDS // 4, 10
-"""An attempt is late by at most a quarter of a second and a tenth of the time in the header."""
+"""Maximum delay of a retry after the time in the header: `_LATE` microseconds plus the time divided by `_LATE_PART`."""
 
 
 class RetryFinder:
-    """Finds further attempts. Requests must be added in the order of their arrival."""
+    """Finds retries. Requests must be added in the order of their arrival."""
 
     def __init__(self, assignments: Sequence[Assignment]) -> None:
         self._assignments = assignments
         self._trackers: dict[tuple[int, str], RejectionTracker] = {}
         self._rejections: list[tuple[int, int, int, int | None]] = []
-        """Rejections after the latest request, as a heap: end, server, attribute tuple, hash of the URI."""
+        """Rejections that end after the arrival of the latest request.
+
+        A heap of tuples: end, index of the server, index of the attribute tuple, hash of the URI."""
         self._expected: dict[tuple[int, int], deque[tuple[int, int]]] = {}
-        """For each attribute tuple and hash of a URI, the periods in which further attempts would arrive."""
+        """Periods in which retries are expected, as pairs of start and end, by attribute tuple and hash of the URI."""
 
     def add(self, request: LoggedArrival) -> bool:
-        """Add a request. Return whether it is a further attempt of a rejected request."""
+        """Add a request. Return whether the request looks like a retry of a rejected request."""
         self._end_rejections(request.received)
         if request.rejected and request.ended is not None:
             rejection = (request.ended, request.server, request.attributes, request.uri)
@@ -54,7 +56,7 @@ class RetryFinder:
         return True
 
     def _end_rejections(self, now: int) -> None:
-        """Compute the header of the rejections before a time."""
+        """For each rejection that ends before the time `now`, compute the period in which its retry is expected."""
         rejections = self._rejections
         while rejections and rejections[0][0] <= now:
             ended, server, attributes, uri = heappop(rejections)
@@ -68,7 +70,7 @@ class RetryFinder:
 
 
 class RetryCounts:
-    """How many rejected requests of each user have a further attempt."""
+    """Counts the rejected requests and the retries of each user."""
 
     def __init__(self) -> None:
         self._rejected: Counter[str] = Counter()
@@ -82,5 +84,5 @@ class RetryCounts:
             self._retried[user] += 1
 
     def list_retrying_users(self) -> frozenset[str]:
-        """Return the users of whom at least half of the rejected requests have a further attempt."""
+        """Return the users who have at least half as many retries as rejected requests."""
         return frozenset(user for user, number in self._retried.items() if 2 * number >= self._rejected[user])

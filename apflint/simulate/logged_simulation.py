@@ -1,7 +1,7 @@
 """Simulations of an audit log: the back-test with the configuration that was in force, and the simulation of a change.
 
-What a log does not show has two answers or several, and the simulation takes the answer with which it reproduces the log:
-when the server adjusts its limits, and whether rejected requests that look like further attempts are such attempts.
+A log does not show when the server adjusted its limits, nor whether requests that look like retries of rejected requests
+are retries. The simulation tries several assumptions (`LogAssumptions`), and uses those that reproduce the log best.
 """
 
 from __future__ import annotations
@@ -32,19 +32,22 @@ if TYPE_CHECKING:
     from apflint.simulate.simulation import SimulationResult
 
 _PHASES = tuple(part * ADJUSTMENT_PERIOD // 8 for part in range(8))
-"""Times of the first adjustment of limits that are tried."""
+"""Times of the first adjustment of limits, in nanoseconds after the start, that the simulation tries."""
 _MAX_TRIED_REQUESTS = 70_000
-"""Number of simulated requests after which no further time is tried, so that a large log costs little more than one
-simulation. In a large log, the first seconds hardly matter."""
+"""Number of simulated requests after which no further item of `_PHASES` is tried.
+
+So a large log takes little longer than one simulation. In a large log, the first seconds hardly matter."""
 
 
 class LogAssumptions(NamedTuple):
-    """What a simulation assumes because the log does not show it."""
+    """The assumptions of a simulation about facts that the log does not show."""
 
     merges: bool = False
-    """Whether requests that look like further attempts of rejected requests are such attempts."""
+    """Whether requests that look like retries are retries: the simulated client then sends them only after a rejection.
+
+    If false, each of these requests is sent at its logged time."""
     phase: int = 0
-    """Time of the first adjustment of limits in nanoseconds."""
+    """Time of the first adjustment of limits, in nanoseconds after the start: an item of `_PHASES`."""
 
 
 class LoggedRun(NamedTuple):
@@ -53,7 +56,7 @@ class LoggedRun(NamedTuple):
     result: SimulationResult
     """The simulation with the assumptions that reproduce the log best."""
     other: SimulationResult | None
-    """The simulation with the other assumption about further attempts, or None if it does not matter."""
+    """The simulation with the opposite value of `LogAssumptions.merges`, or None if the value does not matter."""
     unpredictable: tuple[str, ...]
     """Sentences about requests whose waits and rejections the simulation cannot predict."""
 
@@ -64,7 +67,7 @@ class LogSimulation(NamedTuple):
     survey: LogSurvey
     back_test: BackTest
     runs: tuple[LoggedRun, ...]
-    """One for each configuration: first the configuration that was in force."""
+    """One run for each configuration. The first configuration is the one that was in force."""
     assumptions: LogAssumptions
 
 
@@ -77,7 +80,8 @@ def simulate_log(
 ) -> LogSimulation:
     """Simulate a log under each configuration. The first replay has the configuration that was in force.
 
-    A replay is only used until the next one. The back-test has the whole log, without `scaling` and `warmup`. Raises UserError
+    A replay is only used until the next replay is requested. The back-test simulates the whole log, without `scaling` and
+    `warmup`. Raises UserError
     if the log has no request that can be simulated, for an unknown client, and if the log is not longer than the warm-up.
     """
     runs: list[LoggedRun] = []
@@ -104,7 +108,10 @@ def _join(results: list[SimulationResult], unpredictable: tuple[str, ...]) -> Lo
 
 
 def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
-    """Yield sentences about requests with growing service times that get other seats under the configuration of `replay`."""
+    """Yield sentences about requests whose wait the simulation of `replay` cannot predict.
+
+    These are requests whose service times grow with their number, if the configuration gives them other seats.
+    """
     limits = {level.name: level for level in replay.known.limits.levels}
     if survey.assignments == tuple(replay.assignments) and survey.limits == limits:
         yield (
@@ -127,13 +134,13 @@ def list_unpredictable(survey: LogSurvey, replay: Replay) -> Iterator[str]:
 
 
 def _find_seats(assignment: Assignment, limits: Mapping[str, LevelLimits]) -> tuple[object, ...]:
-    """Return what determines how many requests of an attribute tuple execute at once."""
+    """Return a key that is equal for assignments that let the same number of requests execute at once."""
     level = limits.get(assignment.priority_level or "")
     return (assignment.seats, *(() if level is None else (level.name, level.nominal, level.min, level.max)))
 
 
 def count_by_client(replay: Replay) -> Counter[str]:
-    """Return the number of requests of each client of a log, by each of its names."""
+    """Return the number of requests in a log by name of the client. A client has several names (see `list_names`)."""
     counts: Counter[str] = Counter()
     rows: Any = replay.log.database.query("SELECT tuple, count(*) FROM apf GROUP BY tuple")
     for place, number in rows:
@@ -143,7 +150,11 @@ def count_by_client(replay: Replay) -> Counter[str]:
 
 
 def check_survey(replay: Replay, survey: LogSurvey, scaling: Scaling, warmup: int = 0) -> None:
-    """Raise UserError if a log has too few or too many requests, or does not have a client, or is too short for a warm-up."""
+    """Raise UserError if a log cannot be simulated.
+
+    The reasons are: too few or too many requests, a client in `scaling` that the log lacks, and a log that is not longer than
+    the warm-up.
+    """
     scaling.check_names(count_by_client(replay))
     duration = to_nanoseconds(survey.end - survey.start + 1)
     if warmup and warmup >= duration:
@@ -167,7 +178,7 @@ def test_log(
 ) -> tuple[BackTest, list[LogAssumptions], list[SimulationResult]]:
     """Simulate a log under the configuration that was in force.
 
-    Return the best back-test, and one or two assumptions with their results, the best one first.
+    Return the best back-test, and one or two pairs of assumptions and their results. The pair with the best back-test is first.
     """
     tried: list[tuple[BackTest, LogAssumptions, SimulationResult]] = []
 

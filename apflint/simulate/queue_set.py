@@ -85,15 +85,16 @@ class QueueSet:
         self._picker = Picker(self.queues)
         self._finish = self.finish_request
         self.wake: Callable[[int], None] | None = None
-        """Called with the time of the next request, before that request, if the server rests. See `SimulatedServer`."""
+        """Function to call with the arrival time of a request before the request is added, if the server rests (see
+        `SimulatedServer`). None if the server does not rest."""
         self.set_configuration(queuing, concurrency_limit, now)
 
     @property
     def is_idle(self) -> bool:
         """Whether no request waits, executes or holds seats, and the seat demand is 0.
 
-        Without requests, nothing but the demand for seats that `_dispatch` describes distinguishes a queue set from
-        another one, and virtual time stands still.
+        Virtual time stands still in an idle queue set. A seat demand above 0 without requests results from the defect that
+        `_dispatch` describes.
         """
         return not (self._active_queues or self.executing or self.waiting or self.seats_in_use or self.seats_waiting)
 

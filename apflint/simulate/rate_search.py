@@ -1,7 +1,8 @@
-"""Search for the largest rate of a client at which no client is rejected or waits longer than a limit.
+"""Searches for the largest rate of a client at which no client is rejected or waits longer than a limit.
 
-The simulation is deterministic, so the search is, too. More requests of a client rarely help others, but they can: the
-search finds a rate that works just below one that does not, and there may be others.
+The simulation is deterministic, so the search is, too. If the rate of a client increases, waits of other clients may even
+become shorter, although this is rare. So the result is a rate that works just below a rate that does not, but greater rates
+may work as well.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ if TYPE_CHECKING:
     from apflint.simulate.simulation import SimulationResult
 
 DEFAULT_MAX_WAIT = SECOND
-"""Longest wait in nanoseconds that a client may have if the user does not state it."""
+"""Default of the longest permitted wait of a client, in nanoseconds."""
 MAX_FACTOR, MIN_FACTOR = 1024.0, 1 / 1024
-"""Bounds of the search: factors of the rate in the load."""
+"""Greatest and smallest factor that the search tries. A factor is relative to the rate in the load."""
 _PRECISION = 1.02
-"""The search ends if the factor that does not work is at most this many times the one that works."""
+"""The search ends if the factor that does not work, divided by the factor that works, is at most this number."""
 
 
 class Trial(NamedTuple):
-    """A simulation with another rate of the client."""
+    """One simulation of the search, with its own rate of the client."""
 
     factor: float
-    """Factor of the rate in the load. 0 if the client is left out."""
+    """The rate of the client divided by its rate in the load. 0 if the client is left out."""
     failures: tuple[str, ...]
     """Sentences about clients that are rejected or wait too long. Empty if the rate works."""
     is_possible: bool = True
@@ -48,9 +49,9 @@ class RateSearch(NamedTuple):
     """The result of a search."""
 
     trials: tuple[Trial, ...]
-    """All simulations in the order of their factors."""
+    """All simulations, in ascending order of their factors."""
     best: Trial | None
-    """The trial with the largest factor that works, or None if none does."""
+    """The trial with the largest factor that works, or None if no trial works."""
     above: Trial | None
     """The trial with the next factor, which does not work, or None if the search ended at `MAX_FACTOR`."""
 
@@ -72,7 +73,7 @@ def search_rate(simulate: Callable[[float], SimulationResult | None], max_wait: 
 
     low, high = _find_bounds(attempt)
     while low is not None and low and high is not None:
-        middle = float(f"{sqrt(low * high):.3g}")  # with few digits, the user can repeat the simulation
+        middle = float(f"{sqrt(low * high):.3g}")  # users can repeat the simulation, because the factor has few digits
         if not low < middle < high or high / low <= _PRECISION:
             break
         low, high = (middle, high) if attempt(middle) else (low, middle)
@@ -81,7 +82,10 @@ def search_rate(simulate: Callable[[float], SimulationResult | None], max_wait: 
 
 
 def _find_bounds(attempt: Callable[[float], bool]) -> tuple[float | None, float | None]:
-    """Return a factor that works and a larger one that does not. The first is None if none works, the second if all do."""
+    """Return a factor that works and a larger factor that does not.
+
+    The first is None if no factor works. The second is None if all factors work.
+    """
     factor = 1.0
     if attempt(factor):
         while factor < MAX_FACTOR:

@@ -1,4 +1,4 @@
-"""Scaling: how many times as many requests clients send, all of them or single ones. A client without requests is left out."""
+"""Scaling of a load: factors for the number of requests that all clients, or single clients, send."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Scaling(NamedTuple):
     """Factors by which the number of requests is multiplied."""
 
     general: float = 1.0
-    """Factor of all clients without their own factor."""
+    """Factor of the clients that are not in `own`."""
     own: tuple[tuple[str, float], ...] = ()
     """Names of clients and their factors. A client with the factor 0 is left out."""
 
@@ -36,11 +36,11 @@ class Scaling(NamedTuple):
         return next((factors[name] for name in names if name in factors), self.general)
 
     def set_factor(self, name: str, factor: float) -> Scaling:
-        """Return the scaling with another factor of a client."""
+        """Return a copy in which a client has this factor."""
         return self._replace(own=(*(item for item in self.own if item[0] != name), (name, factor)))
 
     def check_names(self, known: Collection[str]) -> None:
-        """Raise UserError if a client is unknown."""
+        """Raise UserError if a client with its own factor is not in `known`."""
         for name, factor in self.own:
             check_name("--scale" if factor else "--without", name, known)
 
@@ -50,7 +50,10 @@ NEUTRAL = Scaling()
 
 
 def check_name(option: str, name: str, known: Collection[str], what: str = "client") -> None:
-    """Raise UserError, with a suggestion, if the load has no client with the name `name`, which is in the value of `option`."""
+    """Raise UserError, with a suggestion, if `name` is not in `known`, the names in the load.
+
+    The message names `option`, the option that contains the name, and `what` the name refers to.
+    """
     if name not in known:
         compared = known if len(known) <= _MAX_SUGGESTED else ()
         raise UserError(f"{option}: the load has no {what} {quote(name)}.{suggest(name, sorted(compared))}".rstrip("."))

@@ -30,7 +30,7 @@ class IntegratorResults(NamedTuple):
 
 
 def observe_nothing(seconds: float) -> IntegratorResults:
-    """Return what an integrator observes in a period in which the variable is 0 throughout."""
+    """Return the results of an integrator for a period in which the variable is 0."""
     return IntegratorResults(seconds, 0.0, 0.0, 0, 0)
 
 

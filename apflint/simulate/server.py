@@ -60,9 +60,9 @@ class SimulatedServer:
 
     Several servers can share an event loop. Simultaneous adjustments happen in the order of `number`, which starts at 0.
 
-    A server rests while it has no request and its adjustments would change no limit. Then it has no events, so an idle
-    day costs nothing. The next request wakes the server, which first catches up on its adjustments. The results are
-    those of a server that never rests, bit for bit.
+    A server rests while it has no request and its adjustments would change no limit: no adjustments are scheduled, so that
+    the simulation of idle time costs nothing. The next request ends the rest. The server then first computes the adjustments
+    that it has skipped. The results are exactly those of a server that never rests.
     """
 
     def __init__(
@@ -110,8 +110,8 @@ class SimulatedServer:
     def can_rest(self) -> bool:
         """Return whether, right after an adjustment, every further one would set the same limits until a request arrives.
 
-        Without demand in the latest period and in the following ones, a floor stays the same. Smoothed demand does not
-        increase, and so a target that is equal to the floor stays the same, too.
+        If a level has no demand in the latest period and in later periods, its floor stays the same, and its smoothed demand does
+        not increase. So a target that equals the floor stays the same, too.
         """
         for level in self.levels.values():
             demand = level.demand
@@ -122,7 +122,7 @@ class SimulatedServer:
         return True
 
     def _rest(self, since: int, until: int) -> None:
-        """Make no adjustments after the time `since` until a request arrives."""
+        """Schedule no adjustments after the time `since` (nanoseconds) until a request arrives."""
 
         def wake(now: int) -> None:
             missed = (min(now, until) - since) // ADJUSTMENT_PERIOD

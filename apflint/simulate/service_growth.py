@@ -1,7 +1,7 @@
-"""Service times that grow with the number of similar requests that execute at once.
+"""Finds requests whose service time grows with the number of similar requests that execute at once.
 
 The log of an incident shows the service times of its own concurrency. If a change lets fewer or more of these requests
-execute at once, their service times change too, and no simulation knows how: a simulation must say so.
+execute at once, their service times change, too. A simulation cannot predict the new service times, so it must report this.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 _MAX_SAMPLES = 50_000
 _MIN_CONCURRENCY = 4
-"""Minimum number of requests that execute at once, for which their service times are compared with those of few requests."""
+"""Minimum number of requests of a kind that execute at once. Kinds that never reach this number are ignored."""
 _FEW, _MANY = 0.3, 0.7
-"""Parts of the maximum number that are few and many requests."""
+"""Fractions of the maximum number of requests at once: up to the first, requests are few, and from the second on, many."""
 _MIN_FEW, _MIN_MANY = 5, 20
-"""Minimum numbers of samples."""
+"""Minimum number of samples with few requests at once, and with many."""
 _MIN_FACTOR, _MIN_MICROSECONDS = 2, 50_000
-"""Minimum factor and difference between the medians of the service times."""
+"""Minimum ratio of the median with many requests to the median with few, and minimum difference in microseconds."""
 
 
 class ServiceGrowth(NamedTuple):
-    """Service times of requests with the same user, verb and resource. Times are in microseconds."""
+    """A kind of requests (same user, verb and resource) whose service time grows. Times are in microseconds."""
 
     kind: tuple[str, str, str]
     """User, verb, and resource or path."""
     few: int
-    """A number of requests of the kind that is small, compared with the maximum in the log."""
+    """Greatest number of requests at once that counts as few (see `_FEW`)."""
     many: int
     median_of_few: int
     """Median of the service times of requests that began to execute while at most `few` requests of the kind executed."""
@@ -42,13 +42,13 @@ class ServiceGrowth(NamedTuple):
 
 
 class GrowthFinder:
-    """Collects the executions of requests."""
+    """Collects executions of requests, and finds the kinds whose service time grows."""
 
     def __init__(self) -> None:
         self._executions: dict[tuple[str, str, str], tuple[array[int], array[int]]] = {}
 
     def add(self, kind: tuple[str, str, str], start: int, end: int) -> None:
-        """Add the execution of a request of a kind."""
+        """Add the execution of a request. `start` and `end` are in microseconds since 1970."""
         found = self._executions.get(kind)
         if found is None:
             found = self._executions[kind] = array("q"), array("q")
@@ -57,7 +57,7 @@ class GrowthFinder:
             found[1].append(end)
 
     def list_growths(self) -> Iterator[ServiceGrowth]:
-        """Yield the kinds whose service times grow, sorted."""
+        """Yield the kinds whose service time grows, sorted by user, verb and resource."""
         for kind, (starts, ends) in sorted(self._executions.items()):
             if len(starts) >= _MIN_FEW + _MIN_MANY and (growth := _find_growth(kind, starts, ends)):
                 yield growth
@@ -65,7 +65,7 @@ class GrowthFinder:
 
 def _find_growth(kind: tuple[str, str, str], starts: array[int], ends: array[int]) -> ServiceGrowth | None:
     ordered_starts, ordered_ends = sorted(starts), sorted(ends)
-    # The number of executions at the start of a request, including its own.
+    # Count the executions at the start of each request, including its own.
     numbers = [bisect_left(ordered_starts, start + 1) - bisect_left(ordered_ends, start + 1) for start in starts]
     most = max(numbers)
     few, many = int(_FEW * most), ceil(_MANY * most)

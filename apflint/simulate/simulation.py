@@ -156,7 +156,7 @@ class Simulation:
         return SimulationResult(self._load, self._limits, self._seed, self._statistics.summarize())
 
     def _end_warmup(self, statistics: Statistics, _: int) -> None:
-        """Forget the seats in use during the warm-up."""
+        """Reset the statistics of the seats in use at the end of the warm-up."""
         for server in statistics.servers:
             for level in server.levels.values():
                 level.queue_set.peak_seats = level.queue_set.seats_in_use
@@ -201,7 +201,7 @@ class Simulation:
         return target
 
     def _end(self, request: SimulatedRequest) -> None:
-        """Count the end of an attempt, unless its request is one of the warm-up, and let the client continue."""
+        """Count the end of an attempt, unless its request was sent in the warm-up. Then schedule the next request of the client."""
         assert isinstance(request, Attempt)
         source, number, instance, *_ = call = request.call
         counts = call.arrival >= self._begin

@@ -1,4 +1,4 @@
-"""Loads in words: one client that sends one request at a rate, without a load file."""
+"""Loads that command-line options describe without a load file: one client sends one request at a rate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from apflint.replay.object_counts import ObjectCounts
 
 ASSUMED_SERVICE_TIME = 40_000_000
-"""Nanoseconds that the server executes a request if the user does not state its service time."""
+"""Default of the service time in nanoseconds, if the user does not set --service-time."""
 DEFAULT_DURATION = 300 * SECOND
 _USER_OPTION = re.compile(r"(?:^|\s)--as(?:=|\s)")
 
@@ -31,7 +31,10 @@ class SpokenLoad(NamedTuple):
     duration: int | None = None
 
     def to_load(self, counts: ObjectCounts) -> Load:
-        """Return the load. Raises UserError if the request is invalid, or if the user or the rate is missing."""
+        """Return the load. `counts` are the numbers of stored objects.
+
+        Raises UserError if the request is invalid, or if its user or the rate is missing.
+        """
         if self.user is None and not _USER_OPTION.search(self.request):
             raise UserError(
                 "--request has no user: add --as, as in --as alice or --as system:serviceaccount:NAMESPACE:NAME"

@@ -54,7 +54,7 @@ class ClientResult(NamedTuple):
     user: str | None = None
     """The user, or None if the clients of the load with this name may have several users."""
     resource: str | None = None
-    """The resource or path, or None as for the user."""
+    """The resource or path, or None if clients with this name may have several resources or paths."""
 
 
 class FlowResult(NamedTuple):
@@ -234,7 +234,7 @@ class Statistics:
         self.levels = {level.name: LevelTally(level) for level in limits.levels}
 
     def find_slot(self, time: int) -> int:
-        """Return the part of the duration that contains a time after the warm-up, or the last one."""
+        """Return the index of the slot that contains a time. Times after the duration belong to the last slot."""
         return min((time - self._begin) // self.slot, SLOTS - 1)
 
     def hold_seats(self, level: LevelTally, server: int, seats: int, start: int, end: int) -> None:
@@ -317,7 +317,7 @@ class Statistics:
 
 
 def _summarize_flows(tallies: Collection[FlowTally]) -> tuple[FlowResult, ...]:
-    """Return the results of flows. A flow whose requests all are those of the warm-up has no attempts."""
+    """Return the results of flows. A flow that sent requests only in the warm-up has 0 attempts."""
     demands = [tally.demand for tally in tallies if tally.attempts]
     demand, counted = sum(demands), len(demands)
     return tuple(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml", ".json")
 """Suffixes of files to read in directories. A file that the user names may have any name."""
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # of UTF-8; those of UTF-16 are not valid UTF-8
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # this is the mark of UTF-8, and the marks of UTF-16 are not valid UTF-8
 INSTALLED_DIRECTORY = "node_modules"
 """Name of directories that are not searched."""
 HIDDEN, INSTALLED = "hidden directory", "directory of installed packages"

@@ -234,10 +234,10 @@ def read_raw(
 
 
 def is_verified(options: KubectlOptions) -> bool:
-    """Return whether kubectl verifies the certificate of the API server in the kubeconfig.
+    """Return whether kubectl verifies the certificate of the API server that the kubeconfig names.
 
-    If it does not (`insecure-skip-tls-verify`), no option of kubectl switches verification on: the option with the value
-    false has no effect.
+    A kubeconfig can disable verification (`insecure-skip-tls-verify`). No option of kubectl enables it again:
+    `--insecure-skip-tls-verify=false` has no effect.
     """
     command = ("kubectl", "config", "view", "--minify", "--output=json", *options.arguments)
     done = run_program(command, MAX_KUBECTL_SECONDS)

@@ -30,7 +30,7 @@ _START = re.compile(rb"^process_start_time_seconds[ \t]+(\S+)", re.MULTILINE)
 
 
 class Reading:
-    """The answers of an API server, which kubectl reads at the same time."""
+    """Reads the metrics and dumps of an API server in parallel, with one kubectl process for each."""
 
     def __init__(self, executor: ThreadPoolExecutor, kubectl: KubectlOptions, *, has_dumps: bool) -> None:
         """Start to read the metrics and, with `has_dumps`, the dumps."""
@@ -57,7 +57,10 @@ class Reading:
         return tuple(_drop_contradictions(parts, notes))
 
     def find_start(self) -> bytes | None:
-        """Return the start time of the process in the metrics, which tells servers apart, or None. Do not parse the rest."""
+        """Return the start time of the server as text, or None if the metrics lack it. The start time identifies the server.
+
+        The rest of the metrics is not parsed.
+        """
         try:
             found = _START.search(self._answers[METRICS].result())
         except UserError:

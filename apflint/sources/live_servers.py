@@ -1,8 +1,9 @@
 """Reads the metrics and dumps of all API servers of a cluster that kubectl can reach.
 
-Each server is asked at its own address, which the cluster names, with the login of the user. Servers without a way to their
-address can answer only through a load balancer, which chooses the server: it is asked several times. The API server could
-also forward requests to its pods (`pods/proxy`), but without the login of the user, so that metrics are forbidden.
+Each server is read at its own address, which the service `kubernetes` contains, with the credentials of the user. A server
+whose address cannot be reached may still answer through the load balancer in the kubeconfig. The load balancer chooses the
+server, so it is read several times. Reading through `pods/proxy` is no alternative: the API server then does not forward
+the credentials of the user, so that metrics are forbidden.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
     from apflint.sources.kubectl import KubectlOptions
 
 _PROBE = "/version"
-"""A small answer, which every user may read by default (ClusterRole system:public-info-viewer)."""
+"""Path for testing a connection. Its response is small, and all users may read it by default (ClusterRole
+system:public-info-viewer)."""
 _WINDOW_SECONDS = 4.0
-"""Minimum time between two snapshots that show rates, if `--watch` reads more often."""
+"""Minimum time in seconds between two snapshots for computing rates, even if `--watch` reads more often."""
 _ONE_ADDRESS = (
     "The cluster names one address of API servers. If that is a load balancer, as in managed clusters, further API servers"
     " were not asked."
@@ -46,13 +48,13 @@ class LiveServers(NamedTuple):
     objects: Effective | None
     """The objects of the cluster, or None if they cannot be read."""
     coverage: tuple[str, ...] = ()
-    """Sentences about which API servers were asked and which not, each of these with the reason. Empty if all were."""
+    """Sentences about the API servers that were read, and about each that was not, with the reason. Empty if all were read."""
     notes: tuple[str, ...] = ()
-    """Sentences about answers that are missing."""
+    """Sentences about missing metrics, dumps and objects."""
 
 
 class ServerRoutes(NamedTuple):
-    """The ways to the API servers of a cluster."""
+    """The addresses at which the API servers of a cluster can be read."""
 
     direct: tuple[KubectlOptions, ...]
     """Servers that answer at their own address."""
@@ -65,7 +67,10 @@ class ServerRoutes(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all servers answer at their own address. A single address can be that of a load balancer."""
+        """Whether all servers answer at their own address.
+
+        False for a single address, because it may be that of a load balancer.
+        """
         return self.number is not None and self.number == len(self.direct) > 1
 
 
@@ -73,14 +78,14 @@ _Parse: TypeAlias = "Callable[[list[str]], tuple[Part, ...]]"
 
 
 class _Answer(NamedTuple):
-    """The parts that a server has answered in a round."""
+    """The metrics and dumps that a server returned in one round. A round reads each server once."""
 
     parts: tuple[Part, ...]
     started: float | None
 
     @property
     def metrics(self) -> Part | None:
-        """The metrics, or None if only dumps were answered."""
+        """The metrics, or None if the server returned only dumps."""
         return next((part for part in self.parts if part.kind == METRICS), None)
 
 
@@ -101,10 +106,10 @@ def read_live_servers(kubectl: KubectlOptions, request: InputRequest, seconds: f
 
 
 def watch_live_servers(kubectl: KubectlOptions, request: InputRequest, seconds: float) -> Iterator[LiveServers]:
-    """Yield the answers of all API servers again and again, with this time between them.
+    """Yield the metrics and dumps of all API servers repeatedly.
 
-    The first answers have no rates. Raises UserError if the first time neither metrics nor dumps can be read. Later, this
-    is a note, and the answers have no servers.
+    `seconds` is the time between two rounds. The first round has no rates. Raises UserError if neither metrics nor dumps can
+    be read in the first round. If this happens in a later round, the result has a note and no servers.
     """
     routes = find_routes(kubectl)
     rounds: list[tuple[float, list[_Answer]]] = []
@@ -133,13 +138,13 @@ def _collect(routes: ServerRoutes, servers: tuple[Server, ...], request: InputRe
 
 
 def find_routes(kubectl: KubectlOptions) -> ServerRoutes:
-    """Return the ways to the API servers of a cluster. Servers that cannot be reached are problems and not errors."""
+    """Return the addresses of the API servers of a cluster. A server that cannot be reached is listed in `problems`."""
     try:
         addresses = read_server_addresses(kubectl)
     except UserError as error:
         return ServerRoutes((), kubectl, None, (f"The addresses of the API servers are unknown: {error}",))
     if not is_verified(kubectl):
-        # Without a verified certificate, the login of the user could go to anybody who has the address in this network.
+        # Without a verified certificate, another machine that uses the address in this network could get the user's credentials.
         problem = (
             "kubectl does not verify certificates (insecure-skip-tls-verify), so API servers are not asked directly."
         )
@@ -166,7 +171,7 @@ def find_routes(kubectl: KubectlOptions) -> ServerRoutes:
 
 
 def _read_round(routes: ServerRoutes, notes: list[str], *, has_dumps: bool) -> list[_Answer]:
-    """Return the answers of all servers at one moment. Append sentences about missing answers to `notes`.
+    """Read each server once, all at the same time. Append sentences about missing answers to `notes`.
 
     Raises UserError if no server answers.
     """
@@ -192,7 +197,7 @@ def _list_starts(readings: Iterable[Reading]) -> set[bytes]:
 
 
 def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
-    """Yield what parses the answers of each server. A server can have two addresses, such as one for IPv6."""
+    """Yield a function for each server that parses its answers. Only one of several addresses of a server is used."""
     known: set[bytes] = set()
     for reading in readings:
         start = reading.find_start()
@@ -203,10 +208,12 @@ def _choose_direct(readings: Sequence[Reading]) -> Iterator[_Parse]:
 
 
 def _choose_balanced(readings: Sequence[Reading], known: set[bytes], notes: list[str]) -> Iterator[_Parse]:
-    """Yield what parses the answers of each server behind a load balancer, except of those with known start times.
+    """Yield a function for each server behind a load balancer that parses its answers.
 
-    The servers are ordered by start time, so that names stay the same. If several servers answer, the load balancer can
-    have passed metrics and dumps to different ones, and the dumps are not used.
+    Servers whose start time is in `known` are omitted.
+
+    The servers are in the order of their start times, so that their names are equal in each round. If several servers answer,
+    the metrics and the dumps of a reading may be from different servers, so the dumps are not used.
     """
     by_start: dict[bytes | None, Reading] = {}
     for reading in readings:
@@ -240,7 +247,7 @@ def _group(answers: Sequence[_Answer], earlier: Sequence[_Answer] | None, notes:
 
 
 def _add_earlier(answer: _Answer, earlier: Sequence[_Answer], notes: list[str]) -> tuple[Part, ...]:
-    """Return the parts with the earlier metrics of the same server. If there are none, add a note."""
+    """Return the parts of an answer and the earlier metrics of the same server. Without earlier metrics, append a note."""
     now = answer.metrics
     before = next((other.metrics for other in earlier if other.started == answer.started), None)
     if now is None or before is None:
@@ -268,7 +275,7 @@ def _read_objects(kubectl: KubectlOptions, request: InputRequest, notes: list[st
 
 
 def _describe(routes: ServerRoutes, answered: int) -> tuple[str, ...]:
-    """Return sentences about which servers were asked, and why others were not. None are needed if all were."""
+    """Return sentences about the servers that were read, and why others were not. The result is empty if all were read."""
     if routes.is_complete and answered == routes.number:
         return ()
     if routes.number is not None and routes.number > 1:

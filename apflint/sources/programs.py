@@ -59,7 +59,7 @@ def run_program(
     name = command[0]
     limit = MAX_FILE_BYTES if max_bytes is None else max_bytes
     try:
-        # A file as standard input: writing to a pipe would have to alternate with reading the output.
+        # Standard input is a file, because writes to a pipe would have to alternate with reads of the output.
         with tempfile.TemporaryFile() if stdin else open(os.devnull, "rb") as file:
             if stdin:
                 file.write(stdin)
@@ -96,7 +96,7 @@ def run_program(
             _kill(process)
         status = process.wait()
         reader.join()
-    finally:  # also after Ctrl-C
+    finally:  # this block also runs after Ctrl-C
         timer.cancel()
         _kill(process)
         _running.discard(process)

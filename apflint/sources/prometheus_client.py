@@ -1,8 +1,8 @@
 """Queries Prometheus, Thanos and Mimir over their HTTP API (https://prometheus.io/docs/prometheus/latest/querying/api/).
 
-Queries use GET: proxies of Kubernetes and OpenShift permit it with the verb `get`, and POST only with `create`. Redirects are
-not followed, because they lead to login pages, and because headers with credentials must not reach another host.
-Nothing that this module raises contains credentials.
+Queries use GET, because the proxies of Kubernetes and OpenShift require only the permission `get` for it, but `create` for
+POST. Redirects are not followed, because they lead to login pages, and because headers with credentials must not reach
+another host. The errors that this module raises do not contain credentials.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ READER = "prometheus"
 _CONNECT_SECONDS = 10
 _PIECE_BYTES = 64 * 1024
 _MAX_MESSAGE_CHARACTERS = 300
-"""Maximum number of characters of a message of the server that is shown."""
+"""Maximum number of characters that are shown of an error message from the server."""
 _MAX_WARNINGS = 5
 _MIN_SECRET_CHARACTERS = 3
-"""Minimum length of the value of a header that is removed from messages. Shorter ones, such as `1`, are no secrets."""
+"""Minimum length of the value of a header that is removed from messages. Shorter values, such as `1`, are not secrets."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _REDACTED = "***"
@@ -50,19 +50,21 @@ class Connection(NamedTuple):
     """How to reach Prometheus."""
 
     url: str
-    """Address without credentials. The API is below it, at `/api/v1/`."""
+    """Address without credentials. The path of the API is this address plus `/api/v1/`."""
     shown: str
     """Address for messages, without the query string."""
     login: tuple[str, str] | None = None
-    """User and password of the address."""
+    """User and password that the address contained, or None."""
     headers: tuple[tuple[str, str], ...] = ()
     token: str | None = None
     authority: str | None = None
-    """File with the certificates of trusted authorities, or None: those that requests ships, or that REQUESTS_CA_BUNDLE names."""
+    """File with the certificates of trusted authorities.
+
+    If None, the package requests uses its own certificates, or the file in the variable REQUESTS_CA_BUNDLE."""
     certificate: str | None = None
     """File with the certificate of the client."""
     key: str | None = None
-    """File with its key, or None if the file of the certificate has it."""
+    """File with the private key of `certificate`, or None if the file of the certificate contains the key."""
     is_verified: bool = True
 
     @property
@@ -106,7 +108,10 @@ def parse_connection(
     key: str | None = None,
     is_verified: bool = True,
 ) -> Connection:
-    """Return the connection that options describe. Raises UserError for an invalid value, and for a file that cannot be read."""
+    """Return the connection that the options describe.
+
+    Raises UserError for an invalid value, for contradictory options, and for a file that cannot be read.
+    """
     parts = _split_url(url)
     if key is not None and certificate is None:
         raise UserError("--client-key requires --client-certificate")
@@ -149,7 +154,7 @@ def _split_url(url: str) -> SplitResult:
 
 
 def _parse_header(text: str) -> tuple[str, str]:
-    """Parse `NAME: VALUE`. The error contains no value, because it may be a secret."""
+    """Parse `NAME: VALUE`. The error does not contain the value, because the value may be a secret."""
     name, colon, value = text.partition(":")
     if not colon or not _HEADER_NAME.fullmatch(name.strip()):
         raise UserError("--header: this is not a header such as 'X-Scope-OrgID: prod'")
@@ -171,7 +176,10 @@ def _read_token(path: str) -> str:
 
 
 def _check_certificates(authority: str | None, certificate: str | None, key: str | None) -> None:
-    """Raise UserError for files that the TLS library cannot load. A key with a passphrase would prompt for it otherwise."""
+    """Raise UserError for files that the TLS library cannot load.
+
+    A key with a passphrase is rejected, because the library would prompt for the passphrase.
+    """
     context = ssl.create_default_context()
     try:
         if authority is not None:
@@ -193,11 +201,14 @@ def _describe_file(path: str | None, error: Exception) -> str:
 
 
 class PrometheusClient:
-    """Queries a Prometheus, as a context manager. Its methods raise UserError if Prometheus does not answer as it should."""
+    """Queries a Prometheus server. Use it as a context manager.
+
+    Its methods raise UserError if there is no answer, or if the answer is not one of Prometheus.
+    """
 
     def __init__(self, connection: Connection) -> None:
         try:
-            import requests  # an extra
+            import requests  # requests is an optional dependency
         except ImportError:
             raise UserError(
                 "--prometheus needs requests, which is not installed: pip install 'apflint[prometheus]'"
@@ -205,9 +216,9 @@ class PrometheusClient:
         self.connection = connection
         self.queries = 0
         """Number of queries so far."""
-        self._warnings: dict[str, None] = {}  # in order
+        self._warnings: dict[str, None] = {}  # the keys are an ordered set
         self._session = requests.Session()
-        self._session.auth = self._authorize  # an own function also keeps requests from reading ~/.netrc
+        self._session.auth = self._authorize  # requests does not read ~/.netrc if `auth` is set
         self._session.headers.update(dict(connection.headers))
         if not connection.is_verified:
             import urllib3
@@ -237,7 +248,7 @@ class PrometheusClient:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about a connection that others can read or change."""
+        """Sentences about security risks of the connection."""
         host = urlsplit(self.connection.url).hostname
         if not self.connection.is_verified:
             return (f"{self.connection.shown}: the certificate is not verified (--insecure-skip-tls-verify)",)
@@ -254,7 +265,10 @@ class PrometheusClient:
         return samples
 
     def query_samples(self, expression: str, time: float) -> list[RangeSeries]:
-        """Return the stored samples of each series of a range, such as `up[5m]`, with the times at which they were scraped."""
+        """Return the stored samples of each series of a range vector, such as `up[5m]`, with the times of their scrapes.
+
+        `time` is the end of the range, in seconds since 1970.
+        """
         return self._read_series("query", {"query": expression, "time": f"{time:.3f}"})
 
     def query_range(self, expression: str, start: float, end: float, step: float) -> list[RangeSeries]:
@@ -320,7 +334,7 @@ class PrometheusClient:
         if status == 404:
             raise UserError(
                 f"{self.connection.shown}: there is no API of Prometheus at this path (404): name the address without"
-                " /api/v1. That of Mimir ends with /prometheus"
+                " /api/v1. The address of Mimir ends with /prometheus"
             )
         if status != 200:
             raise UserError(f"{self.connection.shown}: the answer is the error {status}")
@@ -344,9 +358,10 @@ class PrometheusClient:
             )
 
     def _fetch(self, name: str, parameters: dict[str, str]) -> tuple[int, str, str, bytes]:
-        """Return status, type, redirect and body of an answer.
+        """Return a tuple: HTTP status, content type, target of a redirect, and body.
 
-        A thread reads it, because a server can keep the time between two bytes below any timeout of a socket.
+        A thread reads the answer, so that the total time is limited. A timeout of the socket limits only the time between two
+        bytes.
         """
         found: list[tuple[int, str, str, bytes] | Exception] = []
 
@@ -396,7 +411,10 @@ class PrometheusClient:
             )
 
     def _describe(self, error: Exception) -> UserError:
-        """Return an error that says why there is no answer. The text of requests may contain credentials, so it is not used."""
+        """Return an error that states why there is no answer.
+
+        The message does not contain the text of `error`, because errors of requests may contain credentials.
+        """
         from requests import exceptions
 
         shown = self.connection.shown
@@ -452,7 +470,7 @@ def _drop_query(location: str) -> str:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception, and those that it wraps."""
+    """Yield an exception, and then the exceptions that it wraps, from the outermost to the innermost."""
     seen: set[int] = set()
     waiting = [error]
     while waiting:

@@ -1,6 +1,7 @@
 """Reads the metrics of API servers from Prometheus, Thanos or Mimir: the worst interval of a period, and a baseline.
 
-A server becomes the same snapshots that its saved metrics would give: at the start and the end of the interval, and of the baseline.
+The result has the same form as the metrics in files: for each server, snapshots at the start and the end of the interval
+and of the baseline.
 """
 
 from __future__ import annotations
@@ -39,11 +40,13 @@ NAME_PREFIX = "prometheus:"
 _MIN_INTERVAL = 30.0
 """Minimum length of a diagnosed interval in seconds: three periods between two adjustments of the limits."""
 _MIN_SCRAPES = 2.5
-"""Minimum length of a diagnosed interval, as a number of scrapes. Rates need two, and the time between them is not exactly known."""
+"""Minimum length of a diagnosed interval, as a multiple of the time between two scrapes.
+
+Rates need two scrapes, and the time between two scrapes varies."""
 _PRESENCE_SECONDS = 300.0
-"""Time in which scrapes are counted. Prometheus itself looks back this far for the value of a series."""
+"""Length in seconds of the window in which scrapes are counted. Prometheus itself looks back this far for a value."""
 _RESTART_SECONDS = 60.0
-"""Maximum age of a server whose snapshot before its start is read, too."""
+"""Maximum age in seconds of a server for which the snapshot before its restart is read, too."""
 _MAX_NAMED = 10
 _LEVEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 _ETCD = tuple(
@@ -51,21 +54,23 @@ _ETCD = tuple(
 )
 _LEVEL_LABEL = "priority_level"
 _ABSENT_IS_ZERO = (metric_names.REJECTED, metric_names.WAITING, metric_names.WAITS)
-"""Counters and gauges that servers create with their first event. If Prometheus drops them, they look as if there were no events."""
+"""Counters and gauges that servers create with their first event.
+
+If Prometheus drops one of them, this looks as if there were no events."""
 
 Key = tuple[str, str]
 """Cluster and address of a server."""
 
 
 class Period(NamedTuple):
-    """A time, in seconds since 1970."""
+    """A period, with its start and end in seconds since 1970."""
 
     start: float
     end: float
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """Length in seconds."""
         return self.end - self.start
 
 
@@ -73,7 +78,7 @@ class PrometheusRequest(NamedTuple):
     """The API servers and times to read."""
 
     period: Period
-    """The worst interval in this time is diagnosed."""
+    """The period whose worst interval is diagnosed."""
     baseline: Period
     matchers: tuple[Matcher, ...] = ()
     cluster_label: str = "cluster"
@@ -82,13 +87,13 @@ class PrometheusRequest(NamedTuple):
 
     @property
     def selector(self) -> str:
-        """The matchers as PromQL, with the usual jobs unless a matcher selects the job."""
+        """The matchers in PromQL. Without a matcher for `job`, a matcher for the usual jobs of kube-apiserver is added."""
         has_job = any(matcher.label == "job" for matcher in self.matchers)
         return ", ".join((*(() if has_job else (USUAL_SELECTOR,)), *map(str, self.matchers)))
 
 
 class ClusterReading(NamedTuple):
-    """What was read about a cluster."""
+    """The data that was read about one cluster, without the metrics."""
 
     cluster: str
     """Value of the cluster label, or ""."""
@@ -98,7 +103,7 @@ class ClusterReading(NamedTuple):
     interval: Period
     """The diagnosed interval."""
     baseline: Period | None
-    """The time that Prometheus has of the baseline, or None."""
+    """The part of the baseline for which Prometheus has metrics, or None."""
     load: ClusterLoad
     """The load at the end of the interval."""
     gaps: tuple[str, ...]
@@ -106,7 +111,7 @@ class ClusterReading(NamedTuple):
 
 
 class PrometheusReading(NamedTuple):
-    """The servers that were read, and where the values come from."""
+    """The servers that were read, and the sources of their metrics."""
 
     url: str
     """Address without credentials."""
@@ -115,14 +120,17 @@ class PrometheusReading(NamedTuple):
     clusters: tuple[ClusterReading, ...]
     servers: tuple[Server, ...]
     scrape_seconds: float
-    """Time between two scrapes."""
+    """Time between two scrapes in seconds. With several clusters, the longest."""
     warnings: tuple[str, ...]
     """Warnings of Prometheus, such as those about partial responses."""
     queries: int
 
 
 def read_prometheus(client: PrometheusClient, request: PrometheusRequest) -> PrometheusReading:
-    """Return the API servers in the worst interval of the period, for each cluster. Raises UserError if there are none."""
+    """Return the API servers of each cluster, with their metrics in the worst interval of the period.
+
+    Raises UserError if no API server is found.
+    """
     reader = _PeriodReader(client, request)
     found = [reader.read_cluster(cluster) for cluster in sorted(reader.instances)]
     return PrometheusReading(
@@ -138,21 +146,21 @@ def read_prometheus(client: PrometheusClient, request: PrometheusRequest) -> Pro
 
 
 class _Target(NamedTuple):
-    """A target of Prometheus: the labels of its series, and the time of its last scrape."""
+    """A scrape target of Prometheus: the labels of its series, and the time of its last scrape."""
 
     labels: dict[str, str]
     scraped: float
 
 
 class _PeriodReader:
-    """Reads the servers of a request. Targets and snapshots are read once for each moment."""
+    """Reads the servers that a request selects. Caches targets and snapshots by moment."""
 
     def __init__(self, client: PrometheusClient, request: PrometheusRequest) -> None:
         self._client, self._request = client, request
         self._targets: dict[float, dict[Key, _Target]] = {}
         self._snapshots: dict[tuple[Key, float], Snapshot | None] = {}
         self._scrapes: dict[str, float] = {}
-        """Times of the snapshots by name."""
+        """Time of each snapshot in seconds since 1970, by name of the snapshot."""
         self._starts: dict[str, dict[Key, dict[float, float]]] = {}
         self._gaps: list[str] = []
         self.jobs: dict[str, str] = {}
@@ -168,7 +176,10 @@ class _PeriodReader:
         self._loads = self._measure_loads(request.period)
 
     def read_cluster(self, cluster: str) -> tuple[ClusterReading, list[Server]]:
-        """Return the servers of a cluster in its worst interval: the worst one that has a cause, or the worst one of all."""
+        """Return the servers of a cluster in its worst interval.
+
+        This is the worst interval for which the diagnosis finds a cause or, without such an interval, the worst of all.
+        """
         self._gaps = []
         keys = [(cluster, instance) for instance in self.instances[cluster]]
         baselines = {key: self._read_baseline(key) for key in keys}
@@ -206,7 +217,7 @@ class _PeriodReader:
     # Servers
 
     def _find_servers(self) -> float:
-        """Find the API servers in the period, and return the time between two scrapes: of several clusters, the longest."""
+        """Find the API servers in the period. Return the time in seconds between two scrapes (see `_find_scrape_seconds`)."""
         period = self._request.period
         window = min(period.seconds, max(_PRESENCE_SECONDS, period.seconds / MAX_PROMETHEUS_POINTS))
         counted = [f"count_over_time({self._select(name)}[{_duration(window)}])" for name in _limit_names()]
@@ -224,7 +235,10 @@ class _PeriodReader:
         return self._find_scrape_seconds(moments)
 
     def _find_scrape_seconds(self, moments: Mapping[Key, Counter[float]]) -> float:
-        """Return the time between two scrapes of the slowest cluster. `moments` has numbers of scrapes before some moments."""
+        """Return the time in seconds between two scrapes, for the cluster with the rarest scrapes.
+
+        `moments` maps a server to the number of its scrapes in the `_PRESENCE_SECONDS` before some moments.
+        """
         found: dict[str, float] = {}
         for cluster, instances in self.instances.items():
             if cluster not in found:
@@ -275,7 +289,7 @@ class _PeriodReader:
             )
         return (
             f"no API server matches {{{self._request.selector}}} in the period. These jobs have metrics of API Priority and Fairness:"
-            f" {join_some(jobs, _MAX_NAMED)}. Choose that of kube-apiserver, such as --selector 'job=\"{jobs[0]}\"'"
+            f" {join_some(jobs, _MAX_NAMED)}. Choose the job of kube-apiserver, such as --selector 'job=\"{jobs[0]}\"'"
         )
 
     def _key(self, labels: Mapping[str, str]) -> Key:
@@ -287,7 +301,10 @@ class _PeriodReader:
     # The worst intervals
 
     def _list_worst(self, cluster: str) -> Iterator[ClusterLoad]:
-        """Yield the worst moments of a cluster. A step that is longer than an interval is searched again."""
+        """Yield the load at the ends of the worst intervals of a cluster, the worst first.
+
+        If the steps of the query are longer than an interval, the worst steps are queried again with shorter steps.
+        """
         step = self._step(self._request.period)
         for load in rank_moments(self._loads.get(cluster, ()), max(step, self._seconds), MAX_PROMETHEUS_INTERVALS):
             yield self._search_again(load, step, cluster)
@@ -311,7 +328,8 @@ class _PeriodReader:
         rejected = self._select(f"{PREFIX}rejected_requests_total", "")
         waiting, executing = (f"{PREFIX}current_{name}_requests" for name in ("inqueue", "executing"))
         limited = f'{_LEVEL_LABEL}!="exempt"'
-        # Without a function over time, Prometheus returns the last value of a server for five minutes after its end.
+        # A plain selector would return the last value of a server for five minutes after the server has ended. A function over
+        # time does not.
         function = "last_over_time" if step <= self._seconds else "max_over_time"
         expressions = {
             "rejected": f"rate({rejected}[{span}])",
@@ -333,7 +351,10 @@ class _PeriodReader:
     # Snapshots
 
     def _read_baseline(self, key: Key) -> tuple[Snapshot, Snapshot] | None:
-        """Return the first and the last snapshot of the last process in the baseline, or None if it is too short."""
+        """Return two snapshots of a server: the first and the last in the baseline after its last restart.
+
+        Return None if the time between them is too short for rates.
+        """
         starts = self._find_starts(key[0]).get(key, {})
         if not starts:
             self._gaps.append(
@@ -344,7 +365,7 @@ class _PeriodReader:
         times = [time for time, start in starts.items() if start == starts[last]]
         if len(set(starts.values())) > 1:
             self._gaps.append(
-                f"{name_instance(key)}: the server restarted in the baseline, of which the part after {show_time(min(times))} counts."
+                f"{name_instance(key)}: the server restarted in the baseline, so only the part after {show_time(min(times))} counts."
             )
         snapshots = [self._read_snapshot(key, time) for time in (min(times), last)]
         first, end = snapshots
@@ -354,7 +375,7 @@ class _PeriodReader:
         return first, end
 
     def _find_starts(self, cluster: str) -> dict[Key, dict[float, float]]:
-        """Return the start of each server of a cluster at the moments of the baseline."""
+        """Return the start time of each server of a cluster, by moment of the baseline."""
         if cluster not in self._starts:
             self._starts[cluster] = self._read_starts(
                 cluster, self._request.baseline, self._step(self._request.baseline)
@@ -362,7 +383,10 @@ class _PeriodReader:
         return self._starts[cluster]
 
     def _read_starts(self, cluster: str, period: Period, step: float) -> dict[Key, dict[float, float]]:
-        """Return when each server of a cluster started, by moment. Without the metric, 0: only counters show restarts then."""
+        """Return the start time of each server of a cluster, by moment, in seconds since 1970.
+
+        The start time is 0 if Prometheus lacks the metric. Then only counters that decrease show restarts.
+        """
         matcher = f"{self._request.cluster_label}={quote(cluster)}"
         limits = " or ".join(self._select(name, f'{_LEVEL_LABEL}="{CATCH_ALL}", {matcher}') for name in _limit_names())
         found: dict[Key, dict[float, float]] = {}
@@ -374,7 +398,7 @@ class _PeriodReader:
         return {key: moments for key, moments in found.items() if moments}
 
     def _read_server(self, key: Key, start: float, end: float) -> Iterator[Server]:
-        """Yield the server with its snapshots at both times. A restart in between makes two servers of it, as in files."""
+        """Yield the server with its snapshots at both times. If it restarted in between, yield two servers, as for files."""
         last, first = self._read_snapshot(key, end), self._read_snapshot(key, start)
         if last is None:
             self._gaps.append(
@@ -386,7 +410,7 @@ class _PeriodReader:
             return
         age = last.metrics.age_seconds if last.metrics is not None else None
         if first is not None and _metrics(first).is_followed_by(_metrics(last)):
-            first = None  # the same scrape
+            first = None  # both snapshots are the same scrape
         if first is None and age is not None and age <= _RESTART_SECONDS:
             first = self._read_snapshot(key, end - age - _MIN_SCRAPES * self.scrape_seconds)
         if first is not None and not _metrics(first).is_followed_by(_metrics(last)):
@@ -403,7 +427,7 @@ class _PeriodReader:
         return first if first is not None and _is_interval(first, last) else None
 
     def _read_snapshot(self, key: Key, moment: float) -> Snapshot | None:
-        """Return the metrics of a server at its last scrape before a moment, or None if this is too long ago."""
+        """Return the metrics of a server at its last scrape before a moment, or None if the scrape is too old."""
         if (key, moment) not in self._snapshots:
             self._snapshots[key, moment] = self._query_snapshot(key, moment)
         return self._snapshots[key, moment]
@@ -414,7 +438,7 @@ class _PeriodReader:
             return None
         labels = {name: value for name, value in target.labels.items() if _LEVEL.fullmatch(name)}
         matchers = ", ".join(f"{name}={quote(value)}" for name, value in sorted(labels.items()))
-        # Sums over the types of objects have a hundredth of the series, and the diagnosis adds them up anyway.
+        # The diagnosis adds up the metrics of etcd over all types of objects. Sums by Prometheus have a hundredth of the series.
         summed = (
             f'label_replace(sum without (type) ({name}{{{matchers}}}), "{ETCD_LABEL}", "{name}", "", "")'
             for name in _ETCD
@@ -429,7 +453,7 @@ class _PeriodReader:
         return Snapshot(metrics=part.content, sources=(part.source,))
 
     def _find_targets(self, moment: float) -> dict[Key, _Target]:
-        """Return the targets of the servers at a moment: of several with the same address, the one that was scraped last."""
+        """Return the target of each server at a moment. Of several with the same address, return the last scraped one."""
         if moment not in self._targets:
             found: dict[Key, _Target] = {}
             times = " or ".join(f"timestamp({self._select(name)})" for name in _limit_names())
@@ -450,7 +474,10 @@ def _limit_names() -> Iterator[str]:
 
 
 def _grid(period: Period, first: float, step: float) -> tuple[float, float, float]:
-    """Return start, end and step of moments that end with the period, and start at least `first` seconds after its start."""
+    """Return start, end and step in seconds of equidistant moments. The last moment is the end of the period.
+
+    The first moment is at least `first` seconds after the start of the period.
+    """
     number = floor((period.seconds - first) / step + 1e-9)
     return period.end - max(0, number) * step, period.end, step
 
@@ -489,7 +516,7 @@ def _describe_absent(servers: Sequence[Server]) -> Iterator[str]:
 
 
 def name_instance(key: Key) -> str:
-    """Return a server in words: `CLUSTER/INSTANCE`."""
+    """Return the name of a server in messages: `CLUSTER/INSTANCE`."""
     return "/".join(filter(None, key)) or "server without an instance label"
 
 
@@ -498,7 +525,7 @@ def _of(cluster: str) -> str:
 
 
 def show_time(seconds: float) -> str:
-    """Return a time in RFC 3339, with the milliseconds if there are any."""
+    """Return a time in RFC 3339. Milliseconds are omitted if they are 0."""
     time = datetime.fromtimestamp(round(seconds, 3), UTC)
     return time.isoformat(timespec="milliseconds" if time.microsecond else "seconds").replace("+00:00", "Z")
 

@@ -1,4 +1,7 @@
-"""Finds the addresses of all API servers of a cluster: those of the service `kubernetes`, which each server maintains."""
+"""Finds the addresses of all API servers of a cluster: the endpoints of the service `kubernetes`.
+
+Each API server adds its own address to these endpoints.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ if TYPE_CHECKING:
 
 _SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes"
 _ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes"
-"""For releases before 1.21, and for users who may read only Endpoints."""
+"""Path of the Endpoints object. Used for releases before 1.21, and for users who must not read EndpointSlices."""
 _MAX_PORT = 65_535
 
 
 def read_server_addresses(kubectl: KubectlOptions) -> tuple[str, ...]:
-    """Return the addresses of the API servers with their ports, such as `10.0.0.1:6443`, in the order of the server.
+    """Return the addresses of the API servers with their ports, such as `10.0.0.1:6443`, in the order of the response.
 
     Servers add their own address (`Reconcile` in pkg/controlplane/reconcilers). In a managed cluster, this can be the
     address of a load balancer. Raises UserError if the user may read neither EndpointSlices nor Endpoints.
@@ -45,7 +48,7 @@ def _list(value: object) -> list[dict[str, Any]]:
 def _list_slice(piece: dict[str, Any]) -> Iterator[str]:
     for endpoint in _list(piece.get("endpoints")):
         addresses = endpoint.get("addresses")
-        # Names are not used: the user's credentials go only to an address that the API server has named.
+        # Host names are ignored, because DNS could resolve them to another machine, which would get the user's credentials.
         for address in addresses if isinstance(addresses, list) else ():
             yield from _join(address, piece.get("ports"))
 
@@ -56,7 +59,7 @@ def _list_subset(piece: dict[str, Any]) -> Iterator[str]:
 
 
 def _join(address: object, ports: object) -> Iterator[str]:
-    """Yield an address with the port `https`, if both are valid."""
+    """Yield `ADDRESS:PORT` with the port that has the name `https`. Yield nothing if the address or the port is invalid."""
     port = next((entry.get("port") for entry in _list(ports) if entry.get("name") in ("https", None, "")), None)
     if not isinstance(address, str) or not isinstance(port, int) or not 0 < port <= _MAX_PORT:
         return

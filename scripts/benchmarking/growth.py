@@ -1,4 +1,4 @@
-"""Measures how the time of a command grows with the size of its input: linearly or quadratically."""
+"""Measures whether the time of a command grows linearly or quadratically with the size of its input."""
 
 from __future__ import annotations
 

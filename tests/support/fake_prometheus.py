@@ -1,4 +1,4 @@
-"""An HTTP or HTTPS server that answers as a test wants, and keeps the requests. Certificates are made with openssl."""
+"""A stand-in for Prometheus: an HTTP or HTTPS server that gives the answer of a test, and records the requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Reply(NamedTuple):
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     delay: float = 0
-    """Seconds between two bytes."""
+    """Seconds to wait between two bytes of the body."""
 
 
 class Fake(NamedTuple):
@@ -39,11 +39,11 @@ class Fake(NamedTuple):
 
     url: str
     requests: list[tuple[str, dict[str, str]]]
-    """Paths with query strings, and headers with lower-case names."""
+    """Received requests, as pairs of the path with its query string, and the headers by lower-case name."""
 
 
 def success(result: list[Any], kind: str = "vector", **more: object) -> Reply:
-    """Return an answer of Prometheus."""
+    """Return a successful answer of Prometheus with this result. `more` are further fields."""
     return Reply(json.dumps({"status": "success", "data": {"resultType": kind, "result": result}, **more}).encode())
 
 

@@ -114,7 +114,7 @@ def show_openapi(*_: str) -> None:
 def show_answer(path: str) -> None:
     """Print the response of a recorded server for a path, as JSON."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    from support.api_server import recorded_answers  # this module imports the present one
+    from support.api_server import recorded_answers  # `api_server` imports this module
 
     if path not in recorded_answers():
         fail("Error from server (NotFound): the server could not find the requested resource")
@@ -162,7 +162,7 @@ def download_wheel(*_: str) -> None:
 
 def validate_report(schema: str, file: str) -> None:
     """Validate a file as check-jsonschema does."""
-    import jsonschema  # the import takes time
+    import jsonschema  # importing jsonschema takes time
 
     values = [json.loads(Path(name).read_text(encoding="utf-8")) for name in (file, schema)]
     jsonschema.validate(*values)

@@ -163,7 +163,7 @@ def doctor(
 
 
 class _Question(NamedTuple):
-    """What the user wants to know, and in which form."""
+    """The settings of a diagnosis, the manifests to compare with, and the form of the report."""
 
     settings: Settings
     manifests: InputRequest
@@ -174,7 +174,7 @@ class _Question(NamedTuple):
 
 
 class _Observed(NamedTuple):
-    """What API servers have answered."""
+    """The data that was read from API servers or from Prometheus."""
 
     servers: tuple[Server, ...]
     objects: Effective | None = None
@@ -183,12 +183,12 @@ class _Observed(NamedTuple):
     """Sentences about API servers that were not asked."""
     notes: tuple[str, ...] = ()
     reading: PrometheusReading | None = None
-    """What Prometheus has answered, if it was asked."""
+    """The data that was read from Prometheus, or None without --prometheus."""
 
 
 def _answer(question: _Question, observed: _Observed) -> Answer:
     """Return the report about API servers."""
-    if not observed.servers:  # --watch: later, they may answer again
+    if not observed.servers:  # with --watch, no server may answer for a time
         return Answer("No API server answers.\n", errors=observed.notes)
     settings, output_format, current = question.settings, question.output_format, observed.objects
     release = settings.kubernetes if "kubernetes" in settings.origins else current.release if current else None
@@ -238,7 +238,9 @@ def _diagnose_live(question: _Question, kubectl: KubectlOptions, watch: float | 
     if watch is not None and question.output_format == "text":
         from apflint.cli.screen_updates import format_time
 
-        answer = answer._replace(text=f"{format_time()}\n{answer.text}")  # so that a log of several runs has times
+        answer = answer._replace(
+            text=f"{format_time()}\n{answer.text}"
+        )  # times distinguish the reports in a log of several runs
     return show(answer)
 
 

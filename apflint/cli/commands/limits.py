@@ -67,7 +67,7 @@ def limits(
 
 
 def _find_shares(want: list[str], output_format: str, how: Style, configuration: EffectiveConfiguration) -> Answer:
-    """Answer which shares give the wanted seats. Raises UserError for `--want` that no shares can meet."""
+    """Return the report for --want. Raises UserError for invalid values, and if no shares give the wanted seats."""
     from apflint.output.wanted_seats import report_wanted_seats, wanted_seats_json
     from apflint.wanted_seats import find_wanted_seats, parse_wanted
 

@@ -165,7 +165,7 @@ def simulate(
 
 
 def _parse_search(client: str | None, max_wait: str | None, others: dict[str, object]) -> int:
-    """Return the longest wait of --search. Raises UserError for options that cannot be combined."""
+    """Return the longest wait in nanoseconds that --search permits. Raises UserError for options that cannot be combined."""
     if client is None:
         if max_wait is not None:
             raise UserError("--max-wait requires --search")
@@ -231,7 +231,7 @@ def _search(
             except UserError:
                 if wanted <= 1:
                     raise
-                return None  # too many requests
+                return None  # the load has too many requests for a simulation
             assumptions.extend(list_assumptions(result))
             return result
 
@@ -243,7 +243,7 @@ def _search(
 
 @contextmanager
 def _show_simulating() -> Iterator[Progress]:
-    """Show the progress of simulations, without looking for reference cycles."""
+    """Show the progress of simulations. Garbage collection is disabled, because it would find nothing."""
     gc.disable()  # requests have no reference cycles; looking for them would take a quarter of the time
     try:
         with show_progress("Simulating") as progress:

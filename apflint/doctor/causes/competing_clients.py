@@ -36,7 +36,7 @@ SHORT_WAIT = 0.2
 MIN_SHORT_WAITS = 0.02
 """Minimum proportion of requests with a short wait. It shows, without a dump, that some flows hardly wait."""
 MIN_SHORT_OF_FLOOD = 0.05
-"""The same minimum if the queue was empty at the start of the counted time."""
+"""Minimum like `MIN_SHORT_WAITS`, but for a queue that was empty at the start of the counted time."""
 MIN_WIDE = 1.5
 """Minimum mean seats of requests of one kind, such as the lists of one client."""
 MIN_FLOOD_SHARE, MIN_FLOOD_RATIO = 1 / 3, 6.0

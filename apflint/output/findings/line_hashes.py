@@ -1,8 +1,7 @@
 r"""Hashes of lines. GitHub uses them to recognize an alert after lines above the alert were added or removed.
 
-The hashes are equal to `primaryLocationLineHash` of github/codeql-action (`src/fingerprints.ts`). So alerts stay the
-same whether
-apflint computes the hashes, or the action that uploads the report:
+The hashes are equal to `primaryLocationLineHash` of github/codeql-action (`src/fingerprints.ts`). So GitHub
+recognizes an alert no matter whether apflint or the action that uploads the report computes the hashes:
 
 - The text becomes UTF-16 code units. Spaces and tabs are removed, and every line end becomes `\n`. At the end of the text,
   one unit 0xFFFF and enough zeros are added.

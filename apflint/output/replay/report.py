@@ -204,9 +204,7 @@ def _divide(lists: dict[Column, list[list[tuple[str, str]]]], width: int | None)
 def _fit(items: Sequence[tuple[str, str]], total: int, cells: int) -> str:
     """Return as many items as fit, followed by the number of omitted items.
 
-    If the first name is too long, its start is cut.
-
-    `items` are the first items of a list of `total` items.
+    If the first name is too long, its start is cut. `items` are the first items of a list of `total` items.
     """
     parts: list[str] = []
     for number, (name, value) in enumerate(items):
