@@ -55,7 +55,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if maximum is None:
         return
     numbers = Counter[str]()
-    selected, deselected = [], []
+    selected: list[pytest.Item] = []
+    deselected: list[pytest.Item] = []
     for item in sorted(items, key=lambda item: item.nodeid):  # the plugin of random order may have shuffled the items
         function = item.nodeid.partition("[")[0]
         numbers[function] += 1

@@ -252,7 +252,7 @@ def _find_misspelled(name: str, known: tuple[str, ...]) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4096)  # clusters that share FlowSchemas compare equal names
+@lru_cache(maxsize=4096)  # the clusters that share a FlowSchema compare the same names
 def _is_misspelling(name: str, word: str) -> bool:
     spend_comparisons(name, (word,))
     return is_within_distance(name, word, _MAX_EDITS[word])

@@ -211,7 +211,7 @@ Cluster = Annotated[
     str | None,
     option(
         CLUSTER,
-        "Use the manifests, release and seats of this cluster of the settings.",
+        "Use the manifests, release and seats that the settings have for this cluster.",
         "--cluster",
         metavar="NAME",
         autocompletion=completers.complete_clusters,

@@ -56,7 +56,7 @@ class InvalidLoadError(UserError):
         super().__init__("; ".join(message for _, message in problems))
 
 
-class Side(Protocol):
+class SimulatedSide(Protocol):
     """One side of a comparison: a load and one configuration, ready to be simulated repeatedly."""
 
     names: Collection[str]
@@ -85,7 +85,7 @@ class SimulatedLoad(Protocol):
 
     description: str
 
-    def open_side(self, known: Effective, progress: Progress) -> AbstractContextManager[Side]:
+    def open_side(self, known: Effective, progress: Progress) -> AbstractContextManager[SimulatedSide]:
         """Return a context manager that prepares the load under one configuration for repeated simulation."""
 
     def simulate(
@@ -197,7 +197,7 @@ class LoggedSide:
         return self._counts[name] / self._seconds
 
 
-class LoggedLoad:
+class LogInput:
     """The requests of audit logs."""
 
     def __init__(self, logs: Sequence[str], counts: ObjectCounts | None, warmup: int, seed: int) -> None:
@@ -296,7 +296,7 @@ def read_load(path: str | None, given: LoadOptions) -> tuple[SimulatedLoad | Non
         return WrittenLoad(load, given.seed, "standard input" if path == "-" else path), parsed
     counts = read_object_counts(given.metrics, given.objects or ())
     if spoken is None:
-        return LoggedLoad(given.from_audit or (), counts, warmup or 0, given.seed), None
+        return LogInput(given.from_audit or (), counts, warmup or 0, given.seed), None
     load = spoken.to_load(counts or {})._replace(warmup=DEFAULT_WARMUP if warmup is None else warmup)
     (client,) = load.clients
     assumptions = []

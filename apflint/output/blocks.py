@@ -79,12 +79,22 @@ class Facts(NamedTuple):
     """Short labels, each with a description. In text, all descriptions start in one column."""
 
     pairs: Sequence[tuple[Inline, Inline]]
+    """Labels and descriptions. An empty label continues the fact before it on a new line."""
     cells: int | None = None
     """Width of the labels in text, or None for the width of the longest label."""
     indent: int = 0
     """Number of spaces in text before each label."""
     more: str = ""
     """Empty, or a noun for omitted facts, printed after the others."""
+
+    def join_lines(self) -> list[tuple[Inline, list[Inline]]]:
+        """Return each label with the lines of its description."""
+        facts: list[tuple[Inline, list[Inline]]] = []
+        for label, line in self.pairs:
+            if label or not facts:
+                facts.append((label, []))
+            facts[-1][1].append(line)
+        return facts
 
 
 class Command(NamedTuple):

@@ -95,8 +95,9 @@ def _list_items(block: Bullets | Facts) -> Iterator[str]:
     if isinstance(block, Bullets):
         yield from map(_format, block.items)
         return
-    for label, text in block.pairs:
-        yield f"{_format(label)}: {_format(text)}" if label else _format(text)
+    for label, lines in block.join_lines():
+        text = "<br>".join(map(_format, lines))
+        yield f"{_format(label)}: {text}" if label else text
     if block.more:
         yield _escape(block.more)
 

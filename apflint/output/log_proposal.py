@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from apflint.propose.changes import Change
     from apflint.propose.effects import ClientEffect
     from apflint.propose.incidents import Incident
-    from apflint.propose.log_proposal import Evidence, LoadEffect, LogAnswer, LogProposal
+    from apflint.propose.log_proposal import LoadEffect, LogAnswer, LogEvidence, LogProposal
     from apflint.propose.search import Searched
     from apflint.simulate.back_test import LevelFigures
 
@@ -134,7 +134,7 @@ def _describe_incident(incident: Incident) -> str:
     return f"{start} to {end} UTC"
 
 
-def _describe_evidence(evidence: Evidence, *, is_searched: bool) -> list[str]:
+def _describe_evidence(evidence: LogEvidence, *, is_searched: bool) -> list[str]:
     lines = [
         f"{count_noun(evidence.requests, 'request')} in {evidence.seconds:,.0f} s, {count_noun(evidence.servers, 'API server')}"
     ]
@@ -362,7 +362,7 @@ def log_answer_json(answer: LogAnswer, files: LogProposalFiles | None) -> dict[s
     }
 
 
-def _evidence_json(evidence: Evidence) -> dict[str, object]:
+def _evidence_json(evidence: LogEvidence) -> dict[str, object]:
     test = evidence.back_test
     return {
         "requests": evidence.requests,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.model import Subject
     from apflint.propose.goals import Protection
     from apflint.propose.log_causes import LogCause
-    from apflint.propose.trials import ClientFigures, ClientKey, LogPart, Outcome
+    from apflint.propose.trials import ClientFigures, ClientKey, LogPart, TrialOutcome
 
 DEFAULT_WAIT = SECOND // 2
 """Maximum 99th percentile of the wait of protected clients, in nanoseconds, if none is stated: the log shows no shorter wait."""
@@ -113,12 +113,12 @@ def _find_wait(client: ClientKey, infos: list[UserInfo], protections: Collection
     return min(waits, default=None)
 
 
-def find_misses(goals: TrialGoals, before: Outcome, after: Outcome) -> tuple[str, ...]:
+def find_misses(goals: TrialGoals, before: TrialOutcome, after: TrialOutcome) -> tuple[str, ...]:
     """Return the goals that a trial misses, as clauses, the most important ones first. Empty if it meets all of them."""
     return tuple(_find_misses(goals, before, after))
 
 
-def _find_misses(goals: TrialGoals, before: Outcome, after: Outcome) -> Iterator[str]:
+def _find_misses(goals: TrialGoals, before: TrialOutcome, after: TrialOutcome) -> Iterator[str]:
     rejected = [goal for goal in goals.waits if _get(after, goal.client).rejected]
     rejected.sort(key=lambda goal: -_get(after, goal.client).rejected)
     for goal in rejected:
@@ -150,12 +150,12 @@ def _find_losses(client: ClientKey, before: ClientFigures, after: ClientFigures)
         )
 
 
-def _get(outcome: Outcome, client: ClientKey) -> ClientFigures:
+def _get(outcome: TrialOutcome, client: ClientKey) -> ClientFigures:
     """Return the figures of a client. A client without a request in a part of a log has zeros."""
     return outcome.clients.get(client, NO_REQUESTS)
 
 
-def count_borrowed(goals: TrialGoals, outcome: Outcome) -> float:
+def count_borrowed(goals: TrialGoals, outcome: TrialOutcome) -> float:
     """Return the seats of other levels that the levels of contained clients use on average."""
     users = {client.user for client in goals.contained}
     former = {client.level for client in goals.contained}
@@ -175,7 +175,7 @@ class ClientEffect(NamedTuple):
     after: ClientFigures
 
 
-def compare_clients(before: Outcome, after: Outcome) -> tuple[ClientEffect, ...]:
+def compare_clients(before: TrialOutcome, after: TrialOutcome) -> tuple[ClientEffect, ...]:
     """Return the clients whose waits or rejections change, those with the greatest change first."""
     found = [
         ClientEffect(client, _get(before, client), _get(after, client))

@@ -232,7 +232,7 @@ class _Search:
         )
 
     def _find_own_level(self) -> str | None:
-        """Return the level of the user to which requests of the tenant go, and no others. None if there is no such level."""
+        """Return the priority level, not a built-in one, that gets requests of the tenant and of nobody else, or None. None if there is no such level."""
         built_in = builtin.list_names(self.effective.release, "PriorityLevelConfiguration")
         names = dict.fromkeys(captor.level for captor in self.movable if captor.level not in built_in)
         everything = match_all_requests((_EVERYBODY,))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from apflint.propose.log_causes import LogCause
     from apflint.propose.proof import Proof
     from apflint.propose.search import Need, Tried
-    from apflint.propose.trials import LogPart, Outcome
+    from apflint.propose.trials import LogPart, TrialOutcome
     from apflint.releases import Release
     from apflint.replay.classification import Assignment
     from apflint.replay.loaded_log import Replay
@@ -72,7 +72,7 @@ class LogGoals(NamedTuple):
     max_objects: int | None = None
 
 
-class Evidence(NamedTuple):
+class LogEvidence(NamedTuple):
     """What a proposal is based on."""
 
     requests: int
@@ -133,7 +133,7 @@ def edits_objects(candidate: Candidate) -> bool:
 class LogAnswer(NamedTuple):
     """The answer of `apflint propose` with a log."""
 
-    evidence: Evidence
+    evidence: LogEvidence
     cause: LogCause | None
     observed: OverloadCause | None
     """The cause that the metrics show, or None without metrics or cause."""
@@ -186,7 +186,7 @@ class _Proposer:
         self.replay, self.counts, self.conclusion = replay, counts, conclusion
         self.goals, self.naming, self.show = goals, naming, show
         extent = replay.extent
-        self.evidence = Evidence(
+        self.evidence = LogEvidence(
             extent.requests,
             len(replay.log.servers),
             (extent.end - extent.start) / MICROSECONDS,
@@ -327,7 +327,7 @@ class _Proposer:
             return answer._replace(reason="; ".join(proposal.proof.failures))
         return answer._replace(proposal=proposal)
 
-    def _list_goals(self, part: LogPart, outcome: Outcome) -> TrialGoals:
+    def _list_goals(self, part: LogPart, outcome: TrialOutcome) -> TrialGoals:
         return list_goals(part, outcome.clients, self.cause, self.goals.protections, self.goals.may_suffer)
 
     def _keep_part(self, cause: LogCause, candidate: Candidate) -> tuple[str, ...]:
@@ -356,7 +356,7 @@ class _Proposer:
         return (f"twice the shares for {cause.level}, a built-in level that no proposal changes: {does}",)
 
     def _build(
-        self, searched: Searched, part: LogPart, before: Outcome, goals: TrialGoals, peaks: dict[str, int]
+        self, searched: Searched, part: LogPart, before: TrialOutcome, goals: TrialGoals, peaks: dict[str, int]
     ) -> LogProposal:
         candidate = searched.found
         assert candidate is not None, "the search found it"
@@ -439,7 +439,7 @@ def find_intention(candidate: Candidate, before: Effective, after: Effective) ->
     return Intention(match_all_requests(()), (), ())
 
 
-def _find_peaks(release: Release, *outcomes: Outcome) -> dict[str, int]:
+def _find_peaks(release: Release, *outcomes: TrialOutcome) -> dict[str, int]:
     """Return the seats that each level of the system must keep: the most that it used in one API server."""
     peaks: dict[str, int] = {}
     system = system_request_rules.list_levels(release)

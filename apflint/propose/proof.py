@@ -43,7 +43,7 @@ UNAVOIDABLE = {
 MEASURED = {
     "APF603": "the simulation shows what the others lose",
     "APF605": "the simulation has the queues of every flow",
-    "APF606": "the simulation shows what the clients of the level wait",
+    "APF606": "the simulation shows how long the clients of the level wait",
     "APF609": "the simulation has the borrowed seats",
 }
 """Rules that estimate capacity without a load. A proposal from a log may have such findings, because the simulation measures what they

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apflint.propose.candidates import Candidate
     from apflint.propose.changes import Change
     from apflint.propose.effects import TrialGoals
-    from apflint.propose.trials import LogPart, Outcome
+    from apflint.propose.trials import LogPart, TrialOutcome
 
 
 INTERRUPTED = "interrupted"
@@ -61,7 +61,7 @@ class Searched(NamedTuple):
 class Trials:
     """The trials of a part of a log, with a bound on their number."""
 
-    def __init__(self, part: LogPart, goals: TrialGoals, before: Outcome, show: Callable[[str], None]) -> None:
+    def __init__(self, part: LogPart, goals: TrialGoals, before: TrialOutcome, show: Callable[[str], None]) -> None:
         self.part, self.goals, self.before = part, goals, before
         self._show = show
         self.number = 0

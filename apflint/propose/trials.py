@@ -56,7 +56,7 @@ class ClientFigures(NamedTuple):
 NO_REQUESTS = ClientFigures(0, 0, 0, 0)
 
 
-class Outcome(NamedTuple):
+class TrialOutcome(NamedTuple):
     """The result of a trial."""
 
     clients: Mapping[ClientKey, ClientFigures]
@@ -122,7 +122,7 @@ class _RoutesByClient:
 
 def run_trial(
     part: LogPart, effective: Effective, scale: float = 1.0, show: Callable[[int], None] = lambda _: None
-) -> Outcome:
+) -> TrialOutcome:
     """Simulate a part of a log under a configuration, with `scale` times as many requests."""
     replay = part.replay
     if effective is not replay.known:
@@ -133,7 +133,7 @@ def run_trial(
     keys: dict[str, tuple[ClientKey, bool]] = {}
     routes = _RoutesByClient(logged.routes, part.survey, keys)
     result = simulate(logged.load, effective.limits, routes, logged.sources, part.survey.seed, show, part.assumed.phase)
-    return Outcome(_add_up(result.levels, keys), {level.name: level for level in result.levels})
+    return TrialOutcome(_add_up(result.levels, keys), {level.name: level for level in result.levels})
 
 
 def _add_up(

@@ -93,7 +93,7 @@ def reduce_list_options(url: str, name: object) -> str:
 def make_sql(query: str | None, name: str) -> str:
     """Return `reduce_list_options` as an SQL expression.
 
-    `query` is an SQL expression for the URL from the first `?`, or None to omit it, and `name` a condition.
+    `query` is an SQL expression for the URL from the first `?`, or None without query options. `name` is an SQL condition.
     """
     parts = [f"CASE WHEN {name} THEN '&{_SINGLE_OBJECT}' ELSE '' END"]
     if query is None:

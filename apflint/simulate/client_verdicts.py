@@ -68,7 +68,7 @@ class ClientTotals(NamedTuple):
 
 
 class ClientVerdicts(NamedTuple):
-    """Verdicts on clients."""
+    """What the simulation says about single clients, and about all others together."""
 
     clients: tuple[tuple[str, str], ...]
     """Name and verdict of each client with rejections, failures or noticeable waits, the worst first.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CONDITION = re.compile(r"(?:(client|level)\s+)?(\S.*?)\s+(?:(rejected)|waits(?:\s+(p99))?\s*>\s*(\S+))", re.IGNORECASE)
 
 
-class Condition(NamedTuple):
+class FailureCondition(NamedTuple):
     """A condition about a client or a priority level."""
 
     text: str
@@ -37,7 +37,7 @@ class Condition(NamedTuple):
     """Whether `wait` limits the 99th percentile of the waits instead of the longest wait."""
 
 
-def parse_condition(text: str) -> Condition:
+def parse_condition(text: str) -> FailureCondition:
     """Parse `NAME rejected`, `NAME waits > 1s` or `NAME waits p99 > 1s`, where NAME may follow `client` or `level`.
 
     Raises UserError for other text.
@@ -53,14 +53,14 @@ def parse_condition(text: str) -> Condition:
     if kind:
         of = "client" if kind.lower() == "client" else "level"
     if rejected:
-        return Condition(text, name, of)
+        return FailureCondition(text, name, of)
     seconds = 0.0 if limit == "0" else parse_duration(limit)
     if seconds is None or seconds < 0:
         raise UserError(f"--fail-if: {quote(limit)} is not a duration such as 500ms, 1.5s or 10m")
-    return Condition(text, name, of, round(seconds * SECOND), bool(p99))
+    return FailureCondition(text, name, of, round(seconds * SECOND), bool(p99))
 
 
-def check_conditions(conditions: Sequence[Condition], clients: Collection[str], levels: Collection[str]) -> None:
+def check_conditions(conditions: Sequence[FailureCondition], clients: Collection[str], levels: Collection[str]) -> None:
     """Raise UserError if a condition names an unknown client or level."""
     for condition in conditions:
         known = {"client": clients, "level": levels, None: {*clients, *levels}}[condition.kind]
@@ -68,7 +68,7 @@ def check_conditions(conditions: Sequence[Condition], clients: Collection[str], 
         check_name("--fail-if", condition.name, known, what)
 
 
-def list_failures(conditions: Sequence[Condition], result: SimulationResult) -> Iterator[tuple[str, str]]:
+def list_failures(conditions: Sequence[FailureCondition], result: SimulationResult) -> Iterator[tuple[str, str]]:
     """Yield a pair for each condition that is true: its text, and a sentence that states the value and the limit."""
     users = {totals.name: totals for totals in join_clients(result, by_user=True)}
     clients = users | {totals.name: totals for totals in join_clients(result)}
@@ -83,7 +83,7 @@ def list_failures(conditions: Sequence[Condition], result: SimulationResult) -> 
             yield condition.text, sentence
 
 
-def _describe_failure(condition: Condition, row: ClientTotals | LevelResult) -> str | None:
+def _describe_failure(condition: FailureCondition, row: ClientTotals | LevelResult) -> str | None:
     rejected = sum(row.rejected.values())
     if condition.wait is None:
         if not rejected:

@@ -288,7 +288,7 @@ def list_objects_files(
 
 
 def _rename(listed: ListedFile, kustomization: Kustomization) -> ListedFile:
-    """Return the file with the prefix and suffix of a kustomization added outside of earlier ones."""
+    """Return the file with the namePrefix and nameSuffix of a kustomization around those that were added before."""
     prefix, suffix = (kustomization.affix(name) for name in ("namePrefix", "nameSuffix"))
     return ListedFile(
         listed.path,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from syrupy.assertion import SnapshotAssertion
 
-    from apflint.propose.trials import Outcome
+    from apflint.propose.trials import TrialOutcome
 
 FIXTURES = ROOT / "fixtures" / "propose"
 METRICS = ROOT / "fixtures" / "doctor" / "incidents"
@@ -156,7 +156,7 @@ def test_interrupt_of_the_search_keeps_what_was_tried(
 ) -> None:
     number = 0
 
-    def interrupt(*arguments: Any) -> Outcome:
+    def interrupt(*arguments: Any) -> TrialOutcome:
         nonlocal number
         number += 1
         if number > 2:

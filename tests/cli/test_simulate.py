@@ -511,7 +511,7 @@ def test_requests_of_a_log(capsys: pytest.CaptureFixture[str], empty: Path) -> N
         "requests": 5,
         "logged": {"rejected": 1, "waitP99": 1.5},
         "simulated": {"rejected": 0, "waitP99": 0},
-        "usable": True,  # the level has too few requests
+        "usable": True,  # the level has too few requests to call the log unusable
     }
 
 

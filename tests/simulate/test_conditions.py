@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.simulations import Options, client, load, simulate
 
-from apflint.simulate.conditions import Condition, check_conditions, list_failures, parse_condition
+from apflint.simulate.conditions import FailureCondition, check_conditions, list_failures, parse_condition
 from apflint.simulate.load import SECOND, Burst, ServiceTime
 from apflint.user_error import UserError
 
@@ -27,16 +27,19 @@ RESULT = simulate(
 @pytest.mark.parametrize(
     ("text", "condition"),
     [
-        ("ci rejected", Condition("ci rejected", "ci")),
-        ("ci waits > 1s", Condition("ci waits > 1s", "ci", None, SECOND)),
-        ("ci waits>500ms", Condition("ci waits>500ms", "ci", None, SECOND // 2)),
-        ("ci waits p99 > 0", Condition("ci waits p99 > 0", "ci", None, 0, True)),
-        ("level batch waits P99 > 1m", Condition("level batch waits P99 > 1m", "batch", "level", 60 * SECOND, True)),
-        ("client my ci rejected", Condition("client my ci rejected", "my ci", "client")),
-        ("rejected rejected", Condition("rejected rejected", "rejected")),
+        ("ci rejected", FailureCondition("ci rejected", "ci")),
+        ("ci waits > 1s", FailureCondition("ci waits > 1s", "ci", None, SECOND)),
+        ("ci waits>500ms", FailureCondition("ci waits>500ms", "ci", None, SECOND // 2)),
+        ("ci waits p99 > 0", FailureCondition("ci waits p99 > 0", "ci", None, 0, True)),
+        (
+            "level batch waits P99 > 1m",
+            FailureCondition("level batch waits P99 > 1m", "batch", "level", 60 * SECOND, True),
+        ),
+        ("client my ci rejected", FailureCondition("client my ci rejected", "my ci", "client")),
+        ("rejected rejected", FailureCondition("rejected rejected", "rejected")),
     ],
 )
-def test_condition(text: str, condition: Condition) -> None:
+def test_condition(text: str, condition: FailureCondition) -> None:
     assert parse_condition(text) == condition
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from apflint.cli.simulate_inputs import Simulated, SimulatedLoad
     from apflint.effective_configuration import Effective
     from apflint.output.console import Style
-    from apflint.simulate.conditions import Condition
+    from apflint.simulate.conditions import FailureCondition
     from apflint.simulate.field_overrides import LevelFieldChange
     from apflint.simulate.load_parser import ParsedLoad
     from apflint.simulate.scaling import Scaling
@@ -199,7 +199,7 @@ def _simulate(
     in_force: EffectiveConfiguration,
     sides: Sequence[EffectiveConfiguration],
     scaling: Scaling,
-    conditions: Sequence[Condition],
+    conditions: Sequence[FailureCondition],
 ) -> Simulated:
     """Return the result for each configuration. Raises UserError if the load cannot be simulated."""
     levels = [level.name for level in sides[-1].effective.limits.levels]
