@@ -641,7 +641,7 @@ def test_level_without_nominal_seats_is_reported() -> None:
     found = compare_configurations(side(schema("a", "workload-low")), side(level("x", 0), schema("a", "x")))
     message = "It has no nominal seats: requests wait up to 10 seconds until the server lends it some."
     assert message in " ".join(text_of(found, BOTH, Style()).split())
-    assert f"- {message}" in markdown.render(output.report_difference(found, BOTH))
+    assert f"  \n  {message}" in markdown.render(output.report_difference(found, BOTH))
 
 
 def test_every_bound_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
