@@ -18,7 +18,7 @@ from apflint.cli.progress import show_progress
 from apflint.run import show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from apflint.run import Answer
 
@@ -42,30 +42,44 @@ def watch(answers: Iterator[Answer]) -> int:
     with show_progress("Reading the cluster"):
         last = next(answers)
     try:
-        with _alternate_screen():
+        with _alternate_screen() as is_interrupted:
             _draw(last)
             for answer in answers:
                 last = answer
                 _draw(answer)
+                if is_interrupted():
+                    break
     except KeyboardInterrupt:
         pass
     return show(last)
 
 
 @contextmanager
-def _alternate_screen() -> Iterator[None]:
-    """Show the alternate screen of the terminal, which has no history, and restore the screen at the end in any case."""
-    previous = signal.signal(signal.SIGTERM, _terminate)
+def _alternate_screen() -> Iterator[Callable[[], bool]]:
+    """Show the alternate screen of the terminal, which has no history, and restore the screen at the end in any case.
+
+    The value is a function that returns whether the user has pressed Ctrl-C. Python ignores the exception for Ctrl-C inside a
+    finalizer or a callback of a weak reference, for example that of a thread pool.
+    """
+    pressed: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        pressed.append(number)
+        raise KeyboardInterrupt
+
+    handlers: dict[int, Callable[[int, object], None]] = {signal.SIGTERM: _terminate, signal.SIGINT: interrupt}
+    previous = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     sys.stdout.write(_ENTER)
     try:
-        yield
+        yield lambda: bool(pressed)
     finally:
         sys.stdout.write(_LEAVE)
         sys.stdout.flush()
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
-def _terminate(*_: object) -> None:
+def _terminate(_number: int, _: object) -> None:
     raise SystemExit(_TERMINATED)
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.api_server import serve
 
+from apflint.cli import screen_updates
 from apflint.cli.screen_updates import arrange
 from apflint.run import Answer
 from cli.test_doctor_live import FORBIDDEN, answers
@@ -62,9 +63,12 @@ class Terminal:
 
     def end(self, key: bytes = b"") -> tuple[int, bytes]:
         """Press a key, and return the exit status, and what the process writes from then on."""
-        start = len(self.output)
+        start, deadline = len(self.output), time.monotonic() + MAX_SECONDS
         os.write(self.master, key)
         while True:
+            assert time.monotonic() < deadline, self.output[start:]
+            if not select.select([self.master], [], [], 1)[0]:
+                continue
             try:
                 data = os.read(self.master, 65_536)
             except OSError:  # Linux: the terminal is closed at the other end
@@ -135,6 +139,27 @@ def test_server_that_forbids_everything_is_an_error(tmp_path: Path) -> None:
         os.close(terminal.master)
     assert status == 2
     assert ENTER not in terminal.output
+
+
+def test_interrupt_in_a_finalizer_ends_at_the_next_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python ignores exceptions in finalizers, also KeyboardInterrupt."""
+
+    class Finalizer:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    shown: list[str] = []
+
+    def reports() -> Iterator[Answer]:
+        for number in range(5):
+            if number == 2:
+                Finalizer()  # dies at once
+            yield Answer(f"{number}\n")
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    monkeypatch.setattr(screen_updates, "_draw", lambda answer: shown.append(answer.text))
+    assert screen_updates.watch(reports()) == 0
+    assert shown == ["0\n", "1\n", "2\n"]
 
 
 def test_long_reports_are_cut_off() -> None:
