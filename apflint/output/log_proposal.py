@@ -214,7 +214,7 @@ def list_edits(proposal: LogProposal) -> list[str]:
     return edits
 
 
-def find_field(value: dict[str, Any], name: str) -> tuple[str, ...] | None:
+def find_field(value: Mapping[str, object], name: str) -> tuple[str, ...] | None:
     """Return the path of a field of a priority level, or None if it is absent."""
     for path in (("spec", "limited"), ("spec", "limited", "limitResponse", "queuing")):
         found: Any = value

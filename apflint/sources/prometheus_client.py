@@ -471,13 +471,13 @@ def _drop_query(location: str) -> str:
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an exception, and then the exceptions that it wraps, from the outermost to the innermost."""
-    seen: set[int] = set()
+    seen: list[BaseException] = []
     waiting = [error]
     while waiting:
         current = waiting.pop()
-        if not isinstance(current, BaseException) or id(current) in seen:
+        if not isinstance(current, BaseException) or any(current is known for known in seen):
             continue
-        seen.add(id(current))
+        seen.append(current)
         yield current
         waiting += [current.__cause__, current.__context__, getattr(current, "reason", None), *current.args]
 
