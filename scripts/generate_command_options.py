@@ -52,17 +52,18 @@ def _render_names(parameter: Any) -> str:
 
 
 def _render_description(parameter: Any) -> str:
-    parts = [
-        _CODE.sub(
-            lambda match: match[1] or match[0].replace(match[2], f"`{match[2]}`"), parameter.help.replace(r"\[", "[")
-        )
-    ]
+    parts = [_format_code(parameter.help.replace(r"\[", "["))]
     if choices := getattr(parameter.type, "choices", None):
         parts.append(f"One of {', '.join(f'`{choice}`' for choice in choices)}.")
     shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
     if isinstance(shown, str) and shown:
-        parts.append(f"[default: {shown}]")
+        parts.append(f"[default: {_format_code(shown)}]")
     return " ".join(parts).replace("|", r"\|")
+
+
+def _format_code(text: str) -> str:
+    """Return a text with options and file patterns in backticks."""
+    return _CODE.sub(lambda match: match[1] or match[0].replace(match[2], f"`{match[2]}`"), text)
 
 
 def update_page(command: str, page: str) -> str:
