@@ -9,13 +9,14 @@ The recording is ../shared/oracle/incidents, which is too large for the reposito
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from generated_files import update_or_check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,9 +34,6 @@ _METRICS = re.compile(
 
 def main() -> int:
     """Write the files, or compare them with the recording."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="only compare the files with the recording")
-    check = parser.parse_args().check
     texts: dict[str, str] = {}
     facts: dict[str, Any] = {}
     for file in sorted(RECORDING.rglob("audit.log.gz")):
@@ -51,24 +49,7 @@ def main() -> int:
             line for line in metrics.splitlines(keepends=True) if _METRICS.match(line)
         )
     texts["recordings.json"] = json.dumps(facts, indent=1) + "\n"
-    differing = [name for name, text in texts.items() if read_text(LOGS / name) != text]
-    if not check:
-        LOGS.mkdir(parents=True, exist_ok=True)
-        for name in differing:
-            data = texts[name].encode()
-            (LOGS / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
-        return 0
-    for name in differing:
-        sys.stderr.write(f"{LOGS / name} differs from the recording\n")
-    return 1 if differing else 0
-
-
-def read_text(file: Path) -> str | None:
-    """Return the text of a file, or None if it does not exist."""
-    if not file.exists():
-        return None
-    data = file.read_bytes()
-    return (gzip.decompress(data) if file.suffix == ".gz" else data).decode()
+    return update_or_check({LOGS / name: text for name, text in texts.items()})
 
 
 def select_events(text: str) -> str:

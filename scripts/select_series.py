@@ -9,7 +9,6 @@ The recording is ../shared/oracle/incidents, which is too large for the reposito
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import re
@@ -18,6 +17,8 @@ from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from generated_files import update_or_check
 
 from apflint import builtin
 from apflint.engine import load_inputs
@@ -43,9 +44,6 @@ _TYPE_OF_OBJECT = re.compile(r',?type="[^"]*"')
 
 def main() -> int:
     """Write the files, or compare them with the recording."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="only compare the files with the recording")
-    check = parser.parse_args().check
     texts: dict[str, str] = {}
     facts: dict[str, Any] = {}
     for file in sorted(RECORDING.rglob("series.om.txt.gz")):
@@ -53,24 +51,7 @@ def main() -> int:
         start, texts[f"{name}.txt.gz"] = select_series(gzip.decompress(file.read_bytes()).decode())
         facts[name] = {"start": start, **read_facts(file.parent, start)}
     texts["recordings.json"] = json.dumps(facts, indent=1) + "\n"
-    differing = [name for name, text in texts.items() if read_text(SERIES / name) != text]
-    if not check:
-        SERIES.mkdir(parents=True, exist_ok=True)
-        for name in differing:
-            data = texts[name].encode()
-            (SERIES / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
-        return 0
-    for name in differing:
-        sys.stderr.write(f"{SERIES / name} differs from the recording\n")
-    return 1 if differing else 0
-
-
-def read_text(file: Path) -> str | None:
-    """Return the text of a file, or None if it does not exist."""
-    if not file.exists():
-        return None
-    data = file.read_bytes()
-    return (gzip.decompress(data) if file.suffix == ".gz" else data).decode()
+    return update_or_check({SERIES / name: text for name, text in texts.items()})
 
 
 def select_series(text: str) -> tuple[float, str]:

@@ -159,7 +159,7 @@ class _Server(NamedTuple):
 
     @property
     def ordinary(self) -> str | None:
-        """A level with queues for other requests, or None."""
+        """A level with queues that is in none of the groups above, or None if there is no such level."""
         special = {*self.groups.vital, *self.groups.rejecting, *self.groups.shared, *self.groups.contained}
         return next((level.name for level in self._limited if level.name not in special), None)
 

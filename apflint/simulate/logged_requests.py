@@ -24,7 +24,7 @@ MIN_TIMED_OUT_WAIT = 20_000
 
 Recorded on 1.36.2: rejections on arrival take about 1 ms."""
 
-# The order is that of all columns, so that it does not depend on the order of the lines in the log.
+# Sorted by all columns, so that the result does not depend on the order of the lines in the log.
 _REQUESTS = """
     SELECT tuple, coalesce(namespace, ''), server, received, ended, busy, wait, rejected, uri, timeout FROM apf{condition}
     ORDER BY received, tuple, ended, busy, wait, code, namespace, server, timeout, uri

@@ -55,10 +55,8 @@ MAX_TIMED_OUT = 0.5
 """Maximum proportion of requests that time out, if the level serves the other requests."""
 
 
-_UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients (noisy-but-fair)."
-_UNKNOWN_LIMITS = (
-    "Without metrics, limits are unknown. If the level borrows, it takes seats of other levels (flood-one-flow)."
-)
+_UNKNOWN_REJECTIONS = "Without metrics, rejections are unknown. If no request is rejected, fair queuing protects the other clients: see the cause noisy-but-fair."
+_UNKNOWN_LIMITS = "Without metrics, limits are unknown. If the level borrows, it takes seats of other levels: see the cause flood-one-flow."
 
 
 class Domination(NamedTuple):
@@ -247,7 +245,7 @@ def find_domination(level: LevelLoad) -> Domination | None:
 def short_wait_share(level: LevelLoad) -> float | None:
     """Return the proportion of requests that waited for less than a fifth of the mean wait, or None if unknown.
 
-    If the queue was empty at the start of the counted time, its first requests waited shortly, too: about as many as wait now.
+    If the queue was empty at the start of the counted time, its first requests waited for a short time, too: about as many as wait now.
     """
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:
@@ -316,7 +314,7 @@ def _flood_of_metrics(server: ServerLoad, overload: Overload) -> OverloadCause |
 
 
 def _serves_others(level: LevelLoad) -> bool:
-    """Return whether queues overflow while other requests wait shortly: then the queues of other flows are not full."""
+    """Return whether queues overflow while other requests wait for a short time: then the queues of other flows are not full."""
     waits, mean = level.state.waits, level.wait.mean
     if waits is None or not waits.requests or mean is None:
         return False

@@ -92,7 +92,7 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
         level = max(waiting, key=lambda level: level.state.waiting or 0)
         yield OverloadCause(
             "rollout-spike",
-            f'A burst has just arrived at "{level.name}", or its requests wait shortly. The server adjusts the limits every 10 s.',
+            f'A burst has just arrived at "{level.name}", or its requests wait for a short time. The server adjusts the limits every 10 s.',
             is_apf=True,
             severity="info",
             levels=tuple(level.name for level in waiting),
@@ -133,7 +133,7 @@ def find_notes(server: ServerLoad) -> Iterator[OverloadCause]:
         level, count = max(peaks, key=lambda peak: peak[1])
         yield OverloadCause(
             "rollout-spike",
-            f'A short peak at "{level.name}" is over: its requests waited shortly, and none was rejected.',
+            f'A short peak at "{level.name}" is over: its requests waited for a short time, and none was rejected.',
             is_apf=True,
             severity="info",
             levels=(level.name,),
