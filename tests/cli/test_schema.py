@@ -73,7 +73,7 @@ OUTPUTS = {
             "--set",
             "global-default.queueLengthLimit=5",
         ],
-        ["simulate", LOAD, "-f", str(STORY), "--search", "runners", "--max-wait", "5s"],
+        ["simulate", LOAD, "-f", str(STORY), "--search", "argo"],
     ],
     "shards-output": [
         ["shards", "--queues", "64", "--hand-size", "6"],

@@ -32,15 +32,20 @@ def write_files(
     values: list[dict[str, Any]],
     thresholds: Thresholds = Thresholds(),  # noqa: B008  # a frozen value
     selector: str = 'job="kube-apiserver"',
+    evaluation: str = "1m",
 ) -> Path:
-    """Write rules and their tests, and return the path of the tests."""
+    """Write rules and their tests, and return the path of the tests.
+
+    `evaluation` is the time between two evaluations of the rules, which decides how long promtool takes. The tests that ship
+    evaluate the rules every 15 seconds, as Prometheus does.
+    """
     inputs = [(f"{number}.json", json.dumps(value).encode()) for number, value in enumerate(values)]
     effective = Effective(build_workspace(load_inputs(inputs), parse_release(release)))
     matchers = parse_selector(selector)
     source = Queries(effective.release, tuple(map(str, matchers)))
     rules = render_alerts(build_alerts(effective, thresholds, source), is_object=False)
     (directory / "a.rules.yaml").write_text(rules, encoding="utf-8")
-    tests = build_tests(effective, thresholds, source, matchers, "a.rules.yaml")
+    tests = build_tests(effective, thresholds, source, matchers, "a.rules.yaml") | {"evaluation_interval": evaluation}
     (directory / "a.tests.yaml").write_text(render_yaml(tests), encoding="utf-8")
     return directory / "a.tests.yaml"
 
@@ -55,7 +60,9 @@ def test_pass_with_other_thresholds_and_odd_names(tmp_path: Path) -> None:
     level = builders.priority_level('a"b.{{c}}', 10, QUEUES)
     schema = builders.flow_schema("a", 'a"b.{{c}}', 3000, subjects=[builders.group("x")])
     thresholds = Thresholds(0.5, 0.9, 0.2, 20, 29, 7, 2, 3, 1.5, 0.5)
-    assert run_test_file(write_files(tmp_path, "1.36", [level, schema], thresholds, 'job=~"a|b",zone!="c"')) == ""
+    assert (
+        run_test_file(write_files(tmp_path, "1.36", [level, schema], thresholds, 'job=~"a|b",zone!="c"', "15s")) == ""
+    )
 
 
 CHANGES = {

@@ -82,7 +82,7 @@ _SEARCH_HELP = (
         ("without one of its users", "apflint simulate --from-audit audit.log -f manifests/ --without alice"),
         ("a request at a rate", "apflint simulate --request 'list pods -A' --as alice --rate 500/s -f manifests/"),
         ("a gate in CI", "apflint simulate load.yaml -f manifests/ --fail-if 'argo waits > 1s'"),
-        ("the largest rate that works", "apflint simulate load.yaml -f manifests/ --search runners"),
+        ("the largest rate that works", "apflint simulate load.yaml -f manifests/ --search argo"),
         ("what a branch changes", "apflint simulate load.yaml -f manifests/ --compare git:main"),
     ),
 )

@@ -33,6 +33,8 @@ MAX_SAME_WIDTH = 0.7
 """Maximum ratio of the mean seats of all requests to the mean seats of wide requests, if narrow requests suffer, too."""
 _MIN_BLOCKED = 0.05
 """Minimum probability of a rejection at a level without queues, computed from the seats in use in the last period."""
+_MAX_SEATS = 2**31 - 1
+"""Maximum number of seats that a metric of kube-apiserver can report: limits are 32-bit integers in its code."""
 
 
 class Overload(NamedTuple):
@@ -179,7 +181,7 @@ def blocking_probability(used: float, seats: int) -> float:
 
     Erlang's loss formula computes the mean from an offered load. The function finds the offered load by bisection.
     """
-    if seats < 1 or used <= 0:
+    if not 1 <= seats <= _MAX_SEATS or used <= 0:
         return 0.0
     low, high = 0.0, 1000.0 * seats
     for _ in range(60):
@@ -189,9 +191,15 @@ def blocking_probability(used: float, seats: int) -> float:
 
 
 def _erlang_b(offered: float, seats: int) -> float:
-    inverse = 1.0
-    for seat in range(1, seats + 1):
-        inverse = 1.0 + inverse * seat / offered if offered > 0 else float("inf")
-        if inverse > 1e12:  # practically 0, and the number of seats may be huge
+    """Compute Erlang's loss formula. The inverse is a sum of terms, of which only about the square root of `seats` matter."""
+    if offered <= 0:
+        return 0.0
+    term = inverse = 1.0
+    for free in range(seats, 0, -1):
+        term *= free / offered
+        inverse += term
+        if inverse > 1e12:
             return 0.0
+        if term < 1e-12:  # smaller than the precision of the sum, and all later terms are smaller still
+            break
     return 1 / inverse

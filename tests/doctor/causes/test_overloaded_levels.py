@@ -99,6 +99,20 @@ def test_blocking_probability() -> None:
     assert blocking_probability(3, 12) < 0.001
     assert blocking_probability(0, 5) == blocking_probability(3, 0) == 0
     assert blocking_probability(1e6, 10**7) < 0.05
+    assert 0 < blocking_probability(2**31 - 10_000, 2**31 - 1) < 0.05
+    assert blocking_probability(1e18, 10**19) == 0  # from the metrics of something else than an API server
+
+
+@pytest.mark.parametrize("seats", [1, 2, 12, 500])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+def test_blocking_probability_is_that_of_the_recurrence(seats: int, share: float) -> None:
+    """The usual way to compute Erlang's formula: from one seat to the next, for an offered load that is known."""
+    offered = seats * share * 1.2
+    blocked = 1.0
+    for seat in range(1, seats + 1):
+        blocked = offered * blocked / (seat + offered * blocked)
+    used = offered * (1 - blocked)
+    assert blocking_probability(used, seats) == pytest.approx(blocked, rel=1e-6, abs=1e-9)
 
 
 def test_sums() -> None:
