@@ -153,7 +153,7 @@ def _comment_new_level(level: NewLevel, after: Effective, reasons: dict[str, str
             f"{total} seats x {level.shares} / {share_sum} shares, rounded up, are {limits.nominal} seats in each API server."
             f" {reasons.get('shares', '')}"
         ).strip(),
-        (*_LIMITED, "lendablePercent"): "The default: the level keeps its seats.",
+        (*_LIMITED, "lendablePercent"): "The level lends no seats, which is the default.",
     }
     if level.borrowing_limit_percent is not None:
         comments[(*_LIMITED, "borrowingLimitPercent")] = reasons.get("borrowingLimitPercent", "")

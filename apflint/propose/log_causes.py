@@ -213,12 +213,12 @@ def _find_slow_service(view: _View) -> LogCause | None:
     before = "" if top.calm_service is None else f" ({top.calm_service:.3f} s before)"
     return LogCause(
         "slow-service",
-        f"Not a matter of seats: requests are slow. At {quote(view.level)}, a {verb} of {resource} by {user} takes {top.service:.2f} s"
+        f"Requests are slow, which more seats do not change. At {quote(view.level)}, a {verb} of {resource} by {user} takes {top.service:.2f} s"
         f"{before}, and slow requests for single objects hold {share:.0%} of the seats.",
         view.level,
         top.flow_schema,
         tuple(dict.fromkeys(kind.user for kind in slow)),
-        advice="look at admission webhooks and at etcd: `apflint doctor` with the metrics names the one that is slow",
+        advice="look at admission webhooks and at etcd: `apflint doctor` with the metrics shows which of them is slow",
     )
 
 
@@ -269,7 +269,7 @@ def _find_captured_leases(view: _View) -> LogCause | None:
     own = rank_users([kind for kind in view.kinds if not set(kind.attributes) & set(captured[schema])])
     return LogCause(
         "leases-captured",
-        f"The FlowSchema {quote(schema)} captures requests for which Kubernetes has own levels, such as leases and heartbeats of"
+        f"The FlowSchema {quote(schema)} captures requests that have their own built-in levels, such as leases and heartbeats of"
         f" {join_some(users, _MAX_NAMES)}: {count_noun(harmed, 'request')} of them are rejected or wait at {quote(view.level)}.",
         view.level,
         schema,
@@ -285,10 +285,10 @@ def _find_starved_system(view: _View) -> LogCause | None:
     nominal = 0 if limits is None else limits.nominal
     return LogCause(
         "leader-election-starved" if view.level == "leader-election" else "small-level",
-        f"The requests of {quote(view.level)}, a level for the system, need {view.seats_of(view.seat_seconds):.1f} seats and have"
+        f"The requests of {quote(view.level)}, a level for the system, need {view.seats_of(view.seat_seconds):.1f} seats, but the level has"
         f" {nominal}. Users: {join_some(users, _MAX_NAMES)}.",
         view.level,
-        advice=f"give {quote(view.level)} more shares by hand, as it is a built-in object, or let operators renew their leases less often",
+        advice=f"give {quote(view.level)} more shares manually, because it is a built-in object, or let operators renew their leases less often",
     )
 
 
@@ -327,10 +327,14 @@ def _find_contained(view: _View) -> LogCause | None:
     is_wide = next(kind for kind in view.kinds if kind.user == user).seats >= _WIDE
     if len(ranked) > 1 and limits.attainable > limits.nominal and (rejected or is_wide):
         return None
-    alone = "has this level alone" if len(ranked) == 1 else "shares this level, and fair queuing protects the others"
+    alone = (
+        "No other client uses this level"
+        if len(ranked) == 1
+        else "Fair queuing protects the other clients of this level"
+    )
     return LogCause(
         "flood-contained" if rejected else "noisy-but-fair",
-        f"{user} fills {quote(view.level)}: {view.seats_of(seats):.1f} seats needed, {limits.nominal} nominal. It {alone}. Nobody else is"
+        f"{user} needs {view.seats_of(seats):.1f} seats of {quote(view.level)}, which has {limits.nominal} nominal seats. {alone}. Nobody else is"
         " rejected or waits for more than 500 ms.",
         view.level,
         view.kinds[0].flow_schema,
@@ -396,10 +400,10 @@ def _find_small_level(view: _View) -> LogCause | None:
     limits = view.replay.known.limits.level(view.level)
     nominal = 0 if limits is None else limits.nominal
     users = [user for user, _ in rank_users(view.kinds)]
-    own = "match no FlowSchema but catch-all. They" if view.level == CATCH_ALL else f"of {quote(view.level)}"
+    own = "that match only the FlowSchema catch-all" if view.level == CATCH_ALL else f"of {quote(view.level)}"
     return LogCause(
         "catch-all" if view.level == CATCH_ALL else "small-level",
-        f"The requests {own} need {view.seats_of(view.seat_seconds):.1f} seats, and the level has {nominal} nominal."
+        f"The requests {own} need {view.seats_of(view.seat_seconds):.1f} seats, and the level has {nominal} nominal seats."
         f" Users: {join_some(users, _MAX_NAMES)}.",
         view.level,
         view.kinds[0].flow_schema,

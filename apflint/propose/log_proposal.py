@@ -261,7 +261,7 @@ class _Proposer:
                     "leave out --metrics to propose a change for the earlier overload in the log",
                 )
             if conclusion.verdict == "healthy":
-                return self._decline("the metrics show no overload: nothing waits or is rejected that should not")
+                return self._decline("the metrics show no overload: no request waits or is rejected unexpectedly")
         warning = None if conclusion is None else next(iter(conclusion.warnings), None)
         if warning is not None and warning.cause not in CONFIGURATION_CAUSES:
             advice = warning.actions[0].text if warning.actions else ""
@@ -332,9 +332,7 @@ class _Proposer:
         rejected = (*_summarize_tried(searched.tried), *self._try_forbidden(cause, trials), *listed.impossible)
         if searched.found is None:
             reason = (
-                "no change that the search tried meets the goals"
-                if searched.tried
-                else "no change is allowed that could help"
+                "no change that the search tried meets the goals" if searched.tried else "no allowed change can help"
             )
             return self._decline(reason, cause.advice)._replace(searched=searched, rejected=rejected)
         proposal = self._build(searched, reported, second, verified, peaks)
@@ -474,7 +472,7 @@ def _list_notes(replay: Replay, counts: ObjectCounts | None) -> Iterator[str]:
     if COMPLETE in omissions.stages or not omissions.has_decisions:
         yield from describe_omissions(omissions)
     if replay.unanswered:
-        yield f"Left out: {count_noun(replay.unanswered, 'request')} without an event about the response."
+        yield f"Left out: {count_noun(replay.unanswered, 'request')} without an event for the response."
     if counts is None:
         yield "Each request takes 1 seat: without --metrics, the numbers of objects that lists load are unknown."
 

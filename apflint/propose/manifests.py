@@ -124,16 +124,16 @@ def _comment_level(level: NewLevel, after: Effective) -> dict[Path, str]:
         (
             *_LIMITED,
             "lendablePercent",
-        ): f"Other levels may use {limits.nominal - limits.min} of these seats while they are"
-        f" idle. {limits.min} are kept at any time.",
+        ): f"Other levels may use {limits.nominal - limits.min} of these seats while this level does not need"
+        f" them. This level always keeps {limits.min} seats.",
         (
             *_LIMITED,
             "borrowingLimitPercent",
-        ): f"While others are idle, up to {limits.max} seats, so that the tenant cannot use the whole server.",
+        ): f"While other levels are idle, this level may use up to {limits.max} seats. The limit keeps the tenant from using the whole server.",
     }
     if level.queuing == QUEUING:
         comments[(*_QUEUING, "queues")] = (
-            "Four busy clients fill all queues of another one with a probability of 0.1% (apflint shards --recommend 0.001"
+            "Four busy clients fill all queues of another client with a probability of 0.1% (apflint shards --recommend 0.001"
             " --elephants 4)."
         )
     else:

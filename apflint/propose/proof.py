@@ -32,19 +32,21 @@ if TYPE_CHECKING:
     from apflint.proofs.witness import Witness
     from apflint.releases import Release
 
-_REPLACED = "the new FlowSchema captures these requests; after you apply it, remove what has no effect anymore"
+_REPLACED = (
+    "the new FlowSchema captures these requests; after you apply it, remove the rules that have no effect anymore"
+)
 UNAVOIDABLE = {
     "APF501": _REPLACED,
     "APF502": _REPLACED,
-    "APF516": "the new FlowSchema has these requests, too, so that you may remove the other one",
-    "APF603": "every seat of a level is a seat of the others; the table shows who gives them",
+    "APF516": "the new FlowSchema also matches these requests, so you may remove the other FlowSchema",
+    "APF603": "a new level takes its seats from the other levels; the table shows how many",
 }
 """Rules whose findings do not prevent a proposal, with the reason. See `_is_unavoidable`."""
 MEASURED = {
-    "APF603": "the simulation shows what the others lose",
-    "APF605": "the simulation has the queues of every flow",
+    "APF603": "the simulation shows what other clients lose",
+    "APF605": "the simulation includes the queues of every flow",
     "APF606": "the simulation shows how long the clients of the level wait",
-    "APF609": "the simulation has the borrowed seats",
+    "APF609": "the simulation includes the borrowed seats",
 }
 """Rules that estimate capacity without a load, with the reason.
 
