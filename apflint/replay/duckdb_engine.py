@@ -310,7 +310,7 @@ def _group_rotated(files: Iterable[AuditLogFile]) -> Iterator[list[AuditLogFile]
     batch: list[AuditLogFile] = []
     size = 0
     for file in files:
-        # The uncompressed size of a compressed file is unknown, so each compressed file is a group of its own.
+        # The uncompressed size of a compressed file is unknown, so each compressed file forms its own group.
         added = _MAX_BATCH_BYTES if _is_compressed(file) else file.size
         is_full = size + added >= _MAX_BATCH_BYTES or len(batch) == _MAX_BATCH_FILES
         if batch and (is_full or file.server != batch[0].server):
