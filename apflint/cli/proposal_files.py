@@ -58,7 +58,7 @@ class ProposalPlace(NamedTuple):
         return self.request.words or (".",) * bool(self.configuration.objects)
 
     def _contains(self, file: str) -> bool:
-        """Return whether the file belongs to the configuration after it is written, because a directory of the configuration contains it."""
+        """Return whether the file is in a directory of the configuration, so that the configuration contains the file."""
         if self.write is None and self.directory is None:
             return False
         paths = (os.path.realpath(word) for word in self._words if not word.startswith(PREFIXES))

@@ -41,9 +41,7 @@ def limits_differ(evidence: Evidence) -> Iterator[Diagnosis]:
                 help=f"use --server-concurrency {total}, or change the inflight flags of kube-apiserver",
             )
         )
-    elif (
-        limits is not None and different and not find_restored(evidence)
-    ):  # APF820 reports limits that the server has restored
+    elif limits is not None and different and not find_restored(evidence):  # see APF820
         totals = find_totals({level.name: level.nominal for level in evidence.state.levels if level.nominal}, limits)
         names = {level.name for level, _ in different}
         explanation, advice = _explain_limits(total, totals)
